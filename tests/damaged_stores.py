@@ -130,5 +130,7 @@ def _broken(rng: random.Random, document: Any) -> Any:
 
 
 def _places(document: Any) -> list[tuple[Any, Any]]:
-    inner = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    inner = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
     return [place for key, each in inner for place in ((document, key), *_places(each))]

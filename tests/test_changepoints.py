@@ -7,14 +7,16 @@ which it marks nothing is one that was looked at after every run and never had a
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from dbdyno.history import evidence
-from dbdyno.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, THRESHOLD, find_change_points
+from dbdyno.history import changepoints, evidence
+from dbdyno.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, STRETCH, THRESHOLD, find_change_points
 from dbdyno.history.evidence import LEAST, Noise, log_odds
 from simulated_noise import lingering, most
 
@@ -207,3 +209,39 @@ def test_a_series_too_short_for_two_stretches_has_no_change(values: list[float])
 def test_the_unit_of_the_values_makes_no_difference(seed: int, scale: float, count: int) -> None:
     values = shifted(count, {count // 2: 5}, seed)
     assert places(values) == places([scale * each for each in values])
+
+
+def test_a_long_series_is_searched_in_short_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    longest: list[int] = []
+    search = changepoints.log_odds
+
+    def measured(values: NDArray[np.float64], *more: Any) -> NDArray[np.float64]:
+        longest.append(len(values))
+        return search(values, *more)
+
+    monkeypatch.setattr(changepoints, "log_odds", measured)
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=4000)
+    values[2900:] += 3
+    found = find_change_points(values.tolist())
+    assert len(found) == 1 and abs(found[0].index - 2900) <= LEAST
+    # Most runs look like those before, and nothing is searched after them.
+    assert max(longest) <= 2 * STRETCH and len(longest) < len(values) / 3
+    assert find_change_points(values[: found[0].seen + 1].tolist()) == found
+    assert find_change_points(values[: found[0].seen].tolist()) == []
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6])
+def test_where_nothing_is_searched_nothing_would_be_found(monkeypatch: pytest.MonkeyPatch, correlation: float) -> None:
+    rng = np.random.default_rng(11)
+    series = []
+    for _ in range(6):
+        values = rng.standard_t(4, 300)
+        for index in range(1, len(values)):
+            values[index] += correlation * values[index - 1]
+        values[rng.integers(100, 280) :] += rng.choice([-2, -1, 1, 2]) * values.std()
+        series.append(values.tolist())
+    screened = [find_change_points(each) for each in series]
+    monkeypatch.setattr(changepoints, "SCREENED", 10**6)
+    assert screened == [find_change_points(each) for each in series]
+    assert any(screened)

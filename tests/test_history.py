@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import random
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,6 +25,7 @@ from dbdyno.history.metrics import METRICS, metric
 from dbdyno.history.reading import read_history
 from dbdyno.history.show import history_view
 from dbdyno.store import Store, TrialRecord, open_store
+from dbdyno.store.copying import copy_runs
 from dbdyno.stored import build_document
 from synthetic import histogram, lookup_design, lookup_result, lookup_trials, run_record
 from synthetic_events import latency
@@ -507,6 +510,47 @@ def test_cells_are_named_and_chosen_by_id(made: Made) -> None:
     assert {cell for run in read.runs for cell in run.trials} == {"cache=shared,threads=2"}
     with pytest.raises(InputError, match="no run that counts has this cell"):
         made.history(cells=("threads=9",))
+
+
+def test_a_history_reads_summaries_and_not_trials(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(20):
+        made.put()
+    read: list[str] = []
+    trials = Store.trials
+
+    def counted(store: Store, run_id: str, **more: Any) -> list[TrialRecord]:
+        read.append(run_id)
+        return trials(store, run_id, **more)
+
+    monkeypatch.setattr(Store, "trials", counted)
+    before = made.history()
+    # The one that says what the cell is.
+    assert len(read) == 1 and len(series_of(before)[0]["points"]) == 20
+    with closing(sqlite3.connect(made.path)) as raw, raw:
+        raw.execute("UPDATE dbdyno_runs SET summary = '{}' WHERE id LIKE '%3-%'")
+        changed = raw.execute("SELECT count(*) FROM dbdyno_runs WHERE summary = '{}'").fetchone()[0]
+    read.clear()
+    assert made.history() == before
+    assert changed > 1 and len(read) == changed + 1
+    read.clear()
+    assert made.history() == before
+    assert len(read) == 1
+
+
+def test_a_trial_that_is_added_or_gone_on_with_is_in_the_history(made: Made) -> None:
+    run = made.put()
+    made.store.update_run(run, status="running")
+    (trial,) = (each for each in made.store.trials(run) if each.block == 1)
+    made.store.add_trial(run, replace(trial, block=2))
+    made.store.finish_run(run, "done")
+    assert [each["rounds"] for each in series_of(made.history())[0]["points"]] == [3]
+    with closing(open_store(f"{made.path}.copy")) as copy:
+        assert [each.outcome for each in copy_runs(made.store, copy)] == ["copied"]
+        made.store.add_trial(run, replace(trial, block=3))
+        assert [each["rounds"] for each in series_of(made.history())[0]["points"]] == [4]
+        assert [each.outcome for each in copy_runs(made.store, copy)] == ["added to"]
+    copied = build_history("pk-lookup", read_history(f"{made.path}.copy", "pk-lookup", 10))
+    assert copied == made.history(limit=10)
 
 
 def test_all_metrics_fit_a_narrow_terminal(made: Made) -> None:

@@ -52,7 +52,9 @@ def special(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("make", [True, False])
 def test_what_is_no_regular_file_is_no_store(special: tuple[Path, str], make: bool) -> None:
     path, kind = special
-    with pytest.raises(StoreError, match=rf"^store {path}: is {kind}, not a file; give the path of a file with --store$"):
+    with pytest.raises(
+        StoreError, match=rf"^store {path}: is {kind}, not a file; give the path of a file with --store$"
+    ):
         open_store(str(path), make=make)
 
 

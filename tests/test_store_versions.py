@@ -4,6 +4,7 @@
 """
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from sqlalchemy import Connection, create_engine, text
 
 from at_once import at_once
 from dbdyno.errors import StoreError
+from dbdyno.history.build import build_history
+from dbdyno.history.reading import read_history
+from dbdyno.history.summary import decode
 from dbdyno.store import Store, TrialRecord, open_store
 from dbdyno.store.places import is_file, store_url
 from dbdyno.store.tables import METADATA, REVISION, SCHEMA_VERSION
@@ -64,6 +68,21 @@ def of_version_2(place: str) -> str:
     return place
 
 
+def of_version_3(place: str) -> str:
+    """The same runs, as the migration to version 3 left them."""
+    of_version_2(place)
+    engine = create_engine(store_url(place))
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.stamp(config, "2")
+        command.upgrade(config, "3")
+        connection.execute(text("UPDATE dbdyno_store SET value = '3' WHERE key = 'version'"))
+    engine.dispose()
+    return place
+
+
 def shape(place: str) -> list[Any]:
     """What is still to be done until the tables are as they would be made now."""
     engine = create_engine(store_url(place))
@@ -87,9 +106,10 @@ def are_runs_of_version_2(store: Store) -> None:
     assert [[each["ok"] for each in cell["rounds"]] for cell in document["cells"]] == [[20, 20], [40, 40]]
 
 
+@pytest.mark.parametrize("older", [of_version_2, of_version_3])
 @pytest.mark.parametrize("make", [True, False])
-def test_a_store_of_version_2_is_migrated(place: str, make: bool) -> None:
-    of_version_2(place)
+def test_an_older_store_is_migrated(place: str, make: bool, older: Callable[[str], str]) -> None:
+    older(place)
     for _ in range(2):
         with closing(open_store(place, make=make)) as store:
             are_runs_of_version_2(store)
@@ -108,6 +128,30 @@ def test_a_store_of_version_1_is_migrated(place: str, make: bool) -> None:
         assert store.run(run).observations == []
         store.add_trial(run, TrialRecord(cell="a", block=9, position=0, status="done"))
         assert len(store.trials(run)) == 3
+
+
+def test_runs_of_an_older_store_are_summarized_when_their_history_is_read(place: str) -> None:
+    of_version_3(place)
+    history = build_history("small", read_history(place, "small", 10))
+    assert [len(each["series"][0]["points"]) for each in history["cells"]] == [2, 2]
+    kept = asked(place, "SELECT summary FROM dbdyno_runs")
+    assert len(kept) == 2 and all(decode(each) is not None for (each,) in kept)
+
+
+def test_a_summary_goes_with_what_it_is_derived_from(place: str) -> None:
+    with closing(open_store(of_version_3(place))) as store:
+        first, second = (each.id for each in reversed(store.runs()))
+        for change in (
+            "UPDATE dbdyno_trials SET status = 'failed' WHERE run_id = '{}' AND block = 0",
+            "DELETE FROM dbdyno_trials WHERE run_id = '{}' AND block = 0",
+            "UPDATE dbdyno_runs SET definition = '' WHERE id = '{}'",
+        ):
+            for each in (first, second):
+                store.finish_run(each, "done")
+            assert None not in dict(asked(place, "SELECT id, summary FROM dbdyno_runs")).values()
+            execute(place, change.format(second))
+            kept = dict(asked(place, "SELECT id, summary FROM dbdyno_runs"))
+            assert kept[second] is None and kept[first] is not None
 
 
 def test_all_migrations_come_to_the_tables_as_they_are_made(place: str) -> None:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, Text, delete, func, insert, select, update
+from sqlalchemy import Connection, Text, Update, delete, func, insert, select, update
 from sqlalchemy import cast as sql_cast
 
 from dbdyno.document.reading import part
@@ -169,6 +169,7 @@ class Store:
         try:
             with self.writing() as connection:
                 number = connection.execute(insert(TRIALS).values(values)).inserted_primary_key
+                connection.execute(_of_summarized(run_id).values(summary=None))
         except RowRefused as error:
             raise StoreError(f"store {self.place}: it holds no run {run_id}") from error
         return int(number[0]) if number is not None else 0
@@ -372,6 +373,11 @@ def under_way(run: RunRecord) -> InputError:
 
 def _noise_of(experiment: str) -> str:
     return NOISE + hashlib.sha256(experiment.encode()).hexdigest()[:32]
+
+
+def _of_summarized(run_id: str) -> Update:
+    """Change a run if it has a summary: one that is under way has none, and is not written to for nothing."""
+    return update(RUNS).where(RUNS.c.id == run_id, RUNS.c.summary.is_not(None))
 
 
 # The columns of the records, each of which has the name of its field.
