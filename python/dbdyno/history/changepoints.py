@@ -37,19 +37,19 @@ FEWEST = 2 * LEAST
 _GREATEST = 700.0
 
 STRETCH = 200
-"""Values of a stretch that are at least searched. Of one twice as long, the older half only says how great the noise
-is: a search through all of ten thousand runs after each of them would take minutes."""
+"""A stretch twice as long is shortened to this many values. The values that are cut off still count for the noise.
+Without a limit, a series of ten thousand runs would take minutes."""
 
 SCREENED = 64
-"""From so many values of a stretch on, it is searched only after a run at which a change may be seen at all."""
+"""Shorter series are searched after every run. Longer ones are searched only if the latest values differ."""
 
-# Numbers of latest values whose mean is compared with that of the values before.
+# The mean of this many latest values is compared with the mean of the values before them.
 _LATEST = (3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181)
 
-# Standard errors between these means below which nothing is marked: for odds of 1,100 to 1 it takes more than 4.
+# The two means must differ by this many standard errors. Marks have been seen from 4.4 on.
 _DIFFERENT = 3.0
 
-# The noise is estimated anew after so many values.
+# The noise is estimated again after this many values.
 _EVERY = 50
 
 _NORMAL = 1.4826 / math.sqrt(2)
@@ -98,9 +98,10 @@ def find_change_points(values: Sequence[float], resolution: float = 0.0) -> list
 
 
 def _differences(series: NDArray[np.float64], resolution: float) -> NDArray[np.float64]:
-    """Return for each value, by how many standard errors the latest values up to it differ from those before, at most.
+    """Return for each value how much the latest values differ from the values before them, in standard errors.
 
-    Positive correlation makes it greater: the noise is estimated from the differences of neighbours.
+    It is the maximum over several numbers of latest values. The noise is estimated from the differences between
+    neighbors, so positive correlation makes the result larger.
     """
     n = len(series)
     greatest = np.zeros(n)
@@ -108,7 +109,7 @@ def _differences(series: NDArray[np.float64], resolution: float) -> NDArray[np.f
         return greatest
     ends = np.arange(1, n + 1)
     jumps = np.abs(np.diff(series))
-    # Of no value is anything used that comes after it.
+    # The noise at a value must not depend on later values.
     known = [jumps[max(0, each - 1 - 2 * STRETCH) : each - 1] for each in range(_EVERY, n + 1, _EVERY)]
     noise = np.array([0.0, *(_NORMAL * float(np.median(each)) for each in known)])[ends // _EVERY]
     sums = np.concatenate(([0.0], np.cumsum(series - series[0])))
@@ -117,7 +118,7 @@ def _differences(series: NDArray[np.float64], resolution: float) -> NDArray[np.f
         before = np.minimum(at - latest, STRETCH)
         mean = (sums[at] - sums[at - latest]) / latest
         difference = np.abs(mean - (sums[at - latest] - sums[at - latest - before]) / before)
-        # What is within the resolution is the same.
+        # A difference within the resolution is none.
         difference = np.where(difference > resolution, difference, 0.0)
         error = noise[at - 1] * np.sqrt(1 / latest + 1 / before)
         with np.errstate(divide="ignore", invalid="ignore"):

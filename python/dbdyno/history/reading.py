@@ -57,7 +57,7 @@ class StoredRuns:
     uncounted: dict[str, list[str]]
     """Ids of the runs that do not count, by their status."""
     store: Store
-    """Where details are read, for the few runs that need them."""
+    """Details of the few runs that need them are read from it."""
 
     def design(self, run: StoredRun) -> JsonObject:
         """Read the design of a run. Raises StoreError."""
@@ -92,8 +92,8 @@ def read_history(
 ) -> StoredRuns:
     """Read the runs of an experiment that count, of the given cells or of all; the newest ``limit`` are shown.
 
-    All are read, since what is marked must not depend on how many are shown. ``tell`` is given a line if that takes
-    long. Raises ``InputError`` if there is no store or it holds no run of the experiment, ``StoreError`` if it cannot
+    All runs are read, since marks must not depend on how many are shown. ``tell`` is given a line if that takes long.
+    Raises ``InputError`` if there is no store or it holds no run of the experiment, ``StoreError`` if it cannot
     be read.
     """
     store = open_store(where, make=False)
@@ -162,10 +162,10 @@ def keep_summary(store: Store, run_id: str) -> RunSummary:
 def _complete(
     store: Store, summaries: dict[str, RunSummary | None], statuses: dict[str, str], tell: Callable[[str], None]
 ) -> None:
-    """Summarize the runs that have no summary: they were stored by an older dbdyno, or copied from one."""
+    """Summarize the runs without a summary, such as the runs of an older store."""
     ended = [run for run, summary in summaries.items() if summary is None and statuses[run] in COUNTED]
     if len(ended) >= _MANY:
-        tell(f"summarizing {len(ended):,} runs, which is done once ...")
+        tell(f"summarizing {len(ended):,} runs (only this once) ...")
     for run in ended:
         summaries[run] = keep_summary(store, run)
     for run, summary in summaries.items():
@@ -175,6 +175,6 @@ def _complete(
 
 @lru_cache(maxsize=256)
 def _read_host(text: str) -> JsonObject:
-    """Read the facts of a host. Most runs of a history are from the same one, and share the object."""
+    """Read the facts of a host. Most runs of a history have the same host, and share the object."""
     host: JsonObject = read_json(text)
     return host

@@ -1,6 +1,7 @@
-"""What a history needs of a run, computed once: a few figures of each cell, in place of all of its trials.
+"""Summaries of runs for histories: a few values per cell instead of all trials.
 
-The store keeps it beside the run. It is derived: if ``RULES`` of a stored summary differ, it is computed again.
+The store keeps the summary of each run. A summary is derived data: if its ``rules`` differ from ``RULES``, it is
+computed again.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dbdyno.stats import CONFIDENCE
 from dbdyno.store.records import JsonObject, RunRecord, TrialRecord
 
 RULES = 1
-"""Raise it whenever the same trials give another summary."""
+"""Increase it with every change that gives another summary for the same trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,13 @@ _SUMMARIES = TypeAdapter(RunSummary)
 
 
 def decode(text: str | None) -> RunSummary | None:
-    """Read a stored summary; ``None`` if there is none, or none by the present rules."""
+    """Read a stored summary; ``None`` if it is missing, damaged, or was computed by other rules."""
     if text is None:
         return None
     try:
         found = _SUMMARIES.validate_json(text, strict=True)
     except ValidationError:
-        # It is derived: what cannot be read is computed again.
+        # The caller computes it again.
         return None
     return found if found.rules == RULES else None
 
