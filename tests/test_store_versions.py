@@ -23,6 +23,7 @@ from dbdyno.history.build import build_history
 from dbdyno.history.reading import read_history
 from dbdyno.history.summary import decode
 from dbdyno.store import Store, TrialRecord, open_store
+from dbdyno.store.copying import copy_runs
 from dbdyno.store.places import is_file, store_url
 from dbdyno.store.tables import METADATA, REVISION, SCHEMA_VERSION
 from dbdyno.store.upgrading import SCRIPTS
@@ -138,8 +139,12 @@ def test_runs_of_an_older_store_are_summarized_when_their_history_is_read(place:
     assert len(kept) == 2 and all(decode(each) is not None for (each,) in kept)
 
 
-def test_a_summary_goes_with_what_it_is_derived_from(place: str) -> None:
-    with closing(open_store(of_version_3(place))) as store:
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_summary_goes_with_what_it_is_derived_from(place: str, tmp_path: Path, is_new: bool) -> None:
+    older = of_version_3(str(tmp_path / "older.db") if is_new else place)
+    with closing(open_store(place)) as store, closing(open_store(older)) as source:
+        if is_new:
+            assert [each.outcome for each in copy_runs(source, store)] == ["copied"] * 2
         first, second = (each.id for each in reversed(store.runs()))
         for change in (
             "UPDATE dbdyno_trials SET status = 'failed' WHERE run_id = '{}' AND block = 0",
