@@ -1,5 +1,6 @@
 """pgbench's transactions carried out by the worker: what they leave in the database, and what a failure leaves."""
 
+import json
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from conftest import Cli
 from dbdyno.compile import compile_cell, describe
 from dbdyno.design import make_cells, parse_set
+from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.engines.url import parse_url
 from dbdyno.events.answers import Loaded
@@ -143,3 +146,21 @@ def test_a_named_file_is_used_as_it_is_and_not_written_to(tmp_path: Path) -> Non
     store.close()
     assert not interrupted and document["status"] == "done"
     assert file.read_bytes() == before
+
+
+@pytest.mark.skipif(not find_installations("postgresql"), reason="there is no PostgreSQL server here to start")
+def test_a_transaction_begins_at_the_level_that_the_script_names(server_cli: Cli) -> None:
+    level = "1 / (current_setting('transaction_isolation') = '{}')::int"
+    (server_cli.directory / "s.sql").write_text(
+        "\\SET n\trandom(1, \\\n 9)\n"
+        "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY;\n"
+        f"select {level.format('serializable')}, :n;\n"
+        "COMMIT AND CHAIN;\n"
+        f"select {level.format('serializable')} /* kept */ ;\n"
+        "END;\n"
+        f"select {level.format('read committed')};\n"
+    )
+    options = ["--set", "seconds=0.2", "--rounds", "1", "--json", "out.json", "--store", "runs.db"]
+    server_cli("run", "s.sql", "--pgbench", "--system", "postgresql:", *options)
+    [cell] = json.loads((server_cli.directory / "out.json").read_text())["cells"]
+    assert cell["rounds"][0]["ok"] > 0 and not cell["rounds"][0]["failed"], cell["rounds"][0]["failures"]

@@ -4,23 +4,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.pgbench.experiment import builtin_scripts, from_options, pgbench_experiment
+from dbdyno.pgbench.experiment import Source, builtin_scripts, experiment_of, from_options, pgbench_experiment
 from dbdyno.pgbench.lexer import Meta, Sql, Variable, commands
-from dbdyno.pgbench.script import Presets, assigned_variables, read_script
+from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
 from experiment_files import TABLE, compiled
 from experiment_files import steps as written
 
 
-def steps(text: str, **defines: str) -> list[dict[str, Any]]:
+def script(text: str, **defines: str) -> Script:
     presets = Presets({"scale": "1"} | defines)
-    dynamic = assigned_variables(text, "s.sql") & presets.texts.keys()
-    return read_script(text, "s.sql", presets, "deferred", set(dynamic)).steps
+    assigned = assigned_variables(text, "s.sql")
+    return read_script(text, "s.sql", presets, "deferred", assigned & presets.texts.keys(), assigned)
+
+
+def steps(text: str, **defines: str) -> list[dict[str, Any]]:
+    return script(text, **defines).steps
 
 
 def refusal(text: str, **defines: str) -> str:
@@ -33,7 +37,7 @@ def refusal(text: str, **defines: str) -> str:
 def test_statements_end_at_semicolons_and_values_are_bound() -> None:
     made = steps("\\set a 1\n\\set b 2\nselect :a,\n  :b -- :c ;\n from t;insert into t values (:a); select (';')")
     assert made[2:] == [
-        {"execute": "select ?, ? from t", "params": [{"variable": "a"}, {"variable": "b"}]},
+        {"execute": "select ?,\n  ? -- :c ;\n from t", "params": [{"variable": "a"}, {"variable": "b"}]},
         {"execute": "insert into t values (?)", "params": [{"variable": "a"}]},
         {"execute": "select (';')"},
     ]
@@ -42,20 +46,38 @@ def test_statements_end_at_semicolons_and_values_are_bound() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "select ':a'",
-        "select 'it''s :a'",
-        "select E'\\' :a'",
-        'select ":a"',
-        "select $$ :a ; $$",
-        "select $x$ :a $$ ; $x$",
+        "select ':b'",
+        "select 'it''s :b'",
+        "select E'\\' :b'",
+        "select '12:30:00', '::a'",
+        'select ":b"',
+        "select $$ :b ; $$",
+        "select $x$ :b $$ ; $x$",
         "select 1 /* :a ; */ + 2",
         "select 1 /* a /* b */ :a ; */ + 2",
+        "select 1 -- :a ;\n + 2",
+        "/*+ seqscan(t) */ select 1",
         "select 1::text",
-        "select x[1:2]",
+        "select x[1:2], f(a := 1)",
+        "select\t1,\n\n  2",
     ],
 )
-def test_what_stands_in_quotes_and_casts_is_left_alone(text: str) -> None:
+def test_all_but_variables_is_sent_as_it_is_written(text: str) -> None:
     assert steps(f"\\set a 1\n{text};")[1:] == [{"execute": text}]
+
+
+def test_constants_are_put_into_quotes_as_in_the_simple_mode() -> None:
+    made = steps("select ':day', '{\"n\": :scale, \"m\": :no}', \"t:scale\", ':day'::date;", day="2024-01-31")
+    assert made == [{"execute": "select '2024-01-31', '{\"n\": 1, \"m\": :no}', \"t1\", '2024-01-31'::date"}]
+
+
+def test_a_function_body_has_semicolons() -> None:
+    body = "create function f() returns int begin atomic select case when true then 1 end; select 2; end"
+    assert steps(f"{body}; select case when true then 1 end;") == [
+        {"execute": body},
+        {"execute": "select case when true then 1 end"},
+    ]
+    assert steps("create procedure p() language sql as $$ select 1; $$; select 2;")[1] == {"execute": "select 2"}
 
 
 def test_a_cast_follows_a_variable() -> None:
@@ -73,6 +95,74 @@ def test_transactions_are_steps_of_their_own() -> None:
         {"commit": True},
     ]
     assert steps("savepoint a; select 1; rollback to a; release a;")[2] == {"execute": "rollback to a"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        "begin transaction isolation level repeatable read, read only, deferrable",
+        "Begin Work Read Write Not Deferrable",
+        "START TRANSACTION\n\tISOLATION  LEVEL READ COMMITTED ,READ ONLY",
+        "start transaction /* all */ read only",
+    ],
+)
+def test_modes_of_a_transaction_reach_postgresql_as_written(text: str) -> None:
+    made = script(f"{text};\nselect 1;\nEND;")
+    assert made.steps == [{"execute": {"postgresql": text}}, {"execute": "select 1"}, {"commit": True}]
+    assert [line for line, _ in made.own] == [1] and not made.begins
+
+
+def test_a_chained_transaction_goes_on() -> None:
+    made = steps("begin; select 1; commit and chain; select 2; ABORT WORK AND CHAIN; select 3; commit and no chain;")
+    assert [step for step in made if step.get("execute") not in ("select 1", "select 2", "select 3")] == [
+        {"begin": "deferred"},
+        {"execute": {"postgresql": "commit and chain"}},
+        {"execute": {"postgresql": "ABORT WORK AND CHAIN"}},
+        {"commit": True},
+    ]
+    assert "line 1: the transaction begun here is never ended" in refusal("begin; select 1; end and chain;")
+
+
+def test_other_statements_begin_with_the_same_words() -> None:
+    for text in ("rollback work to savepoint a", "commit prepared 'x'", "set transaction read only", "endpoint"):
+        assert steps(f"{text};") == [{"execute": text}]
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "mysql", "duckdb"])
+def test_modes_are_refused_where_no_engine_knows_them(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "s.sql").write_text("select 1;\nBEGIN READ ONLY; select 1; END;")
+    with pytest.raises(InputError) as error:
+        from_options([str(tmp_path / "s.sql")], 1, [], ["postgresql:", f"{engine}:"])
+    assert f"s.sql: line 2: `BEGIN READ ONLY` cannot be run on {engine}" in str(error.value)
+    assert from_options([str(tmp_path / "s.sql")], 1, [], ["postgresql:"])
+
+
+def test_commands_have_any_case_and_any_white_space() -> None:
+    made = steps(
+        "\\SET a\trandom(1, \\\n\t10)\n\\Set\tb \\\r\n :a\n\\SLEEP\t1\tMS\n\\sleep +5 US\n"
+        "\\IF :a\n\\sleep \\\n2\n\\ELIF :b\n\\sleep 3\n\\Else\nselect 1;\n\\EndIf\t\n"
+        "select 2 AS x \\GSET\tp_\nselect :p_x;"
+    )
+    assert made == [
+        {"set": "a", "value": {"expression": "random(1, 10)"}},
+        {"set": "b", "value": {"expression": ":a"}},
+        {"think": 1},
+        {"think": 5, "unit": "us"},
+        {
+            "when": {"expression": ":a"},
+            "then": [{"think": 2000}],
+            "else": [
+                {
+                    "when": {"expression": ":b"},
+                    "then": [{"think": 3000}],
+                    "else": [{"execute": "select 1"}],
+                }
+            ],
+        },
+        {"execute": "select 2 AS x", "into": ["p_x"]},
+        {"execute": "select ?", "params": [{"variable": "p_x"}]},
+    ]
 
 
 def test_conditions_nest() -> None:
@@ -160,8 +250,16 @@ def test_a_dollar_and_a_brace_are_no_factor() -> None:
         ("select * from t \\gset", "has no name"),
         ("delete from t \\gset", "returns no columns"),
         ("begin;\nselect 1;", "line 1: the transaction begun here is never ended"),
-        ("begin isolation level serializable; end;", "`isolation level serializable`"),
-        ("select 'a", "line 1: a text is not closed"),
+        ("begin isolation level snapshot; end;", "`begin isolation level snapshot` is not a form of this statement"),
+        ("begin; commit and; end;", "`commit and` is not a form of this statement"),
+        ("select 'a", "line 1: a string is not closed"),
+        ("\\set a 1\nselect\n '{\"a\": :a}';", "line 3: `:a` is inside quotes, where no value can be bound"),
+        ("select ':a';\n\\set a 1", "line 1: `:a` is inside quotes"),
+        ("select interval ':client_id days';", "line 1: `:client_id` is inside quotes"),
+        ('\\set a 1\nselect "t:a" from t;', "line 2: `:a` is inside quotes"),
+        ("\\set a 1\nselect $$ :a ; $$;", "line 2: `:a` is inside quotes"),
+        ("\\sleep 9999999999 us\nselect 1;", "`9999999999` is too long a sleep"),
+        ("\\set x " + "9" * 5000, "99… is too large for an integer"),
         ("select a ? b;", "a `?` stands for a value"),
         ("\\set a 1\nselect x:a;", "line 2: `:a` is a part of a longer name"),
         ("-- nothing", "the script has no statement"),
@@ -187,6 +285,66 @@ def test_any_text_is_cut_or_refused_and_lines_ascend(text: str) -> None:
             assert each.pieces and all(f":{variable.name}" in text for variable in variables)
         else:
             assert isinstance(each, Meta) and each.name
+
+
+SCRIPTS = (
+    "\\set aid random(1, 100000 * :scale)\nselect abalance from t where aid = :aid;\n\\sleep 1 ms\n",
+    "\\SET\tx\t1 + \\\n 2\nBEGIN ISOLATION LEVEL SERIALIZABLE;\nupdate t set b = :x::int;\nCOMMIT AND CHAIN;\nend;\n",
+    'select a, b as "B" from t where c = \':scale\' \\gset p_\n\\if :p_a > 0\nselect :"p_B", $$ ; :x $$;\n\\endif\n',
+    "\\if 1 < 2\n\\elif case when :v then 1 else 0 end = hash(:v, 3)\nselect 1;\n\\else\nselect 2;\n\\endif\n",
+    "start transaction read only, deferrable; insert into t values (E'\\';', '{\"a\": :v}'); rollback to a; abort;",
+    "create function f() returns int begin atomic select 1; end; select a[1:2], b -- :x ;\n /* ' /* */ */ from t;",
+)
+PARTS = (
+    *("\\", "\\set ", "\\gset", "\\if 1\n", "\\endif\n", "\\sleep", "\\aset", "\\;", "\\\n", "\n", "\t", "\r", "\0"),
+    *(
+        "'",
+        '"',
+        "$$",
+        "$a$",
+        "/*",
+        "*/",
+        "--",
+        ";",
+        ":",
+        "::",
+        ":x",
+        ":v",
+        ":scale",
+        "?",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "${",
+    ),
+    *("begin", "end", "commit", "and chain", "read only", "9" * 25, "1e999", "null", "random(", "case", "é", "\ud800"),
+)
+CHANGES = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 12), st.sampled_from(("", *PARTS))), max_size=5)
+
+
+@settings(max_examples=1200)
+@given(st.sampled_from(SCRIPTS), CHANGES)
+def test_a_changed_script_is_an_experiment_or_refused(text: str, changes: list[tuple[int, int, str]]) -> None:
+    for at, removed, added in changes:
+        place = at % (len(text) + 1)
+        text = text[:place] + added + text[place + removed :]
+    try:
+        made = experiment_of(
+            [Source("s", "s.sql", Path(), 1, text)], 1, {"v": "2"} if ":v" in text else {}, own_tables=False
+        )
+    except DbdynoError:
+        return
+    assert made.definition(made.first_levels()).transactions
+
+
+def test_a_long_script_takes_no_longer_than_its_length() -> None:
+    made = steps(
+        "insert into t values " + ", ".join(f"({n}, 'a', :scale)" for n in range(20_000)) + ";\nselect 1;" * 5_000
+    )
+    assert len(made) == 5_001 and len(made[0]["params"]) == 20_000
 
 
 def test_the_built_in_scripts_make_experiments() -> None:

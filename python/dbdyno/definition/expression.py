@@ -4,11 +4,13 @@ Operators, functions and constants are those of the PostgreSQL 15 documentation 
 "Built-In Functions"); precedence and associativity were found by asking that pgbench.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dbdyno.definition.validation import nearest
+from dbdyno.text import shortened
 
 Tree = dict[str, Any]
 
@@ -18,6 +20,7 @@ AUTOMATIC = ("client_id", "random_seed", "default_seed")
 # Each level of a tree is two levels of the plan's JSON, of which its reader takes no more than 128.
 MOST_LEVELS = 32
 _MOST_OPEN = 100
+_MOST_DIGITS = len(str(2**63))
 _DIVIDE = r"divide it into several `\set`"
 
 NAME = r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*"
@@ -332,10 +335,12 @@ _COMPARISONS = {sign for sign, (precedence, _) in _BINARY.items() if precedence 
 
 def _number(token: _Token) -> int | float:
     if token.text.isdigit():
-        whole = int(token.text)
-        if whole >= 2**63:
-            raise WrongExpression(token.at, f"{token.text} is too large for an integer", f"write `{token.text}.0`")
-        return whole
+        digits = token.text.lstrip("0") or "0"
+        # Python refuses to read thousands of digits.
+        if len(digits) > _MOST_DIGITS or int(digits) >= 2**63:
+            shown = shortened(token.text, _MOST_DIGITS)
+            raise WrongExpression(token.at, f"{shown} is too large for an integer", "write it with `.0` behind it")
+        return int(digits)
     number = float(token.text)
     if number in (float("inf"), float("-inf")):
         raise WrongExpression(token.at, f"{token.text} is too large for a double", "write a smaller number")
@@ -360,5 +365,7 @@ def read_constant(text: str) -> bool | int | float | None:
             raise ValueError(text)
         return whole
     if re.fullmatch(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", text):
-        return float(text)
+        number = float(text)
+        if math.isfinite(number):
+            return number
     raise ValueError(text)

@@ -1,14 +1,17 @@
 """pgbench's scripts as one experiment: a transaction a script, and pgbench's tables."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tomli_w
 
 from dbdyno.definition.expression import AUTOMATIC, NAME
+from dbdyno.definition.sql import ANY
 from dbdyno.definition.validation import nearest_or
+from dbdyno.design import DEFAULT_SYSTEM
+from dbdyno.engines.known import known_engine
 from dbdyno.engines.statements import without_texts
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
@@ -23,14 +26,16 @@ TELLERS = 10
 ACCOUNTS = 100_000
 
 _SUFFIX = ".sql"
+_POSTGRESQL = "postgresql"
 _SECONDS = 10
 _WARMUP_SECONDS = 1
-_SCHEMA_CHANGE = re.compile(r"\s*(create|alter|drop|attach|detach)\b", re.IGNORECASE)
 # A server makes a transaction wait for another's locks; SQLite does so for as long as it is told.
 _BUSY_TIMEOUT_MS = 10_000
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
+    """A script. ``place``: how messages name it; ``folder``: where relative paths in it begin."""
+
     name: str
     place: str
     folder: Path
@@ -44,16 +49,31 @@ def builtin_scripts() -> list[str]:
 
 
 def pgbench_experiment(
-    scripts: Sequence[str], scale: int = 1, defines: Mapping[str, str] | None = None, own_tables: bool = True
+    scripts: Sequence[str],
+    scale: int = 1,
+    defines: Mapping[str, str] | None = None,
+    own_tables: bool = True,
+    engines: Collection[str] = (_POSTGRESQL,),
 ) -> Experiment:
     """Make an experiment of pgbench scripts.
 
     ``scripts``: files, or names of pgbench's own, each with a weight behind an ``@`` if it is not 1. ``scale``: how
     many branches the tables have. ``defines``: variables set before a script begins, by name, as text.
-    ``own_tables``: make pgbench's tables; without, the statements find those of the system. Raises InputError with
-    file and line.
+    ``own_tables``: make pgbench's tables; without, the statements find those of the system. ``engines``: those of the
+    systems that run them. Raises InputError with file and line.
     """
-    sources = [source for source in map(_source, scripts) if source.weight]
+    return experiment_of([_source(each) for each in scripts], scale, defines, own_tables, engines)
+
+
+def experiment_of(
+    sources: Sequence[Source],
+    scale: int,
+    defines: Mapping[str, str] | None,
+    own_tables: bool,
+    engines: Collection[str] = (_POSTGRESQL,),
+) -> Experiment:
+    """Make an experiment of scripts that are read already; see :func:`pgbench_experiment`. Raises InputError."""
+    sources = [source for source in sources if source.weight]
     if not sources:
         raise InputError("--pgbench", "no script is left to run", "name one, with a weight above 0")
     if scale < 1:
@@ -65,7 +85,16 @@ def pgbench_experiment(
     assigned = set().union(*(assigned_variables(source.text, source.place) for source in sources))
     dynamic = {name for name in presets.texts if name in assigned}
     dynamic |= {name for name in defines or {} if name in AUTOMATIC}
-    read = [read_script(each.text, each.place, presets, "${begin}", dynamic) for each in sources]
+    read = [read_script(each.text, each.place, presets, "${begin}", dynamic, assigned) for each in sources]
+    _check_own(sources, read, engines)
+    used = set(AUTOMATIC).union(*(script.used for script in read))
+    for name, text in (defines or {}).items():
+        if name not in used:
+            hint = nearest_or(name, used - {*AUTOMATIC}, "leave it out") if used - {*AUTOMATIC} else "leave it out"
+            raise InputError(f"--define {name}={text}", f"no script uses `:{name}`", hint)
+    if scale > 1 and not own_tables and "scale" not in used:
+        problem = "the named database has tables of its own, and no script uses `:scale`"
+        raise InputError(f"--scale {scale}", problem, "leave it out")
     data = _data(sources, read, scale, own_tables)
     place = ", ".join(dict.fromkeys(source.place for source in sources))
     return make_experiment(parse(tomli_w.dumps(data), place, sources[0].folder))
@@ -84,16 +113,26 @@ def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], sys
         if name in texts:
             raise InputError(f"--define {define}", f"`{name}` is defined twice", "take one away")
         texts[name] = text
-    named = [url for url in map(parse_url, systems) if url.database or url.host]
-    return pgbench_experiment(scripts, scale, texts, own_tables=not named)
+    specs = [parse_url(each) for each in systems or [DEFAULT_SYSTEM]]
+    named = any(each.database or each.host for each in specs)
+    return pgbench_experiment(scripts, scale, texts, not named, {each.engine for each in specs})
 
 
-def _source(argument: str) -> _Source:
+def _check_own(sources: Sequence[Source], read: Sequence[Script], engines: Collection[str]) -> None:
+    """Raise InputError for a statement that only PostgreSQL knows if another engine is to run it."""
+    others = sorted(set(engines) - {_POSTGRESQL})
+    for source, script in zip(sources, read, strict=True):
+        for line, text in script.own if others else []:
+            hint = "run it on `postgresql:`, or leave the modes out"
+            raise InputError(f"{source.place}: line {line}", f"`{text}` cannot be run on {others[0]}", hint)
+
+
+def _source(argument: str) -> Source:
     """Read a script: ``name``, ``path.sql``, either with ``@weight``."""
     path, at, weight = argument.rpartition("@")
     if not at:
         path, weight = argument, "1"
-    if not weight.isdigit() or not path:
+    if not re.fullmatch("[0-9]{1,9}", weight) or not path:
         raise InputError(argument, f"`{weight}` is not a weight", "give a whole number, as in `script.sql@3`")
     names = builtin_scripts()
     if path in names:
@@ -109,13 +148,13 @@ def _source(argument: str) -> _Source:
         raise InputError(path, f"it cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
-    return _Source(name, path, file.parent, int(weight), text)
+    return Source(name, path, file.parent, int(weight), text)
 
 
-def _data(sources: list[_Source], read: list[Script], scale: int, own_tables: bool) -> dict[str, Any]:
+def _data(sources: list[Source], read: list[Script], scale: int, own_tables: bool) -> dict[str, Any]:
     names = _distinct([source.name for source in sources])
     # Of a table that the script makes itself nothing can be prepared when a client begins.
-    prepare = "never" if any(_changes_schema(script.steps) for script in read) else "once"
+    prepare = "never" if any(script.changes_schema for script in read) else "once"
     factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": [prepare]}
     if any(script.begins for script in read):
         factors["begin"] = ["deferred"]
@@ -152,20 +191,12 @@ def _as_written_for_postgresql(steps: Any) -> Any:
         return steps
     made = {key: _as_written_for_postgresql(value) for key, value in steps.items()}
     text = made.get("execute")
-    if text is None:
+    if not isinstance(text, str):
         return made
-    common = {} if "[" in without_texts(text, "postgresql") else {"any": text}
-    return made | {"execute": common | {"postgresql": text}}
-
-
-def _changes_schema(steps: Any) -> bool:
-    """Whether a statement among steps, or nested in them, makes or changes tables."""
-    if isinstance(steps, list):
-        return any(map(_changes_schema, steps))
-    if not isinstance(steps, dict):
-        return False
-    text = steps.get("execute")
-    return (isinstance(text, str) and bool(_SCHEMA_CHANGE.match(text))) or any(map(_changes_schema, steps.values()))
+    # Strings and comments of PostgreSQL's own may hide a value from others, or a `?` from it.
+    alike = known_engine(ANY).places(text) == len(made.get("params", []))
+    common = {"any": text} if alike and "[" not in without_texts(text, _POSTGRESQL) else {}
+    return made | {"execute": common | {_POSTGRESQL: text}}
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -1,7 +1,8 @@
 r"""The names of the columns that a statement returns, which ``\gset`` makes variables of."""
 
 from dbdyno.errors import InputError
-from dbdyno.pgbench.lexer import Sql
+from dbdyno.pgbench.lexer import Sql, Variable
+from dbdyno.sql_tree import sql_tree
 
 _REMEDY = r"name each column, as in `select count(*) as n from t \gset`"
 
@@ -9,20 +10,21 @@ _REMEDY = r"name each column, as in `select count(*) as n from t \gset`"
 def result_columns(statement: Sql, place: str) -> list[str]:
     """Name the columns of a statement's result, small letters unless quoted, as PostgreSQL does.
 
-    Raises InputError where the names cannot be known from the text: without one, or for ``*``.
+    Raises InputError if the text does not tell the names, as with ``*``.
     """
-    import sqlglot
     from sqlglot import exp
 
-    text = "".join(piece if isinstance(piece, str) else "0" for piece in statement.pieces)
+    text = "".join("0" if isinstance(piece, Variable) else str(piece) for piece in statement.pieces)
     try:
-        parsed = sqlglot.parse_one(text, read="postgres")
-    except sqlglot.errors.SqlglotError:
-        raise InputError(place, r"the statement before `\gset` cannot be read", _REMEDY) from None
-    if isinstance(parsed, exp.Query):
-        columns = parsed.selects
+        tree = sql_tree(text, "postgres")
+    except RecursionError:
+        tree = None
+    if tree is None:
+        raise InputError(place, r"the statement before `\gset` cannot be read", _REMEDY)
+    if isinstance(tree, exp.Query):
+        columns = tree.selects
     else:
-        returning = parsed.args.get("returning")
+        returning = tree.args.get("returning")
         columns = returning.expressions if returning is not None else []
     if not columns:
         problem = r"the statement before `\gset` returns no columns"

@@ -1,28 +1,47 @@
 """A pgbench script as the steps of a transaction of an experiment."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dbdyno.definition.expression import AUTOMATIC, NAME, WrongExpression, parse_expression, put_in, read_constant
 from dbdyno.errors import InputError
-from dbdyno.pgbench.lexer import Meta, Sql, Variable, commands
+from dbdyno.pgbench.lexer import Meta, Quoted, Sql, Variable, commands
 from dbdyno.pgbench.results import result_columns
+from dbdyno.text import shortened
 
 Step = dict[str, Any]
 
 # Each level of conditions is two levels of the plan's JSON, of which its reader takes no more than 128.
 MOST_CONDITIONS = 16
 
-_BEGIN = re.compile(
-    r"(?:begin(?:\s+(?P<mode>deferred|immediate|exclusive))?(?:\s+(?:work|transaction))?|start\s+transaction)"
-    r"(?P<rest>\s+.*)?",
-    re.IGNORECASE | re.DOTALL,
+# Statements that begin and end transactions, as PostgreSQL knows them and SQLite's modes; words have one blank between.
+_MODE = (
+    "(?:isolation level (?:serializable|repeatable read|read committed|read uncommitted)"
+    "|read write|read only|(?:not )?deferrable)"
 )
-_COMMIT = re.compile(r"(?:commit|end)(?:\s+(?:work|transaction))?(?P<rest>\s+.*)?", re.IGNORECASE | re.DOTALL)
-_ROLLBACK = re.compile(r"(?:rollback|abort)(?:\s+(?:work|transaction))?(?P<rest>\s+.*)?", re.IGNORECASE | re.DOTALL)
-_SLEEP = re.compile(rf"(?P<time>\d+|:(?P<variable>{NAME}))\s*(?P<unit>us|ms|s)?", re.IGNORECASE)
+_CHAIN = "(?: and (?P<no>no )?chain)?"
+_CONTROLS = {
+    verb: re.compile(pattern, re.IGNORECASE)
+    for verb, pattern in (
+        (
+            "begin",
+            "(?:begin(?: (?P<lock>deferred|immediate|exclusive))?(?: work| transaction)?|start transaction)"
+            rf"(?P<further>(?: {_MODE})(?: ?,? ?{_MODE})*)?",
+        ),
+        ("commit", f"(?:commit|end)(?: work| transaction)?(?P<further>{_CHAIN})"),
+        ("rollback", f"(?:rollback|abort)(?: work| transaction)?(?P<further>{_CHAIN})"),
+    )
+}
+_LIKE_CONTROL = re.compile(r"(?:begin|start transaction|commit|end|abort|rollback)\b", re.IGNORECASE)
+_OTHER_CONTROL = re.compile(r"rollback(?: work| transaction)? to\b|(?:commit|rollback) prepared\b", re.IGNORECASE)
+_SCHEMA_CHANGE = re.compile(r"(?:create|alter|drop|attach|detach)\b", re.IGNORECASE)
+
+_SLEEP = re.compile(rf"(?:\+?(?P<time>[0-9]{{1,10}})|:(?P<variable>{NAME}))\s*(?P<unit>us|ms|s)?", re.IGNORECASE)
+# Characters of a statement or an expression in a message.
+_SHOWN = 60
+_LONGEST_SLEEP = 2**31 - 1
 
 _REFUSED = {
     "aset": r"end each statement with `;`, or with `\gset` where its values are wanted",
@@ -68,10 +87,16 @@ class _Condition:
 
 @dataclass
 class Script:
-    """A script read. ``begins``: it has a plain ``BEGIN``."""
+    """A script read. ``begins``: it has a plain ``BEGIN``; ``changes_schema``: it makes or changes tables.
+
+    ``own``: statements that only PostgreSQL knows, each with its line; ``used``: the variables it sets or reads.
+    """
 
     steps: list[Step] = field(default_factory=list)
     begins: bool = False
+    changes_schema: bool = False
+    own: list[tuple[int, str]] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
 
 
 def assigned_variables(text: str, place: str) -> set[str]:
@@ -82,20 +107,23 @@ def assigned_variables(text: str, place: str) -> set[str]:
         if isinstance(command, Sql):
             statement = command
             continue
-        first, _, _ = command.arguments.partition(" ")
         if command.name == "set":
-            names.add(first)
+            names.update(command.arguments.split(maxsplit=1)[:1])
         elif command.name == "gset" and statement is not None:
-            names.update(first + column for column in result_columns(statement, f"{place}: line {command.line}"))
+            prefix = command.arguments
+            names.update(prefix + column for column in result_columns(statement, f"{place}: line {command.line}"))
     return names
 
 
-def read_script(text: str, place: str, presets: Presets, begin: str, dynamic: set[str]) -> Script:
+def read_script(
+    text: str, place: str, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str] = ()
+) -> Script:
     """Read a script. ``begin``: the mode of a plain ``BEGIN``. ``dynamic``: presets that a script gives other values.
 
-    Raises InputError with file and line for what is not understood or cannot be carried out.
+    ``assigned``: variables that a script which the same client runs gives values to.
+    Raises InputError with file and line if it cannot be understood or carried out.
     """
-    reader = _Reader(place, presets, begin, dynamic)
+    reader = _Reader(place, presets, begin, dynamic, assigned)
     for command in commands(text, place):
         if isinstance(command, Sql):
             reader.sql(command)
@@ -105,11 +133,12 @@ def read_script(text: str, place: str, presets: Presets, begin: str, dynamic: se
 
 
 class _Reader:
-    def __init__(self, place: str, presets: Presets, begin: str, dynamic: set[str]) -> None:
+    def __init__(self, place: str, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str]) -> None:
         self._place = place
         self._presets = presets
         self._begin = begin
         self._dynamic = dynamic
+        self._varying = {*dynamic, *assigned, *AUTOMATIC}
         self._script = Script()
         self._steps = self._script.steps
         self._conditions: list[tuple[_Condition, list[Step]]] = []
@@ -118,7 +147,8 @@ class _Reader:
         self._open: int | None = None
         self._known = set(dynamic)
         # Presets that other values are given to, as far as the script needs them. Hashes use a seed without naming it.
-        self._used = dynamic & set(AUTOMATIC)
+        self._used = self._script.used
+        self._used |= dynamic & set(AUTOMATIC)
 
     def end(self) -> Script:
         """Give the script once all its commands are read."""
@@ -138,43 +168,65 @@ class _Reader:
     def sql(self, statement: Sql) -> None:
         """Add a statement."""
         self._last = None
-        if len(statement.pieces) == 1 and isinstance(statement.pieces[0], str):
-            control = self._control(statement.pieces[0], statement.line)
-            if control is not None:
-                self._steps.append(control)
-                return
+        control = self._control(statement)
+        if control is not None:
+            self._steps.append(control)
+            return
+        self._script.changes_schema |= _SCHEMA_CHANGE.match(statement.words) is not None
         text, params = "", []
         for piece in statement.pieces:
-            if isinstance(piece, str):
-                text += piece.replace("${", "$${")
-                continue
-            inline, param = self._param(piece)
-            text += inline
-            if param is not None:
-                params.append(param)
+            if isinstance(piece, Variable):
+                inline, param = self._param(piece)
+                text += inline
+                params += [] if param is None else [param]
+            else:
+                text += (self._in_quotes(piece) if isinstance(piece, Quoted) else piece).replace("${", "$${")
         step: Step = {"execute": text} | ({"params": params} if params else {})
         self._steps.append(step)
         self._last = (statement, step)
 
-    def _control(self, text: str, line: int) -> Step | None:
-        for verb, pattern in (("begin", _BEGIN), ("commit", _COMMIT), ("rollback", _ROLLBACK)):
-            found = pattern.fullmatch(text)
-            if not found:
-                continue
-            rest = (found["rest"] or "").strip()
-            if verb == "rollback" and re.match(r"to\b", rest, re.IGNORECASE):
-                return None
-            if rest:
-                raise self._wrong(line, f"`{' '.join(text.split())}` cannot be run: `{rest}`", f"write `{verb};` alone")
-            if verb != "begin":
-                self._open = None
-                return {verb: True}
-            if self._open is None:
-                self._open = line
-            mode = found["mode"]
-            self._script.begins |= mode is None
-            return {"begin": mode.lower() if mode else self._begin}
+    def _control(self, statement: Sql) -> Step | None:
+        """Return the step that a statement is if it begins or ends a transaction."""
+        for verb, pattern in _CONTROLS.items():
+            found = pattern.fullmatch(statement.words)
+            if found:
+                return self._step_of(verb, found, statement)
+        if _LIKE_CONTROL.match(statement.words) and not _OTHER_CONTROL.match(statement.words):
+            problem = f"`{shortened(statement.words, _SHOWN)}` is not a form of this statement that PostgreSQL knows"
+            hint = "write `begin`, `commit` or `rollback`, with modes such as `isolation level serializable`"
+            raise self._wrong(statement.line, problem, hint)
         return None
+
+    def _step_of(self, verb: str, found: re.Match[str], statement: Sql) -> Step:
+        further = bool(found["further"])
+        if verb == "begin":
+            self._open = self._open or statement.line
+        else:
+            further = further and not found["no"]
+            # A chained transaction begins at once.
+            self._open = self._open if further else None
+        if further:
+            # A plan has no such modes. The session rolls back after a failure because the server reports its state.
+            self._script.own.append((statement.line, statement.words))
+            return {"execute": {"postgresql": "".join(map(str, statement.pieces)).replace("${", "$${")}}
+        if verb != "begin":
+            return {verb: True}
+        lock = found["lock"]
+        self._script.begins |= lock is None
+        return {"begin": lock.lower() if lock else self._begin}
+
+    def _in_quotes(self, quoted: Quoted) -> str:
+        """Return a string or quoted name with constants in it, as pgbench's simple mode sends it."""
+        values: dict[str, str] = {}
+        for name in quoted.variables:
+            if name in self._varying:
+                problem = f"`:{name}` is inside quotes, where no value can be bound"
+                hint = f"write it outside, as in `'…' || :{name}`"
+                raise self._wrong(quoted.line, problem, hint)
+            if name in self._presets.texts:
+                values[name] = self._presets.texts[name]
+                self._used.add(name)
+        return quoted.replaced(values)
 
     def _param(self, variable: Variable) -> tuple[str, Any]:
         """Give what stands in a statement's text for a variable, and the value bound there, if one is."""
@@ -219,8 +271,8 @@ class _Reader:
                 raise self._wrong(command.line, rf"there is no command `\{name}`", nearest(name, _KNOWN))
 
     def _set(self, command: Meta) -> None:
-        name, _, text = command.arguments.partition(" ")
-        text = text.strip()
+        name, *rest = command.arguments.split(maxsplit=1) or [""]
+        text = rest[0] if rest else ""
         if not text:
             raise self._wrong(command.line, r"`\set` needs a name and an expression", r"as in `\set x random(1, 10)`")
         self._assign(name, command.line)
@@ -253,7 +305,7 @@ class _Reader:
             text = put_in(text, constants)
             return parse_expression(text).text
         except WrongExpression as error:
-            shown = " ".join(text.split())
+            shown = shortened(" ".join(text.split()), _SHOWN)
             raise self._wrong(line, f"`{shown}`: {error.problem}", error.hint) from None
 
     def _condition(self, command: Meta) -> None:
@@ -301,7 +353,10 @@ class _Reader:
             expression = f"int(:{found['variable']})" + (f" * {factor}" if factor > 1 else "")
             time = {"expression": self._expression(expression, command.line)}
         else:
-            time = int(found["time"]) * factor
+            time = int(found["time"])
+            if time > _LONGEST_SLEEP:
+                raise self._wrong(command.line, f"`{time}` is too long a sleep", f"give at most {_LONGEST_SLEEP}")
+            time *= factor
         self._steps.append({"think": time} | ({"unit": "us"} if unit == "us" else {}))
 
     def _gset(self, command: Meta, last: tuple[Sql, Step] | None) -> None:

@@ -20,5 +20,5 @@ def begins(task: Mapping[str, Any]) -> set[str]:
     modes = {str(step["mode"]) for step in steps if step["do"] == "begin"}
     # A statement can begin one too.
     words = [str(each["sql"]).lower().split() for each in task.get("statements", [])]
-    begun = [each for each in words if each[:1] in (["begin"], ["savepoint"])]
+    begun = [each for each in words if each[:1] in (["begin"], ["start"], ["savepoint"])]
     return modes | {next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun}
