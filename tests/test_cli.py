@@ -35,7 +35,10 @@ from conftest import SMALL, Cli
         (["run", "pk-lookup", "--json", "no/such/dir.json"], "--json"),
         (["run", "pk-lookup", "--dir", "/proc", "--store", "s.db"], "/proc"),
         (["show", "--store", "runs.db"], "--store runs.db: there is no store of runs there"),
-        (["run", "--resume", "last", "--rounds", "3"], "--resume: a run that is resumed keeps its experiment"),
+        (
+            ["run", "--resume", "last", "--rounds", "3"],
+            "--rounds: it has no effect with `--resume`: a run that is resumed keeps its experiment",
+        ),
         (["run", "pk-lookup", "--set", "threads=4", "--set", "library_threading=0"], "would corrupt its memory"),
     ],
 )

@@ -119,10 +119,7 @@ def make_cells(
     left.
     """
     chosen = dict(chosen or {})
-    of_file = file_systems(experiment)
-    specs = {spec.name: spec for spec in tell_apart(systems)} or (
-        _specs(chosen[SYSTEM]) if SYSTEM in chosen else of_file
-    )
+    specs = {spec.name: spec for spec in tell_apart(systems)} or systems_of(experiment, chosen)
     if len({spec.engine for spec in specs.values()}) > 1:
         experiment = experiment.translated()
     factors, usual = factors_of(experiment), experiment.usual_factors()
@@ -180,6 +177,14 @@ def factors_of(experiment: Experiment) -> dict[str, Factor]:
     # A level is the system's name, which has no password, and not the URL as it was written.
     systems = tuple(map(Level.of, file_systems(experiment)))
     return dict(experiment.factors) | {SYSTEM: Factor(SYSTEM, systems, named=False)}
+
+
+def systems_of(experiment: Experiment, chosen: Chosen) -> dict[str, SystemSpec]:
+    """Return the systems that the levels of the factor ``system`` name, by name; of the file, unless others are chosen.
+
+    Raises InputError.
+    """
+    return _specs(chosen[SYSTEM]) if SYSTEM in chosen else file_systems(experiment)
 
 
 def file_systems(experiment: Experiment) -> dict[str, SystemSpec]:

@@ -20,6 +20,7 @@ from dbdyno.cli.predict import predict
 from dbdyno.cli.run_commands import queries, run, tour, try_statements
 from dbdyno.cli.store_commands import store
 from dbdyno.cli.stored_commands import baseline, compare, history, report_command, runs, show
+from dbdyno.cli.typed import StrictCommand
 from dbdyno.cli.why_command import why
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
@@ -99,6 +100,17 @@ for _name, _command in (
     ("cache", cache),
 ):
     app.command(_name)(_command)
+
+
+def _refuse_what_would_be_dropped(group: typer.Typer) -> None:
+    for command in group.registered_commands:
+        command.cls = StrictCommand
+    for each in group.registered_groups:
+        if each.typer_instance is not None:
+            _refuse_what_would_be_dropped(each.typer_instance)
+
+
+_refuse_what_would_be_dropped(app)
 
 
 def _version(value: bool) -> None:

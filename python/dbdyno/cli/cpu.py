@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from dbdyno.cli.completing import complete_experiments
 from dbdyno.cli.options import SetOption
+from dbdyno.cli.typed import refuse_typed
 from dbdyno.errors import DbdynoError, InputError
 
 _COUNT = "count"
@@ -88,6 +89,12 @@ def count_command(
     from dbdyno.cli.cpu_counting import CpuOutputs, run_count, run_self
     from dbdyno.cpu.run import CpuRequest
 
+    if program is not None:
+        refuse_typed(("chosen", "seed", "once"), "with `--program`")
+    if own:
+        refuse_typed(("once",), "with `--self`")
+    if save is None and baseline is None:
+        refuse_typed(("counts",), "without `--save` and `--baseline`")
     sources = [spec for each in sqlite or ["bundled"] for spec in each.split(",")]
     request = CpuRequest(work, chosen or (), sources, cflags or [""], seed, once, program, arguments, base)
     outputs = CpuOutputs(json_file, html, chart, flame, raw, base, save, baseline, margin, counts)
@@ -115,6 +122,10 @@ def annotate_command(
     from dbdyno.cpu.saved import counts_directory, load
     from dbdyno.cpu.text import annotated_lines
 
+    if html is not None:
+        refuse_typed(("function", "order", "most"), "with `--html`, which has all functions")
+    if function is not None:
+        refuse_typed(("order", "most"), "with `--function`")
     if order not in ("hottest", "file"):
         raise InputError("--order", f"`{order}` is neither", "give `hottest` or `file`")
     saved = load(name, counts_directory(counts))

@@ -17,6 +17,8 @@ from dbdyno.cli.options import (
     SystemOption,
     TranslateOption,
 )
+from dbdyno.cli.typed import refuse_typed
+from dbdyno.errors import InputError
 from dbdyno.shipped import template_names
 
 
@@ -43,11 +45,19 @@ def describe(
     directory: DirOption = None,
 ) -> None:
     """Show what an experiment asks, its factors, and the exact statements."""
-    from dbdyno.cli.naming import Named, divide_chosen
+    from dbdyno.cli.naming import Named, divide_chosen, is_sql_file
     from dbdyno.cli.show import print_description, print_opened, print_toml
 
-    levels, values = divide_chosen(experiment, chosen or [])
+    levels, values = divide_chosen([] if pgbench else experiment, chosen or [])
     named = Named(experiment, pgbench, scale, define or [], values=values, directory=directory, translate=translate)
+    if toml:
+        refuse_typed(("check",), "with `--toml`")
+        if not pgbench and not any(map(is_sql_file, experiment)):
+            refuse_typed(("chosen", "system"), "with `--toml`")
+        if levels:
+            raise InputError(f"--set {levels[0]}", "it has no effect with `--toml`", "leave it out")
+    if not check:
+        refuse_typed(("allow_writes", "directory"), "without `--check`", "leave it out, or add `--check`")
     if toml:
         print_toml(named, system or [])
     elif check:

@@ -22,6 +22,7 @@ from dbdyno.cli.options import (
     StoreOption,
     SystemOption,
 )
+from dbdyno.cli.typed import refuse_typed
 
 
 def gate(
@@ -87,7 +88,11 @@ def gate(
         problem = "no baseline is named" if against is None else "two baselines are named"
         hint = "give `--against COMMIT` to measure both sides now, or `--baseline RUN` of a run that is stored"
         raise InputError("gate", problem, hint)
+    if against is None:
+        names = ("build", "chosen", "system", "rounds", "budget", "interleaving", "seed", "directory", "allow_writes")
+        refuse_typed(names, "without `--against`", "leave it out, or add `--against`")
     if against is not None:
+        refuse_typed(("across_machines", "count", "counts"), "with `--against`")
         programs = run == "last" and system and all(map(names_program, system))
         asked = Asked(
             named=Named([] if programs else [run]),
@@ -102,6 +107,7 @@ def gate(
         )
         code = gate_against(asked, against, build, margin, metric, store, outputs, sys.argv)
     elif count or counts is not None:
+        refuse_typed(("metric", "across_machines", "store"), "with `--count`")
         code = gate_count(run, baseline, margin, counts, outputs)
     else:
         code = gate_run(run, baseline, margin, metric, across_machines, store, outputs)
@@ -143,13 +149,14 @@ def noise(
     from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
     from dbdyno.cli.running import Asked
     from dbdyno.engines import names_program
+    from dbdyno.engines.url import parse_url
     from dbdyno.errors import InputError
 
     # A program of one's own needs no experiment.
     if experiment is None and not names_program(system):
         experiment = "pk-lookup"
     if experiment == "pk-lookup" and not chosen:
-        chosen = ["threads=1", "cache=private"]
+        chosen = ["threads=1", *(["cache=private"] if parse_url(system).engine == "sqlite" else [])]
     asked = Asked(
         named=Named([] if experiment is None else [experiment]),
         chosen=chosen or [],
@@ -163,6 +170,7 @@ def noise(
         allow_writes=allow_writes,
     )
     if runs is not None:
+        refuse_typed(("margin",), "with `--runs`")
         code = measure_noise_of_runs(asked, runs, store, json, sys.argv)
     elif rounds is not None and rounds < LEAST_ROUNDS:
         raise InputError("--rounds", f"{rounds} blocks tell nothing of the noise", f"give {LEAST_ROUNDS} or more")

@@ -32,6 +32,7 @@ from dbdyno.cli.options import (
     ValuesOption,
     VerboseOption,
 )
+from dbdyno.cli.typed import refuse_typed_besides
 
 if TYPE_CHECKING:
     from dbdyno.cli.exports import Exports
@@ -108,8 +109,12 @@ def run(
     from dbdyno.cli.naming import Named, divide_chosen
     from dbdyno.cli.running import Asked
 
+    if resume is not None:
+        names = ("resume", "system", "store", "json", "csv", "markdown", "report", "parquet", "openmetrics", "verbose")
+        condition = "with `--resume`: a run that is resumed keeps its experiment, levels, systems, rounds and seed"
+        refuse_typed_besides(names, condition)
     exports = Exports(json, csv, markdown, report, parquet, openmetrics)
-    levels, values = divide_chosen(experiment or [], chosen or [])
+    levels, values = divide_chosen([] if pgbench else experiment or [], chosen or [])
     asked = Asked(
         named=Named(experiment or [], pgbench, scale, define or [], values=values, translate=translate),
         chosen=levels,

@@ -8,18 +8,17 @@ from pathlib import Path
 
 from rich.console import Console
 
+from dbdyno.cli.effects import check_levels, check_places
 from dbdyno.cli.exports import Exports
 from dbdyno.cli.naming import Named
 from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.cluster.address import read_cluster
-from dbdyno.design import file_systems
 from dbdyno.document import Document
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.durability import with_durability
 from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, StoreError
-from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
 from dbdyno.results.metrics import is_open_loop
 from dbdyno.run.execute import execute, resume
@@ -62,6 +61,11 @@ class Asked:
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
         experiment = self.named.experiment(self.systems)
+        specs = check_levels(experiment, self.chosen, [parse_url(url) for url in self.systems])
+        check_places(specs, self.directory, allow_writes=self.allow_writes)
+        if self.try_recommendations and not experiment.head.recommendations:
+            problem = f"`{experiment.name}` has no recommendations"
+            raise InputError("--try-recommendations", problem, "leave it out")
         rounds = read_rounds(self.rounds)
         auto = (experiment.rounds if rounds is None else rounds) == "auto"
         given = [self.target, self.min_rounds, self.max_rounds, self.budget]
@@ -71,7 +75,7 @@ class Asked:
         return Request(
             experiment,
             self.chosen,
-            self._systems(experiment),
+            self._with_settings(specs),
             rounds,
             self.seed,
             self.directory,
@@ -87,17 +91,15 @@ class Asked:
             cluster=None if self.cluster is None else read_cluster(self.cluster),
         )
 
-    def _systems(self, experiment: Experiment) -> list[SystemSpec]:
-        """Give the systems, with the settings that the durability and the processors asked for need."""
-        named = [parse_url(url) for url in self.systems]
-        if self.same_durability is None and self.processors is None:
-            return named
-        named = named or list(file_systems(experiment).values())
+    def _with_settings(self, specs: list[SystemSpec]) -> list[SystemSpec]:
+        """Return the systems with the settings that the durability and the processors need; none if none is named."""
+        if not self.systems and self.same_durability is None and self.processors is None:
+            return []
         if self.processors is not None:
-            named = with_processors(named, read_processors(self.processors))
+            specs = with_processors(specs, read_processors(self.processors))
         if self.same_durability is not None:
-            named = [with_durability(spec, self.same_durability) for spec in named]
-        return named
+            specs = [with_durability(spec, self.same_durability) for spec in specs]
+        return specs
 
     def _interleaving(self) -> Interleaving:
         match self.interleaving:
@@ -182,10 +184,6 @@ def carried_out(
         with writing_store(store_place) as store:
             yield *(done := execute(request, store, console)), holder(store, done[0], store_place)
         return
-    if asked != Asked(resumed=asked.resumed, systems=asked.systems):
-        problem = "a run that is resumed keeps its experiment, levels, systems, rounds and seed"
-        hint = "give only the run, URLs of its systems that have passwords, and files to write"
-        raise InputError("--resume", problem, hint)
     given = [parse_url(url) for url in asked.systems]
     with closing(open_store(store_place, make=False, write=True)) as store:
         yield *(done := resume(asked.resumed, store, console, given)), holder(store, done[0], store_place)

@@ -37,13 +37,16 @@ def print_experiments() -> None:
 
 def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
+    from dbdyno.cli.effects import check_levels
     from dbdyno.compile import compile_cell, describe, refusal
     from dbdyno.design import make_cells, parse_set
     from dbdyno.engines.url import parse_url
     from dbdyno.plan.cell import ResolvedCell
 
     experiment = named.experiment(systems)
-    cells = make_cells(experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], refusal)
+    specs = [parse_url(url) for url in systems]
+    check_levels(experiment, chosen, specs)
+    cells = make_cells(experiment, parse_set(chosen, experiment), specs, refusal)
     # One cell of each system: what another level changes, `--set` shows. What cannot be is an error before all lines.
     firsts: dict[str, ResolvedCell] = {}
     for cell in cells.cells:
@@ -80,13 +83,16 @@ def print_opened(
     named: "Named", chosen: list[str], systems: list[str], directory: str | None, allow_writes: bool
 ) -> None:
     """Open each system of an experiment, prepare its statements, and show a line each. Raises InputError."""
+    from dbdyno.cli.effects import check_levels, check_places
     from dbdyno.compile import compile_cell, refusal
     from dbdyno.design import make_cells, parse_set
     from dbdyno.engines.url import parse_url
     from dbdyno.run.opening import open_systems
 
     experiment = named.experiment(systems)
-    cells = make_cells(experiment, parse_set(chosen, experiment), [parse_url(url) for url in systems], refusal)
+    specs = [parse_url(url) for url in systems]
+    check_places(check_levels(experiment, chosen, specs), directory, allow_writes=allow_writes)
+    cells = make_cells(experiment, parse_set(chosen, experiment), specs, refusal)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     console = Console(highlight=False)
     for each in open_systems(compiled, directory, allow_writes):

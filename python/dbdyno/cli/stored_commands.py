@@ -18,6 +18,7 @@ from dbdyno.cli.options import (
     RunArgument,
     StoreOption,
 )
+from dbdyno.cli.typed import refuse_typed
 
 
 def runs(
@@ -122,4 +123,8 @@ def baseline(
     """Keep a run as a baseline under a name, for the gate; or list the baselines."""
     from dbdyno.cli.comparing import baseline_command
 
+    if name is None:
+        refuse_typed(("remove",), "without a name", "name the baseline")
+    if remove:
+        refuse_typed(("run",), "with `--remove`")
     baseline_command(name, run, remove, store)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from dbdyno.cli.effects import check_levels, check_places
 from dbdyno.cli.exports import Exports
 from dbdyno.cli.naming import Named, divide_chosen, is_sql_file
 from dbdyno.cli.running import command_line, finish, holder, writing_store
@@ -91,13 +92,14 @@ def answer_why(
 
 def _of(asked: WhyAsked, store_place: str | None) -> _Of:
     """Find what is asked about: a file, a built-in experiment, or a run. Raises DbdynoError."""
-    is_experiment = (
-        asked.asked.endswith(EXPERIMENT_SUFFIX) or is_sql_file(asked.asked) or asked.asked in builtin_names()
-    )
+    is_file = asked.asked.endswith(EXPERIMENT_SUFFIX) or is_sql_file(asked.asked)
+    is_experiment = is_file or asked.asked in builtin_names()
     if is_experiment or (asked.systems and all(map(names_program, asked.systems))):
         chosen, values = divide_chosen([asked.asked], asked.chosen)
         experiment = Named([asked.asked], values=values).experiment(asked.systems)
-        return _Of(experiment, chosen, [parse_url(url) for url in asked.systems], asked.cell)
+        systems = [parse_url(url) for url in asked.systems]
+        _check(asked, experiment, chosen, systems)
+        return _Of(experiment, chosen, systems, asked.cell)
     store = open_store(store_place, make=False)
     try:
         run = store.run(asked.asked)
@@ -117,4 +119,12 @@ def _of_run(asked: WhyAsked, run: RunRecord, store: Store) -> _Of:
     kept = [each for each in options.get("set", []) if each.partition("=")[0].strip() not in given]
     urls = asked.systems or list(dict.fromkeys(options.get("systems", [])))
     cell = asked.cell or options.get("cell")
-    return _Of(stored_experiment(run, store), [*kept, *asked.chosen], [parse_url(url) for url in urls], cell)
+    experiment, systems = stored_experiment(run, store), [parse_url(url) for url in urls]
+    _check(asked, experiment, asked.chosen, systems)
+    return _Of(experiment, [*kept, *asked.chosen], systems, cell)
+
+
+def _check(asked: WhyAsked, experiment: Experiment, chosen: Sequence[str], systems: Sequence[SystemSpec]) -> None:
+    """Raise InputError for an option that has no effect."""
+    specs = check_levels(experiment, chosen, systems)
+    check_places(specs, asked.directory, allow_writes=asked.allow_writes)

@@ -69,7 +69,7 @@ def find_work(name: str, chosen: Sequence[str]) -> Work:
 
     Raises InputError.
     """
-    if name.endswith(".sql"):
+    if name.lower().endswith(".sql"):
         if chosen:
             raise InputError("--set", "a file of SQL has no factors", "leave it out, or name an experiment")
         return _of_file(Path(name))

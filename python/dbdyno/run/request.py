@@ -102,6 +102,9 @@ def prepare(request: Request) -> Prepared:
             check_counting(each)
         if request.slice_s is not None:
             check_interleaving(each, request.slice_s)
+    if request.slice_s is not None and len(compiled) == 1:
+        problem = "there is only one cell, so there is nothing to alternate with"
+        raise InputError("--interleave", problem, "leave it out, or measure several cells")
     growth = experiment.head.growth
     if growth is not None:
         check_growth(compiled, growth, slice_s=request.slice_s, counts=request.instructions)

@@ -1,0 +1,52 @@
+"""Options that would have no effect on an experiment or its systems are errors."""
+
+from collections.abc import Sequence
+from string import Formatter
+
+from dbdyno.design import parse_set, systems_of
+from dbdyno.engines import engine_of
+from dbdyno.errors import InputError
+from dbdyno.experiment import Experiment
+from dbdyno.experiment.factors import SYSTEM
+from dbdyno.experiment.substitute import references
+from dbdyno.plan.system import SystemSpec
+
+
+def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequence[SystemSpec]) -> list[SystemSpec]:
+    """Raise InputError for a level that has no effect on any system; return the systems.
+
+    ``levels``: ``--set`` options; ``systems``: those of ``--system``, which replace the experiment's.
+    """
+    chosen = parse_set(levels, experiment)
+    if SYSTEM in chosen and systems:
+        raise InputError(f"--set {SYSTEM}=…", "`--system` names the systems", "leave out one of them")
+    specs = list(systems) or list(systems_of(experiment, chosen).values())
+    for name in chosen:
+        if name != SYSTEM and not any(_matters(experiment, name, each) for each in specs):
+            engines = " and ".join(dict.fromkeys(each.engine for each in specs))
+            programs = any(engine_of(each.engine).runs_programs for each in specs)
+            hint = f"write `{{{name}}}` in the command" if programs else "leave it out"
+            raise InputError(f"--set {name}=…", f"`{name}` changes nothing on {engines}", hint)
+    return specs
+
+
+def _matters(experiment: Experiment, factor: str, system: SystemSpec) -> bool:
+    """Whether a factor changes what is measured on a system."""
+    growth = experiment.head.growth
+    if growth is not None and growth.factor == factor:
+        return True
+    locations = [at for at, name in references(experiment.document) if name.partition(".")[0] == factor]
+    if engine_of(system.engine).runs_programs:
+        # A program takes factors in its command, and of the experiment only the load.
+        in_command = {name for _, name, _, _ in Formatter().parse(system.command)}
+        return factor in in_command or any(at[0] == "load" for at in locations)
+    return any(at[0] != "system" or at[1] == system.engine for at in locations)
+
+
+def check_places(systems: Sequence[SystemSpec], directory: str | None, *, allow_writes: bool) -> None:
+    """Raise InputError for `--dir` or `--allow-writes` if it concerns none of the systems."""
+    made = [each for each in systems if engine_of(each.engine).has_data and not each.host]
+    if directory is not None and not made:
+        raise InputError("--dir", "dbdyno makes no database for these systems", "leave it out")
+    if allow_writes and not made and not any(each.host for each in systems):
+        raise InputError("--allow-writes", "dbdyno does not restrict writes on these systems", "leave it out")
