@@ -201,9 +201,30 @@ def test_single_threaded() -> None:
     assert read_settings({"config_threading": "multi"}, "x").is_single_threaded is None
 
 
-def test_a_host_that_is_given_twice_is_refused() -> None:
-    with pytest.raises(InputError, match="the host is given twice"):
-        parse_url("postgresql://me@localhost:5433/shop?host=/run/postgresql")
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql://me@localhost:5433/shop?host=/run/postgresql", "the URL has a host, and `host` among its"),
+        ("postgresql://me@localhost/shop?port=5433", "the URL has a host, and `port` among its settings"),
+        ("mysql://me@localhost/shop?password=s3cret", "the URL has a host, and `password` among its settings"),
+        ("postgresql:///shop?host=localhost&dbname=other", "the database is given twice"),
+        ("postgresql:///shop?host=localhost&port=", "`port` is empty"),
+        ("postgresql:///?user=me", "there is `user` and no host"),
+        ("postgresql://me@/shop", "there is no host"),
+        ("postgresql://:5433/", "there is no host"),
+        ("postgresql:?work_mem=1MB&WORK_MEM=2MB", "`WORK_MEM` is set twice"),
+        ("mysql:?sort_buffer_size=1M&sort-buffer-size=2M", "`sort-buffer-size` is set twice"),
+    ],
+)
+def test_no_part_of_a_url_is_dropped(url: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse_url(url)
+    assert words in str(error.value) and "s3cret" not in str(error.value)
+
+
+def test_a_password_needs_no_user() -> None:
+    spec = parse_url("postgresql:///shop?host=/run/postgresql&password=p%40ss")
+    assert (spec.host, spec.user, spec.password, spec.database) == ("/run/postgresql", None, "p@ss", "shop")
 
 
 @pytest.mark.parametrize("url", ["exec:./a {n}", "mine=exec:./a --x=1", " exec:./a"])

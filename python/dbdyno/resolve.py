@@ -32,6 +32,9 @@ def read_settings(experiment: Experiment, definition: Definition, cell: Cell) ->
     if engine.runs_programs:
         return Settings()
     merged = merge_settings(experiment, definition, cell)
+    unused = engine.unused(system, definition)
+    if unused is not None:
+        raise InputError(f"{system.name}: {unused[0]}", f"it has no effect: {unused[1]}", "leave it out")
     named = system.host is not None
     try:
         return engine.read_settings(

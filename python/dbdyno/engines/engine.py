@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbdyno.engines.sql_lexer import STANDARD, Syntax, UnterminatedError, value_places
+from dbdyno.errors import InputError
 from dbdyno.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
@@ -183,7 +184,13 @@ class Engine:
 
         ``named``: of a server that runs already, among whose settings are those of the connection to it.
         """
+        for name in settings:
+            raise InputError(f"{place}: {name}", f"{self.title} has no settings", "leave it out")
         return Settings()
+
+    def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
+        """Name a setting of a system's URL that has no effect, and say why, a clause."""
+        return None
 
     def check_setting(self, name: str, value: Scalar) -> None:
         """Raise InputError for a setting of an experiment that can be seen to be none without more."""

@@ -22,6 +22,9 @@ _AUTHORITY = re.compile(
 
 _LAST_PORT = 65535
 
+# Settings by which libpq's URLs name what others have before the question mark.
+_OF_CONNECTION = ("host", "port", "user", "password", "dbname")
+
 
 def parse_url(url: str) -> SystemSpec:
     """Read a URL such as ``sqlite:?journal_mode=wal``, ``sqlite:/path/file.db`` or ``postgresql://host/database``.
@@ -66,10 +69,7 @@ def parse_url(url: str) -> SystemSpec:
         raise InputError(_shown(url), "a host begins with `//`", f"write `{name}://host/database`, or `{name}:`")
     if authority is not None:
         authority, path, settings = _as_libpq_has_it(name, url, authority, path, settings)
-    where = _AUTHORITY.fullmatch(authority or "")
-    if not where:
-        raise InputError(_shown(url), "the host cannot be read", f"write `{name}://user:password@host:port/database`")
-    parts = {key: unquote(value) if value else None for key, value in where.groupdict().items()}
+    parts = _read_authority(name, url, authority or "")
     if parts["user"] and not engine.shows_user:
         # Together they are what must not be told.
         parts |= {"user": None, "password": f"{parts['user']}:{parts['password'] or ''}"}
@@ -88,31 +88,45 @@ def parse_url(url: str) -> SystemSpec:
     )
 
 
+def _read_authority(engine: str, url: str, authority: str) -> dict[str, str | None]:
+    """Read user, password, host and port. Raises InputError for what cannot be read and for any of it without a host."""
+    where = _AUTHORITY.fullmatch(authority)
+    parts = {key: unquote(value) if value else None for key, value in where.groupdict().items()} if where else {}
+    if not where or (authority and not parts["host"]):
+        problem = "there is no host" if where else "the host cannot be read"
+        raise InputError(_shown(url), problem, f"write `{engine}://user:password@host:port/database`")
+    return parts
+
+
 def _as_libpq_has_it(
     engine: str, url: str, authority: str, path: str, settings: Mapping[str, str]
 ) -> tuple[str, str, dict[str, str]]:
     """Take host, port, user, password and database from the settings of a URL that names no host.
 
     So libpq has them, as `postgresql:///db?host=/run/postgresql&port=5433`: a host may be the directory of a socket.
-    Raises InputError for a database without a host, and for a host that is given in both places.
+    Raises InputError if something is given twice or is empty, and for all of it without a host.
     """
-    if authority:
-        if "host" not in settings:
-            return authority, path, dict(settings)
-        hint = f"write `{engine}://user@host:port/database`, or `{engine}:///database?host=…&port=…&user=…`"
-        raise InputError(_shown(url), "the host is given twice", hint)
     rest = dict(settings)
-    host, port, user, password, database = (
-        rest.pop(name, None) for name in ("host", "port", "user", "password", "dbname")
-    )
-    if host is None:
-        if not path.strip("/"):
-            return "", path, dict(settings)
+    given = {name: rest.pop(name) for name in _OF_CONNECTION if name in rest}
+    both = f"write `{engine}://user@host:port/database`, or `{engine}:///database?host=…&port=…&user=…`"
+    if authority and given:
+        raise InputError(_shown(url), f"the URL has a host, and `{next(iter(given))}` among its settings", both)
+    if authority or not (given or path.strip("/")):
+        return authority, path, rest
+    if "host" not in given:
+        what = "a database" if path.strip("/") else f"`{next(iter(given))}`"
         hint = f"add one, as in `{engine}:///database?host=/run/socket`"
-        raise InputError(_shown(url), "there is a database and no host", hint)
-    authority = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "") + "@" if user else ""
+        raise InputError(_shown(url), f"there is {what} and no host", hint)
+    empty = next((name for name, value in given.items() if not value), None)
+    if empty is not None:
+        raise InputError(_shown(url), f"`{empty}` is empty", "give a value, or leave it out")
+    if "dbname" in given and path.strip("/"):
+        raise InputError(_shown(url), "the database is given twice", both)
+    user, password = (quote(given.get(name, ""), safe="") for name in ("user", "password"))
+    host = given["host"]
+    authority = f"{user}{':' if password else ''}{password}@" if user or password else ""
     authority += f"[{host}]" if ":" in host and not host.startswith("[") else quote(host, safe="[]:")
-    return authority + (f":{port}" if port else ""), path or database or "", rest
+    return authority + (f":{given['port']}" if "port" in given else ""), path or given.get("dbname", ""), rest
 
 
 def _port(url: str, text: str | None) -> int | None:
@@ -183,13 +197,17 @@ def is_loopback(host: str) -> bool:
 def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
     """Read settings. ``empty``: a value may be, as the ``sql_mode`` of MariaDB."""
     settings: dict[str, str] = {}
+    known: set[str] = set()
     for item in filter(None, query.split("&")):
         name, equals, value = item.partition("=")
         name = unquote(name)
         if not equals or not name or not (value or empty):
             raise InputError(_shown(url), f"`{item}` is not a setting", "write `name=value`")
-        if name in settings:
+        # Servers read these alike.
+        plain = name.lower().replace("-", "_")
+        if plain in known:
             raise InputError(_shown(url), f"`{name}` is set twice", "take one away")
+        known.add(plain)
         settings[name] = unquote(value)
     return settings
 
@@ -212,7 +230,7 @@ def _named(spec: SystemSpec) -> SystemSpec:
 
 def _shown(url: str) -> str:
     """Give a URL for a message, without a password."""
-    return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1@", url)
+    return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1@", re.sub(r"([?&]password=)[^&#]*", r"\1…", url))
 
 
 def _escaped(value: str) -> str:

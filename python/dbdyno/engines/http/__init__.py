@@ -50,6 +50,15 @@ class Http(Engine):
 
         return read_settings(settings, place)
 
+    def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
+        """Name options about certificates if there are none to check."""
+        if system.scheme not in self.schemes:
+            found = next((name for name in ("verify", "ca") if name in system.settings), None)
+            return None if found is None else (found, "`http` connections have no certificates; use `https`")
+        if "ca" in system.settings and system.settings.get("verify", "on").lower() in ("off", "false", "0"):
+            return "ca", "certificates are not checked with `verify=off`"
+        return None
+
     def check_setting(self, name: str, value: Scalar) -> None:
         """Raise InputError for what is no setting."""
         from dbdyno.engines.http.settings import read_settings

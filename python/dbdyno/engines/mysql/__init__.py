@@ -102,6 +102,8 @@ class Mysql(ServerEngine):
 
         return MysqlDialect(definition, place, settings.storage_engine if isinstance(settings, MysqlSettings) else None)
 
+    of_tables = ("engine",)
+
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "MysqlSettings":
         """Check what is dbdyno's, the storage engine among it."""
         from dbdyno.engines.mysql.settings import read_settings

@@ -89,6 +89,8 @@ class Postgresql(ServerEngine):
         identity="select pg_postmaster_start_time()::text",
     )
 
+    of_tables = ("index_directory",)
+
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":
         """Check what is dbdyno's: it has tablespaces, so that indexes may lie in a directory of their own."""
         from dbdyno.engines.server.settings import read_server_settings

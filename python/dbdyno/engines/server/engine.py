@@ -12,6 +12,7 @@ from dbdyno.plan.settings import Scalar
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from dbdyno.definition.definition import Definition
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.server.family import Job
     from dbdyno.engines.server.programs import Installation
@@ -28,11 +29,25 @@ class ServerEngine(Engine):
     socket_questions: SocketQuestions | None = None
     """What one that runs already is asked for its Unix socket; ``None``: its clients use none."""
 
+    of_tables: tuple[str, ...] = ()
+    """Settings that concern only tables which dbdyno makes."""
+
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":
         """Check what is dbdyno's; the server checks its own parameters."""
         from dbdyno.engines.server.settings import read_server_settings
 
         return read_server_settings(settings, place, named=named)
+
+    def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
+        """Name TLS on a Unix socket, and what concerns only tables that dbdyno makes."""
+        from dbdyno.engines.server.tls import asks_for_tls
+
+        for name, value in system.settings.items():
+            if name in self.of_tables and not definition.tables:
+                return name, "the experiment makes no tables"
+            if system.host and system.host.startswith("/") and asks_for_tls(name, value):
+                return name, "connections to a Unix socket are not encrypted"
+        return None
 
     def counted_calls(self, *, managed: bool) -> tuple[str, ...]:
         """Give those of the files too, where a server can preload the library that counts them."""

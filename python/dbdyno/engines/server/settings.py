@@ -71,6 +71,9 @@ def read_server_settings(
     # Where there is no TLS, its option is refused as one that is not known.
     if named and tls_options is not None:
         tls, values = split_tls(tls_options, values, place)
+    for name in ("program", "index_directory"):
+        if values.get(name) == "":
+            raise InputError(f"{place}: {name}", "the value is empty", "give a path, or leave it out")
     program = values.pop("program", None)
     if program is not None and named:
         raise InputError(f"{place}: program", "a server that runs already has its program", "leave it out")
@@ -78,4 +81,4 @@ def read_server_settings(
     if directory is not None and named:
         hint = "leave it out, and make a tablespace on the server"
         raise InputError(f"{place}: index_directory", "a server that runs already places its indexes itself", hint)
-    return ServerSettings(values, tls, program, directory or None)
+    return ServerSettings(values, tls, program, directory)

@@ -54,6 +54,14 @@ def split_tls(options: TlsOptions, values: Mapping[str, str], place: str) -> tup
     return Tls(mode, roots), rest
 
 
+def asks_for_tls(name: str, value: str) -> bool:
+    """Whether an option of a URL asks for an encrypted connection, or says how one is checked."""
+    option = name.lower().replace("-", "").replace("_", "")
+    if option in ("sslrootcert", "sslca"):
+        return True
+    return option == "sslmode" and value.lower() not in ("disable", "disabled", "allow", "prefer", "preferred")
+
+
 def _mode(options: TlsOptions, name: str, value: str, place: str) -> str:
     known = [*_MODES, *options.modes]
     mode = value.lower()
