@@ -20,7 +20,7 @@ from dbdyno.cli.predict import predict
 from dbdyno.cli.run_commands import queries, run, tour, try_statements
 from dbdyno.cli.store_commands import store
 from dbdyno.cli.stored_commands import baseline, compare, history, report_command, runs, show
-from dbdyno.cli.typed import StrictCommand
+from dbdyno.cli.typed import StrictCommand, refuse_typed
 from dbdyno.cli.why_command import why
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
@@ -63,6 +63,10 @@ def check_command(
 ) -> None:
     """Check that a system does what every engine must: types, failures, transactions, loading. Exit code 1: not all."""
     from dbdyno.cli.checking import print_checks
+    from dbdyno.engines.url import parse_url
+
+    if not parse_url(url).host:
+        refuse_typed(("allow_writes",), "on a system that does not run already")
 
     code = print_checks(url, allow_writes)
     if code:

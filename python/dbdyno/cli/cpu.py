@@ -8,6 +8,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from dbdyno.cli.completing import complete_experiments
+from dbdyno.cli.naming import is_sql_file
 from dbdyno.cli.options import SetOption
 from dbdyno.cli.typed import refuse_typed
 from dbdyno.errors import DbdynoError, InputError
@@ -91,6 +92,8 @@ def count_command(
 
     if program is not None:
         refuse_typed(("chosen", "seed", "once"), "with `--program`")
+    if work is not None and is_sql_file(work):
+        refuse_typed(("chosen", "seed"), "with a file of SQL")
     if own:
         refuse_typed(("once",), "with `--self`")
     if save is None and baseline is None:

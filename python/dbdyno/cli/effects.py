@@ -20,14 +20,26 @@ def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequenc
     chosen = parse_set(levels, experiment)
     if SYSTEM in chosen and systems:
         raise InputError(f"--set {SYSTEM}=…", "`--system` names the systems", "leave out one of them")
+    named: dict[str, SystemSpec] = {}
+    for each in systems:
+        if each.label and named.setdefault(each.label, each) != each:
+            problem = f"`{each.label}` also names {named[each.label].name}"
+            raise InputError(f"--system {each.name}", problem, "give each system a name of its own")
     specs = list(systems) or list(systems_of(experiment, chosen).values())
+    program = next(filter(_is_program, specs), None)
+    if program is not None and all(map(_is_program, specs)) and experiment.document.get("transactions"):
+        problem = f"a program runs none of the statements of `{experiment.name}`"
+        raise InputError(program.name, problem, "name a system that runs them, or leave the experiment out")
     for name in chosen:
         if name != SYSTEM and not any(_matters(experiment, name, each) for each in specs):
             engines = " and ".join(dict.fromkeys(each.engine for each in specs))
-            programs = any(engine_of(each.engine).runs_programs for each in specs)
-            hint = f"write `{{{name}}}` in the command" if programs else "leave it out"
+            hint = "leave it out" if program is None else f"write `{{{name}}}` in the command"
             raise InputError(f"--set {name}=…", f"`{name}` changes nothing on {engines}", hint)
     return specs
+
+
+def _is_program(system: SystemSpec) -> bool:
+    return engine_of(system.engine).runs_programs
 
 
 def _matters(experiment: Experiment, factor: str, system: SystemSpec) -> bool:
@@ -36,7 +48,7 @@ def _matters(experiment: Experiment, factor: str, system: SystemSpec) -> bool:
     if growth is not None and growth.factor == factor:
         return True
     locations = [at for at, name in references(experiment.document) if name.partition(".")[0] == factor]
-    if engine_of(system.engine).runs_programs:
+    if _is_program(system):
         # A program takes factors in its command, and of the experiment only the load.
         in_command = {name for _, name, _, _ in Formatter().parse(system.command)}
         return factor in in_command or any(at[0] == "load" for at in locations)

@@ -78,7 +78,7 @@ def gate(
     With `--against` both sides are measured in the same blocks, which is what holds on a machine that others share.
     """
     from dbdyno.cli.gating import GateOutputs, gate_against, gate_count, gate_run
-    from dbdyno.cli.naming import Named
+    from dbdyno.cli.naming import Named, divide_chosen
     from dbdyno.cli.running import Asked
     from dbdyno.engines import names_program
     from dbdyno.errors import InputError
@@ -94,9 +94,10 @@ def gate(
     if against is not None:
         refuse_typed(("across_machines", "count", "counts"), "with `--against`")
         programs = run == "last" and system and all(map(names_program, system))
+        levels, values = divide_chosen([run], chosen or [])
         asked = Asked(
-            named=Named([] if programs else [run]),
-            chosen=chosen or [],
+            named=Named([] if programs else [run], values=values, directory=directory),
+            chosen=levels,
             systems=system or [],
             rounds=rounds,
             seed=seed,
@@ -145,7 +146,7 @@ def noise(
     json: JsonOption = None,
 ) -> None:
     """Measure one cell against itself (an A/A test): this machine's false alarms, and the smallest change it shows."""
-    from dbdyno.cli.naming import Named
+    from dbdyno.cli.naming import Named, divide_chosen
     from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
     from dbdyno.cli.running import Asked
     from dbdyno.engines import names_program
@@ -157,9 +158,11 @@ def noise(
         experiment = "pk-lookup"
     if experiment == "pk-lookup" and not chosen:
         chosen = ["threads=1", *(["cache=private"] if parse_url(system).engine == "sqlite" else [])]
+    named = [] if experiment is None else [experiment]
+    levels, values = divide_chosen(named, chosen or [])
     asked = Asked(
-        named=Named([] if experiment is None else [experiment]),
-        chosen=chosen or [],
+        named=Named(named, values=values, directory=directory),
+        chosen=levels,
         systems=[system] if runs is not None else [system, system],
         rounds=str(rounds or (DEFAULT_ROUNDS if runs is None else ROUNDS_OF_A_RUN)),
         seed=seed,

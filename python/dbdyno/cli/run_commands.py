@@ -116,7 +116,7 @@ def run(
     exports = Exports(json, csv, markdown, report, parquet, openmetrics)
     levels, values = divide_chosen([] if pgbench else experiment or [], chosen or [])
     asked = Asked(
-        named=Named(experiment or [], pgbench, scale, define or [], values=values, translate=translate),
+        named=Named(experiment or [], pgbench, scale, define or [], [], values, directory, translate),
         chosen=levels,
         systems=system or [],
         rounds=rounds,
@@ -196,9 +196,14 @@ def queries(
 ) -> None:
     """Measure each statement of a file by itself: its time, its plan, and the index that would serve it."""
     from dbdyno.cli.exports import Exports
-    from dbdyno.cli.naming import Named
+    from dbdyno.cli.naming import Named, is_sql_file
     from dbdyno.cli.running import Asked
+    from dbdyno.errors import InputError
 
+    if not is_sql_file(file):
+        raise InputError(
+            file, "its name does not end in `.sql`", "name a file of statements; `dbdyno run` takes others"
+        )
     asked = Asked(
         named=Named([file], values=values or [], directory=directory, translate=translate),
         systems=system or [],

@@ -1,5 +1,6 @@
 """The options that were typed: one that a command would drop is an error."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -13,6 +14,20 @@ _typed: ContextVar[Mapping[str, str]] = ContextVar("typed", default=MappingProxy
 
 # Parameters whose value may be empty: compilers and programs without options, and statements, which `try` reads itself.
 _MAY_BE_EMPTY = ("cflags", "arguments", "statements")
+# Files that are written: the last of two of one name would replace the first.
+_OUTPUTS = (
+    "json",
+    "json_file",
+    "csv",
+    "markdown",
+    "report",
+    "parquet",
+    "openmetrics",
+    "junit",
+    "html",
+    "chart",
+    "flame",
+)
 # A system that is named twice is compared with itself.
 _MAY_REPEAT = ("system",)
 
@@ -46,6 +61,15 @@ def _check(values: Mapping[str, Any], order: Sequence[Any]) -> dict[str, str]:
             raise InputError(label, "the value is empty", "give a value" + (" or leave it out" if is_option else ""))
         if items != [None]:
             typed[name] = label
+    outputs: dict[str, str] = {}
+    for name in _OUTPUTS:
+        if name in typed:
+            path = os.path.normpath(values[name])
+            if path in outputs:
+                raise InputError(
+                    typed[name], f"`{outputs[path]}` writes to {path}, too", "give each file a name of its own"
+                )
+            outputs[path] = typed[name]
     return typed
 
 

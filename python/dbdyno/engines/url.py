@@ -89,7 +89,7 @@ def parse_url(url: str) -> SystemSpec:
 
 
 def _read_authority(engine: str, url: str, authority: str) -> dict[str, str | None]:
-    """Read user, password, host and port. Raises InputError for what cannot be read and for any of it without a host."""
+    """Read user, password, host and port. Raises InputError unless there is a host or nothing."""
     where = _AUTHORITY.fullmatch(authority)
     parts = {key: unquote(value) if value else None for key, value in where.groupdict().items()} if where else {}
     if not where or (authority and not parts["host"]):

@@ -46,6 +46,14 @@ class Web(Engine):
 
         return read_web_settings(settings, place)
 
+    def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
+        """Name a host, and processors of a tier that the URL rules out."""
+        if system.host:
+            return system.host, "dbdyno starts the web servers itself"
+        tiers = self.tiers(system.settings)
+        placed = (name for name in system.settings if name.startswith("processors."))
+        return next(((name, "it has no such tier") for name in placed if name.partition(".")[2] not in tiers), None)
+
     def tiers(self, settings: Mapping[str, str]) -> tuple[str, ...]:
         """Name the load, web servers, a proxy that the settings name, and a database with processes of its own."""
         from dbdyno.engines.web.settings import tiers_of
