@@ -8,7 +8,6 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from dbdyno.cli.completing import complete_experiments
-from dbdyno.cli.naming import is_sql_file
 from dbdyno.cli.options import SetOption
 from dbdyno.cli.typed import refuse_typed
 from dbdyno.errors import DbdynoError, InputError
@@ -88,6 +87,7 @@ def count_command(
 ) -> None:
     """Count the instructions of SQLite in an experiment, or in a file of SQL."""
     from dbdyno.cli.cpu_counting import CpuOutputs, run_count, run_self
+    from dbdyno.cli.naming import is_sql_file
     from dbdyno.cpu.run import CpuRequest
 
     if program is not None:

@@ -31,7 +31,7 @@ def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequenc
         problem = f"a program runs none of the statements of `{experiment.name}`"
         raise InputError(program.name, problem, "name a system that runs them, or leave the experiment out")
     for name in chosen:
-        if name != SYSTEM and not any(_matters(experiment, name, each) for each in specs):
+        if name != SYSTEM and not any(matters(experiment, name, each) for each in specs):
             engines = " and ".join(dict.fromkeys(each.engine for each in specs))
             hint = "leave it out" if program is None else f"write `{{{name}}}` in the command"
             raise InputError(f"--set {name}=…", f"`{name}` changes nothing on {engines}", hint)
@@ -42,7 +42,7 @@ def _is_program(system: SystemSpec) -> bool:
     return engine_of(system.engine).runs_programs
 
 
-def _matters(experiment: Experiment, factor: str, system: SystemSpec) -> bool:
+def matters(experiment: Experiment, factor: str, system: SystemSpec) -> bool:
     """Whether a factor changes what is measured on a system."""
     growth = experiment.head.growth
     if growth is not None and growth.factor == factor:

@@ -24,6 +24,9 @@ from dbdyno.cli.options import (
 )
 from dbdyno.cli.typed import refuse_typed
 
+# The cell of pk-lookup that stands for it, as far as a system has these factors.
+_USUAL = {"threads": "1", "cache": "private"}
+
 
 def gate(
     run: Annotated[
@@ -146,18 +149,21 @@ def noise(
     json: JsonOption = None,
 ) -> None:
     """Measure one cell against itself (an A/A test): this machine's false alarms, and the smallest change it shows."""
+    from dbdyno.cli.effects import matters
     from dbdyno.cli.naming import Named, divide_chosen
     from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
     from dbdyno.cli.running import Asked
     from dbdyno.engines import names_program
     from dbdyno.engines.url import parse_url
     from dbdyno.errors import InputError
+    from dbdyno.experiment import load_experiment
 
     # A program of one's own needs no experiment.
     if experiment is None and not names_program(system):
         experiment = "pk-lookup"
     if experiment == "pk-lookup" and not chosen:
-        chosen = ["threads=1", *(["cache=private"] if parse_url(system).engine == "sqlite" else [])]
+        made, spec = load_experiment(experiment), parse_url(system)
+        chosen = [f"{name}={level}" for name, level in _USUAL.items() if matters(made, name, spec)]
     named = [] if experiment is None else [experiment]
     levels, values = divide_chosen(named, chosen or [])
     asked = Asked(
