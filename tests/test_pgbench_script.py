@@ -48,7 +48,7 @@ def test_statements_end_at_semicolons_and_values_are_bound() -> None:
     [
         "select ':b'",
         "select 'it''s :b'",
-        "select E'\\' :b'",
+        "select E'\\\\ :b'",
         "select '12:30:00', '::a'",
         'select ":b"',
         "select $$ :b ; $$",
@@ -58,7 +58,7 @@ def test_statements_end_at_semicolons_and_values_are_bound() -> None:
         "select 1 -- :a ;\n + 2",
         "/*+ seqscan(t) */ select 1",
         "select 1::text",
-        "select x[1:2], f(a := 1)",
+        "select f(a := 1)",
         "select\t1,\n\n  2",
     ],
 )
@@ -78,6 +78,14 @@ def test_a_function_body_has_semicolons() -> None:
         {"execute": "select case when true then 1 end"},
     ]
     assert steps("create procedure p() language sql as $$ select 1; $$; select 2;")[1] == {"execute": "select 2"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["select d ? 'a', d ?| array['a']", "select x[1:2], f(a := 1)", "select $$ ? $$", "select E'\\' :b'"],
+)
+def test_what_only_postgresql_reads_is_its_own(text: str) -> None:
+    assert steps(f"{text};") == [{"execute": {"postgresql": text}}]
 
 
 def test_a_cast_follows_a_variable() -> None:
@@ -260,7 +268,7 @@ def test_a_dollar_and_a_brace_are_no_factor() -> None:
         ("\\set a 1\nselect $$ :a ; $$;", "line 2: `:a` is inside quotes"),
         ("\\sleep 9999999999 us\nselect 1;", "`9999999999` is too long a sleep"),
         ("\\set x " + "9" * 5000, "99… is too large for an integer"),
-        ("select a ? b;", "a `?` stands for a value"),
+        ("select 1;\nselect ? + 1;", "line 2: a `?` stands for a value"),
         ("\\set a 1\nselect x:a;", "line 2: `:a` is a part of a longer name"),
         ("-- nothing", "the script has no statement"),
         ("\\set x :tab\nselect 1;", "`tab` is `accounts`, which is not a number"),

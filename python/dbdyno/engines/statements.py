@@ -17,15 +17,6 @@ def places(text: str, engine: str = ANY) -> list[int]:
         return []
 
 
-def without_texts(text: str, engine: str = ANY) -> str:
-    """Return an engine's statement with a blank for each string, quoted name and comment in it."""
-    try:
-        tokens = tokenize(text, known_engine(engine).syntax)
-    except UnterminatedError:
-        return text
-    return "".join(" " if each.kind in (Kind.STRING, Kind.NAME, Kind.COMMENT) else each.text for each in tokens)
-
-
 def numbered(text: str, beginning: str, engine: str) -> str:
     """Return an engine's statement with ``beginning`` and a number, from 1, for each ``?`` that stands for a value."""
     pieces, start = [], 0

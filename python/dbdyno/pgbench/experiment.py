@@ -11,12 +11,11 @@ from dbdyno.definition.expression import AUTOMATIC, NAME
 from dbdyno.definition.sql import ANY
 from dbdyno.definition.validation import nearest_or
 from dbdyno.design import DEFAULT_SYSTEM
-from dbdyno.engines.known import known_engine
-from dbdyno.engines.statements import without_texts
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
+from dbdyno.pgbench.lexer import POSTGRESQL
 from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
 from dbdyno.shipped import package_path
 
@@ -26,7 +25,6 @@ TELLERS = 10
 ACCOUNTS = 100_000
 
 _SUFFIX = ".sql"
-_POSTGRESQL = "postgresql"
 _SECONDS = 10
 _WARMUP_SECONDS = 1
 # A server makes a transaction wait for another's locks; SQLite does so for as long as it is told.
@@ -53,7 +51,7 @@ def pgbench_experiment(
     scale: int = 1,
     defines: Mapping[str, str] | None = None,
     own_tables: bool = True,
-    engines: Collection[str] = (_POSTGRESQL,),
+    engines: Collection[str] = (POSTGRESQL,),
 ) -> Experiment:
     """Make an experiment of pgbench scripts.
 
@@ -70,7 +68,7 @@ def experiment_of(
     scale: int,
     defines: Mapping[str, str] | None,
     own_tables: bool,
-    engines: Collection[str] = (_POSTGRESQL,),
+    engines: Collection[str] = (POSTGRESQL,),
 ) -> Experiment:
     """Make an experiment of scripts that are read already; see :func:`pgbench_experiment`. Raises InputError."""
     sources = [source for source in sources if source.weight]
@@ -120,7 +118,7 @@ def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], sys
 
 def _check_own(sources: Sequence[Source], read: Sequence[Script], engines: Collection[str]) -> None:
     """Raise InputError for a statement that only PostgreSQL knows if another engine is to run it."""
-    others = sorted(set(engines) - {_POSTGRESQL})
+    others = sorted(set(engines) - {POSTGRESQL})
     for source, script in zip(sources, read, strict=True):
         for line, text in script.own if others else []:
             hint = "run it on `postgresql:`, or leave the modes out"
@@ -163,6 +161,8 @@ def _data(sources: list[Source], read: list[Script], scale: int, own_tables: boo
         "title": f"pgbench: {', '.join(names)}",
         "question": "How many of these transactions a second?",
         "source": f"pgbench scripts {', '.join(source.place for source in sources)}, scale {scale}",
+        # Of the engines other than PostgreSQL, those that read less of it get a translation.
+        "dialect": "sqlite",
         "factors": factors,
         "tables": _tables(scale) if own_tables else {},
         "system": {"sqlite": {"busy_timeout": _BUSY_TIMEOUT_MS}},
@@ -181,22 +181,14 @@ def _data(sources: list[Source], read: list[Script], scale: int, own_tables: boo
 
 
 def _as_written_for_postgresql(steps: Any) -> Any:
-    """Give steps whose statements PostgreSQL is sent as they are; for others they are read as SQL for all engines.
-
-    What has an array in it is PostgreSQL's alone: elsewhere brackets are quotes.
-    """
+    """Return steps whose statements PostgreSQL is sent as they are; for others they are read as SQL for all engines."""
     if isinstance(steps, list):
         return [_as_written_for_postgresql(each) for each in steps]
     if not isinstance(steps, dict):
         return steps
     made = {key: _as_written_for_postgresql(value) for key, value in steps.items()}
     text = made.get("execute")
-    if not isinstance(text, str):
-        return made
-    # Strings and comments of PostgreSQL's own may hide a value from others, or a `?` from it.
-    alike = known_engine(ANY).places(text) == len(made.get("params", []))
-    common = {"any": text} if alike and "[" not in without_texts(text, _POSTGRESQL) else {}
-    return made | {"execute": common | {_POSTGRESQL: text}}
+    return made | {"execute": {ANY: text, POSTGRESQL: text}} if isinstance(text, str) else made
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -5,24 +5,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dbdyno.definition.expression import NAME
-from dbdyno.engines.postgresql.quoting import PARTS
+from dbdyno.engines.known import engine_of
+from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, tokenize
 from dbdyno.errors import InputError
 
-# Tokens that hold no end of a statement and no command. The order matters.
-_WHOLE = re.compile(
-    rf"""(?P<blank>\s+ | --[^\n]*)
-    | (?P<quoted>{PARTS})
-    | (?P<word>[A-Za-z_\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*)
-    | ::+""",
-    re.VERBOSE | re.DOTALL,
-)
-_VARIABLE = re.compile(f":({NAME})")
-# A colon behind another one begins no variable.
-_QUOTED_VARIABLE = re.compile(f"(?<!:):({NAME})")
+POSTGRESQL = "postgresql"
+"""The engine whose SQL scripts are written in."""
+
+# A colon behind another one does not begin a variable.
+_VARIABLE = re.compile(f"(?<!:):({NAME})")
 _COMMAND = re.compile(r"\\(?P<name>(?:(?!\\\r?\n)\S)*)(?P<arguments>(?:\\\r?\n|[^\n])*)")
 _CONTINUATION = re.compile(r"\\\r?\n")
-_OPENED = {"'": "a string", '"': "a quoted name", "/*": "a comment", "$": "a dollar-quoted string"}
-_DOLLAR_TAG = re.compile(r"\$(?:[A-Za-z_]\w*)?\$")
+_OPENED = {"'": "a string", '"': "a quoted name", "/": "a comment", "$": "a dollar-quoted string"}
 _ROUTINE = re.compile(r"create (?:or replace )?(?:function|procedure)", re.IGNORECASE)
 # Words and the blanks between them.
 _LONGEST_ROUTINE = 7
@@ -51,11 +45,11 @@ class Quoted:
     @property
     def variables(self) -> list[str]:
         """Names that would be variables outside quotes."""
-        return _QUOTED_VARIABLE.findall(self.text)
+        return _VARIABLE.findall(self.text)
 
     def replaced(self, values: dict[str, str]) -> str:
         """Return the text with values instead of those variables that have one."""
-        return _QUOTED_VARIABLE.sub(lambda found: values.get(found[1], found[0]), self.text)
+        return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), self.text)
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class Meta:
 
 
 def commands(text: str, place: str) -> Iterator[Sql | Meta]:
-    """Cut a script into commands. Raises InputError with the line of an unclosed quote and of a ``?``."""
+    """Cut a script into commands. Raises InputError with the line of an unclosed quote."""
     yield from _Cutter(text, place).commands()
 
 
@@ -88,6 +82,7 @@ class _Cutter:
     def __init__(self, text: str, place: str) -> None:
         self._text = text
         self._place = place
+        self._syntax = engine_of(POSTGRESQL).syntax
         self._at = 0
         # A place in the text and its line, from which later ones are counted.
         self._counted = (0, 1)
@@ -106,14 +101,10 @@ class _Cutter:
     def commands(self) -> Iterator[Sql | Meta]:
         text = self._text
         while self._at < len(text):
-            character = text[self._at]
-            if found := _WHOLE.match(text, self._at):
-                self._whole(found)
-                self._at = found.end()
-            elif character == "\\":
+            if text[self._at] == "\\":
                 yield from self._statement()
                 yield self._command()
-            elif character == ";" and not self._depth and not self._blocks:
+            elif text[self._at] == ";" and not self._depth and not self._blocks:
                 yield from self._statement()
                 self._at += 1
             elif found := _VARIABLE.match(text, self._at):
@@ -122,20 +113,29 @@ class _Cutter:
                 self._add(Variable(found[1], self._line(), glued), found[0])
                 self._at = found.end()
             else:
-                self._character(character)
+                token = self._token()
+                self._take(token)
+                self._at = token.end
         yield from self._statement()
 
-    def _whole(self, found: re.Match[str]) -> None:
-        text = found[0]
-        if found["blank"] is not None or text.startswith("/*"):
+    def _token(self) -> Token:
+        try:
+            return next(tokenize(self._text, self._syntax, self._at))
+        except UnterminatedError as error:
+            raise InputError(self._here(), f"{_OPENED[error.opening[0]]} is not closed", "close it") from None
+
+    def _take(self, token: Token) -> None:
+        text = token.text
+        if token.kind in (Kind.SPACE, Kind.COMMENT):
             # A comment such as `/*+ … */` before a statement may be a hint.
             if self._begun is not None or self._between or text.startswith("/*"):
                 self._between.append(text)
             return
-        quoted = Quoted(text, self._line()) if found["quoted"] is not None else None
+        quoted = Quoted(text, self._line()) if token.kind in (Kind.STRING, Kind.NAME) else None
         self._add(quoted if quoted is not None and quoted.variables else text, text)
-        if found["word"] is not None:
+        if token.kind is Kind.WORD:
             self._word(text.lower())
+        self._depth = max(self._depth + {"(": 1, ")": -1}.get(text, 0), 0)
 
     def _word(self, word: str) -> None:
         """Count the blocks of a function's body, in which a semicolon ends no statement."""
@@ -145,18 +145,6 @@ class _Cutter:
             self._blocks += 1
         elif word == "end" and self._blocks:
             self._blocks -= 1
-
-    def _character(self, character: str) -> None:
-        opened = next((what for begin, what in _OPENED.items() if self._text.startswith(begin, self._at)), None)
-        # A dollar sign alone opens nothing: a parameter's number follows.
-        if opened and (character != "$" or _DOLLAR_TAG.match(self._text, self._at)):
-            raise InputError(self._here(), f"{opened} is not closed", "close it")
-        if character == "?":
-            hint = "write a function or another operator instead"
-            raise InputError(self._here(), "a `?` stands for a value that is bound, and none is given", hint)
-        self._depth = max(self._depth + {"(": 1, ")": -1}.get(character, 0), 0)
-        self._add(character, character)
-        self._at += 1
 
     def _add(self, piece: str | Variable | Quoted, words: str) -> None:
         if self._begun is None:

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbdyno.definition.expression import AUTOMATIC, NAME, WrongExpression, parse_expression, put_in, read_constant
+from dbdyno.engines.known import engine_of
+from dbdyno.engines.sql_lexer import UnterminatedError, tokenize, value_places
 from dbdyno.errors import InputError
-from dbdyno.pgbench.lexer import Meta, Quoted, Sql, Variable, commands
+from dbdyno.pgbench.lexer import POSTGRESQL, Meta, Quoted, Sql, Variable, commands
 from dbdyno.pgbench.results import result_columns
 from dbdyno.text import shortened
 
@@ -173,15 +175,21 @@ class _Reader:
             self._steps.append(control)
             return
         self._script.changes_schema |= _SCHEMA_CHANGE.match(statement.words) is not None
-        text, params = "", []
+        texts, params = [], []
         for piece in statement.pieces:
             if isinstance(piece, Variable):
                 inline, param = self._param(piece)
-                text += inline
+                texts.append(inline)
                 params += [] if param is None else [param]
             else:
-                text += (self._in_quotes(piece) if isinstance(piece, Quoted) else piece).replace("${", "$${")
-        step: Step = {"execute": text} | ({"params": params} if params else {})
+                texts.append(self._in_quotes(piece) if isinstance(piece, Quoted) else piece)
+        text = "".join(texts)
+        if engine_of(POSTGRESQL).places(text) != len(params):
+            problem = "a `?` stands for a value that is bound, and none is given"
+            raise self._wrong(statement.line, problem, "write `:name`, or an operator between two operands")
+        written = text.replace("${", "$${")
+        step: Step = {"execute": written if _reads_alike(text, len(params)) else {POSTGRESQL: written}}
+        step |= {"params": params} if params else {}
         self._steps.append(step)
         self._last = (statement, step)
 
@@ -208,7 +216,7 @@ class _Reader:
         if further:
             # A plan has no such modes. The session rolls back after a failure because the server reports its state.
             self._script.own.append((statement.line, statement.words))
-            return {"execute": {"postgresql": "".join(map(str, statement.pieces)).replace("${", "$${")}}
+            return {"execute": {POSTGRESQL: "".join(map(str, statement.pieces)).replace("${", "$${")}}
         if verb != "begin":
             return {verb: True}
         lock = found["lock"]
@@ -240,7 +248,7 @@ class _Reader:
             # pgbench puts a value's text into the statement; what is no value may be a table's name.
             plain = not isinstance(value, bool) or text.lower() in ("true", "false")
             if variable.glued or isinstance(value, str) or not plain:
-                return text.replace("${", "$${"), None
+                return text, None
             made = value
         elif name in AUTOMATIC:
             made = {"expression": f":{name}"}
@@ -376,6 +384,16 @@ class _Reader:
 
     def _wrong(self, line: int, problem: str, hint: str) -> InputError:
         return InputError(f"{self._place}: line {line}", problem, hint)
+
+
+def _reads_alike(text: str, values: int) -> bool:
+    """Whether engines other than PostgreSQL may read a statement as it does."""
+    # Elsewhere brackets are quotes, and some quotes of PostgreSQL are none, so a `?` in them stands for a value.
+    try:
+        alike = len(value_places(text)) == values
+    except UnterminatedError:
+        return False
+    return alike and all(each.text != "[" for each in tokenize(text, engine_of(POSTGRESQL).syntax))
 
 
 def _tidy(steps: list[Step]) -> list[Step]:
