@@ -129,6 +129,11 @@ TABLE = (
     ("try 'select 1' --system exec:true", "a program runs none of the statements"),
     ("describe pg.sql --pgbench --system exec:true", "a program runs none of the statements"),
     ("run --system exec:true --instructions", "are not the worker's own"),
+    ("run q.sql --translate", "--translate: nothing is translated on these systems"),
+    ("try 'select 1' --translate --system sqlite:", "--translate: nothing is translated on these systems"),
+    ("run pg.sql --pgbench --translate --system mysql:", "`pgbench-pg` says which SQL it is in"),
+    ("describe pk-lookup --translate --system mysql:", "`pk-lookup` says which SQL it is in"),
+    ("run --system exec:true --translate", "has no statements to translate"),
     # Commands that measure only with one of their options.
     ("run --resume last --rounds 3", "--rounds: it has no effect with `--resume`"),
     ("run --resume last --design full", "--design: it has no effect with `--resume`"),

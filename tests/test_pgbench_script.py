@@ -350,9 +350,9 @@ def test_a_changed_script_is_an_experiment_or_refused(text: str, changes: list[t
 
 def test_a_long_script_takes_no_longer_than_its_length() -> None:
     made = steps(
-        "insert into t values " + ", ".join(f"({n}, 'a', :scale)" for n in range(20_000)) + ";\nselect 1;" * 5_000
+        "insert into t values " + ", ".join(f"({n}, 'a', :scale)" for n in range(5_000)) + ";\nselect 1;" * 1_000
     )
-    assert len(made) == 5_001 and len(made[0]["params"]) == 20_000
+    assert len(made) == 1_001 and len(made[0]["params"]) == 5_000
 
 
 def test_the_built_in_scripts_make_experiments() -> None:

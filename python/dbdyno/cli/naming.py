@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dbdyno.definition.sql import ANY
+from dbdyno.definition.sql import ANY, DIALECTS
 from dbdyno.design import DEFAULT_SYSTEM
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
@@ -12,7 +12,7 @@ from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.experiment.factors import QUERY_FACTOR
+from dbdyno.experiment.factors import QUERY_FACTOR, SYSTEM
 
 if TYPE_CHECKING:
     from dbdyno.experiment.parameter_values import Column
@@ -55,9 +55,16 @@ class Named:
     def experiment(self, systems: Sequence[str]) -> Experiment:
         """Read the experiment for ``systems``, as they were typed. Raises InputError."""
         made = self._experiment(systems)
-        if not self.translate or made.document.get("dialect") is not None:
+        if not self.translate:
             return made
-        if self.pgbench or not made.document.get("transactions"):
+        known = systems or ([] if SYSTEM in made.factors else [DEFAULT_SYSTEM])
+        if known and {parse_url(each).engine for each in known} <= set(DIALECTS):
+            raise InputError("--translate", "nothing is translated on these systems", "leave it out")
+        if self.statements or (not self.pgbench and any(map(is_sql_file, self.experiments))):
+            return made
+        if made.document.get("dialect") is not None:
+            raise InputError("--translate", f"`{made.name}` says which SQL it is in", "leave it out")
+        if not made.document.get("transactions"):
             raise InputError("--translate", f"`{made.name}` has no statements to translate", "leave it out")
         return make_experiment(parse(f'dialect = "sqlite"\n{made.text}', made.place, made.folder))
 
