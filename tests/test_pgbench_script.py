@@ -268,7 +268,7 @@ def test_a_dollar_and_a_brace_are_no_factor() -> None:
         ("\\set a 1\nselect $$ :a ; $$;", "line 2: `:a` is inside quotes"),
         ("\\sleep 9999999999 us\nselect 1;", "`9999999999` is too long a sleep"),
         ("\\set x " + "9" * 5000, "99… is too large for an integer"),
-        ("select 1;\nselect ? + 1;", "line 2: a `?` stands for a value"),
+        ("select 1;\nselect ? + 1;", "line 2: a `?` stands for a value that nothing gives"),
         ("\\set a 1\nselect x:a;", "line 2: `:a` is a part of a longer name"),
         ("-- nothing", "the script has no statement"),
         ("\\set x :tab\nselect 1;", "`tab` is `accounts`, which is not a number"),

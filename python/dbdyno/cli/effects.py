@@ -15,11 +15,11 @@ from dbdyno.plan.system import SystemSpec
 def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequence[SystemSpec]) -> list[SystemSpec]:
     """Raise InputError for a level that has no effect on any system; return the systems.
 
-    ``levels``: ``--set`` options; ``systems``: those of ``--system``, which replace the experiment's.
+    ``levels``: ``--set`` options; ``systems``: what ``--system`` names in place of the experiment's systems.
     """
     chosen = parse_set(levels, experiment)
     if SYSTEM in chosen and systems:
-        raise InputError(f"--set {SYSTEM}=…", "`--system` names the systems", "leave out one of them")
+        raise InputError(f"--set {SYSTEM}=…", "`--system` names the systems", "leave out `--system` or this")
     named: dict[str, SystemSpec] = {}
     for each in systems:
         if each.label and named.setdefault(each.label, each) != each:
@@ -59,6 +59,6 @@ def check_places(systems: Sequence[SystemSpec], directory: str | None, *, allow_
     """Raise InputError for `--dir` or `--allow-writes` if it concerns none of the systems."""
     made = [each for each in systems if engine_of(each.engine).has_data and not each.host]
     if directory is not None and not made:
-        raise InputError("--dir", "dbdyno makes no database for these systems", "leave it out")
+        raise InputError("--dir", "dbdyno does not create databases for these systems", "leave it out")
     if allow_writes and not made and not any(each.host for each in systems):
         raise InputError("--allow-writes", "dbdyno does not restrict writes on these systems", "leave it out")

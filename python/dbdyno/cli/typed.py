@@ -1,4 +1,4 @@
-"""The options that were typed: one that a command would drop is an error."""
+"""Errors for what was typed and a command would drop."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -76,7 +76,7 @@ def _check(values: Mapping[str, Any], order: Sequence[Any]) -> dict[str, str]:
 def refuse_typed(names: Collection[str], condition: str, hint: str = "leave it out") -> None:
     """Raise InputError for a parameter that was typed although it has no effect.
 
-    ``names``: the parameters, by their Python names; ``condition``: when they have none, such as "without `--check`".
+    ``names``: the parameters, by their Python names; ``condition``: when that is, such as "without `--check`".
     """
     for name, label in _typed.get().items():
         if name in names:

@@ -22,7 +22,7 @@ _AUTHORITY = re.compile(
 
 _LAST_PORT = 65535
 
-# Settings by which libpq's URLs name what others have before the question mark.
+# Parts of a URL that libpq also takes as settings.
 _OF_CONNECTION = ("host", "port", "user", "password", "dbname")
 
 
@@ -93,7 +93,7 @@ def _read_authority(engine: str, url: str, authority: str) -> dict[str, str | No
     where = _AUTHORITY.fullmatch(authority)
     parts = {key: unquote(value) if value else None for key, value in where.groupdict().items()} if where else {}
     if not where or (authority and not parts["host"]):
-        problem = "there is no host" if where else "the host cannot be read"
+        problem = "the host is missing" if where else "the host cannot be read"
         raise InputError(_shown(url), problem, f"write `{engine}://user:password@host:port/database`")
     return parts
 
@@ -203,7 +203,7 @@ def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
         name = unquote(name)
         if not equals or not name or not (value or empty):
             raise InputError(_shown(url), f"`{item}` is not a setting", "write `name=value`")
-        # Servers read these alike.
+        # Servers treat these names as equal.
         plain = name.lower().replace("-", "_")
         if plain in known:
             raise InputError(_shown(url), f"`{name}` is set twice", "take one away")

@@ -185,7 +185,7 @@ class _Reader:
                 texts.append(self._in_quotes(piece) if isinstance(piece, Quoted) else piece)
         text = "".join(texts)
         if engine_of(POSTGRESQL).places(text) != len(params):
-            problem = "a `?` stands for a value that is bound, and none is given"
+            problem = "a `?` stands for a value that nothing gives"
             raise self._wrong(statement.line, problem, "write `:name`, or an operator between two operands")
         written = text.replace("${", "$${")
         step: Step = {"execute": written if _reads_alike(text, len(params)) else {POSTGRESQL: written}}
@@ -388,7 +388,7 @@ class _Reader:
 
 def _reads_alike(text: str, values: int) -> bool:
     """Whether engines other than PostgreSQL may read a statement as it does."""
-    # Elsewhere brackets are quotes, and some quotes of PostgreSQL are none, so a `?` in them stands for a value.
+    # Elsewhere brackets are quotes, and a `?` in a dollar-quoted string stands for a value.
     try:
         alike = len(value_places(text)) == values
     except UnterminatedError:
