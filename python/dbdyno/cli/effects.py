@@ -20,12 +20,12 @@ def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequenc
     chosen = parse_set(levels, experiment)
     if SYSTEM in chosen and systems:
         raise InputError(f"--set {SYSTEM}=…", "`--system` names the systems", "leave out `--system` or this")
+    specs = list(systems) or list(systems_of(experiment, chosen).values())
     named: dict[str, SystemSpec] = {}
-    for each in systems:
+    for each in specs:
         if each.label and named.setdefault(each.label, each) != each:
             problem = f"`{each.label}` also names {named[each.label].name}"
-            raise InputError(f"--system {each.name}", problem, "give each system a name of its own")
-    specs = list(systems) or list(systems_of(experiment, chosen).values())
+            raise InputError(each.name, problem, "give each system a name of its own")
     program = next(filter(_is_program, specs), None)
     if program is not None and all(map(_is_program, specs)) and experiment.document.get("transactions"):
         problem = f"a program runs none of the statements of `{experiment.name}`"

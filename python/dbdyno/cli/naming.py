@@ -113,7 +113,10 @@ class Named:
             name, equals, words = each.partition("=")
             if not equals or not words.strip():
                 raise InputError("--set", f"{each} gives no values", "write `--set customer=1..1000`")
-            given[name.strip().removeprefix(":")] = words.strip()
+            parameter = name.strip().removeprefix(":")
+            if parameter in given:
+                raise InputError(f"--set {each}", f"`{parameter}` is set twice", "give all its values in one `--set`")
+            given[parameter] = words.strip()
         return given
 
     def _sampling(self, systems: Sequence[str]) -> "Callable[[Column], Sequence[int | float | str]]":
