@@ -246,6 +246,7 @@ DESCRIBED = (
     "x.toml --system 'exec:true {rows}' --set rows=5",
     "e.toml --system sqlite: --system sqlite:",
     "e.toml --system a=sqlite: --system b=sqlite:",
+    "e.toml --system sqlite: --system sqlite:#2 --system null: --system null:#2",
     "e.toml --system 'postgresql:///db?host=/run/x&sslmode=disable'",
     "h.toml --system 'https://h/?verify=off'",
     "h.toml --system 'web:?servers=2&processors.proxy=1'",

@@ -23,7 +23,9 @@ def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequenc
     specs = list(systems) or list(systems_of(experiment, chosen).values())
     named: dict[str, SystemSpec] = {}
     for each in specs:
-        if each.label and named.setdefault(each.label, each) != each:
+        # A number only tells apart systems that are otherwise the same.
+        is_name = bool(each.label) and not each.label.isdecimal()
+        if is_name and named.setdefault(each.label, each) != each:
             problem = f"`{each.label}` also names {named[each.label].name}"
             raise InputError(each.name, problem, "give each system a name of its own")
     program = next(filter(_is_program, specs), None)
