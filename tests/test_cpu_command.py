@@ -396,7 +396,7 @@ def test_what_is_more_than_a_bare_loop_is_not_compared_with_one(tmp_path: Path, 
     [
         (("--self", "./a.sql", "--save", "x"), "no more than"),
         (("./a.sql", "--sqlite", "./nowhere"), "neither a release nor a file"),
-        (("./a.sql", "--set", "threads=1"), "no factors"),
+        (("./a.sql", "--set", "threads=1"), "--set: it has no effect with a file of SQL"),
         (("./a.sql", "--margin", "1%"), "--baseline"),
         (("./a.sql", *QUICK, "--html", "b.html", "--base", "3.0.1"), "no build is of version"),
         (("./a.sql", "--baseline", "unknown", "--counts", "none"), "no count is kept"),

@@ -34,7 +34,7 @@ def prediction(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any]]:
 )
 def test_each_engine_is_predicted_from_a_run_of_its(server_cli: Cli, engine: str) -> None:
     path = server_cli.write("growing.toml", TREE)
-    document = server_cli.run(path, "--system", f"{engine}:", "--store", "runs.db")
+    document = server_cli.run(path, "--system", f"{engine}:")
     out, found = prediction(
         server_cli, "--from", document["id"], "--store", "runs.db", "--rows", "1e6,3e6", "--report", "p.html"
     )
@@ -66,7 +66,7 @@ def test_each_engine_is_predicted_from_a_run_of_its(server_cli: Cli, engine: str
 def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     """A command line with a stored run of random and of ordered keys on SQLite: `last` of runs.db."""
     cli = Cli(tmp_path_factory.mktemp("calibrated"))
-    cli.run(cli.write("growing.toml", TREE), "--set", "key=random,counted", "--store", "runs.db", "--seed", "3")
+    cli.run(cli.write("growing.toml", TREE), "--set", "key=random,counted", "--seed", "3")
     return cli
 
 
@@ -144,5 +144,5 @@ def test_two_sizes_are_needed(calibrated: Cli) -> None:
 
 def test_a_run_without_growth_is_refused(cli: Cli, tmp_path: Path) -> None:
     text = TREE.replace('[growth]\nfactor = "rows"\ntable = "t"\nwindows = 2\n', "")
-    cli.run(cli.write("still.toml", text), "--set", "key=counted", "--store", "runs.db")
+    cli.run(cli.write("still.toml", text), "--set", "key=counted")
     assert "has no table that grows" in cli("predict", *STORED, code=2)
