@@ -102,9 +102,6 @@ def prepare(request: Request) -> Prepared:
             check_counting(each)
         if request.slice_s is not None:
             check_interleaving(each, request.slice_s)
-    if request.slice_s is not None and len(compiled) == 1:
-        problem = "there is only one cell, so there is nothing to alternate with"
-        raise InputError("--interleave", problem, "leave it out, or measure several cells")
     growth = experiment.head.growth
     if growth is not None:
         check_growth(compiled, growth, slice_s=request.slice_s, counts=request.instructions)
@@ -117,6 +114,9 @@ def prepare(request: Request) -> Prepared:
             waits=request.wait_idle,
             grows=growth is not None,
         )
+    if request.slice_s is not None and len(compiled) == 1:
+        problem = "there is only one cell, so there is nothing to alternate with"
+        raise InputError("--interleave", problem, "leave it out, or measure several cells")
     rounds = request.rounds if request.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, of)
