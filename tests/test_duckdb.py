@@ -181,7 +181,7 @@ def test_a_named_file_is_read_with_its_log_and_stays_as_it_is(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("name", "chosen"),
     [
-        ("pk-lookup", ["threads=1", "cache=private"]),
+        ("pk-lookup", ["threads=1"]),
         ("bulk-insert", ["mode=one_transaction_prepared"]),
         ("dictionary-search", ["search=performance"]),
         ("promo-code", ["step=1_rollback_journal"]),
