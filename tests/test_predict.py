@@ -128,7 +128,7 @@ def test_an_embedded_engine_with_one_writer_gains_nothing_by_clients(calibrated:
         ((*STORED, "--memory", "1kB"), "the engine's own cache is larger than the memory"),
         ((*STORED, "--read", "slow"), "`slow` is not a duration"),
         ((*STORED, "--reads-per-s", "-1"), "`-1` is not above 0"),
-        ((*STORED, "--up-to", "1000000000", "--from", "nobody"), "nobody"),
+        (("--from", "nobody", "--store", "runs.db", "--up-to", "1000000000"), "nobody"),
     ],
 )
 def test_what_cannot_be_predicted_is_one_error(calibrated: Cli, arguments: tuple[str, ...], says: str) -> None:
