@@ -49,7 +49,7 @@ class Web(Engine):
     def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
         """Name a host, and processors of a tier that the URL rules out."""
         if system.host:
-            return system.host, "dbdyno starts the web servers itself"
+            return system.host, f"dbdyno starts these web servers; for your own, write `http://{system.host}/`"
         tiers = self.tiers(system.settings)
         placed = (name for name in system.settings if name.startswith("processors."))
         return next(((name, "it has no such tier") for name in placed if name.partition(".")[2] not in tiers), None)
