@@ -22,7 +22,7 @@ PROGRAM = Path(sys.executable).parent / "dbdyno"
 # What the command line imports where it needs it. SQLGlot's dialects are read in one by one.
 _ASKED_FOR_LATER = (
     *("altair", "jinja2", "psycopg", "pygments.lexers", "rich._emoji_codes", "scipy.optimize", "scipy.stats"),
-    *("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite", "sqlglot", "vl_convert"),
+    *("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite", "sqlglot"),
     *(f"sqlglot.dialects.{name}" for name in ("duckdb", "mysql", "postgres", "sqlite", "tsql")),
 )
 

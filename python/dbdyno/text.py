@@ -1,6 +1,33 @@
-"""Texts cut to a length, so that a message or a heading stays readable."""
+"""Strings prepared for people: cut to a length, and without characters that control what shows them."""
 
+import re
 from collections.abc import Sequence
+
+# Every control character but tab and newline, marks that change the direction of text, line separators other than a
+# newline, halves of surrogate pairs, and code points that are not characters.
+_CONTROLS = re.compile(
+    "\r\n|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufeff"
+    "\ufff9-\ufffb\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with every character replaced that could control a terminal or is not allowed in XML.
+
+    ASCII control characters become their symbols in Unicode (``␛`` for escape), all others the replacement character.
+    Tabs and newlines stay. Everything from files, servers and users passes through here before it is shown.
+    """
+    return _CONTROLS.sub(_symbol, text)
+
+
+def _symbol(found: re.Match[str]) -> str:
+    character = found[0]
+    if character == "\r\n":
+        return "\n"
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"
 
 
 def shortened(text: str, longest: int) -> str:

@@ -1,6 +1,5 @@
 """The command line. Commands import what they need when they run, so that ``--help`` answers at once."""
 
-from dbdyno.cli.app import main
 from dbdyno.cli.ending import program
 
-__all__ = ["main", "program"]
+__all__ = ["program"]

@@ -3,7 +3,6 @@
 import signal
 import sys
 from functools import cache as made_once
-from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated, Any
 
@@ -24,6 +23,7 @@ from dbdyno.cli.typed import StrictCommand, refuse_typed
 from dbdyno.cli.why_command import why
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError
+from dbdyno.text import printable
 
 app = typer.Typer(
     name="dbdyno",
@@ -153,15 +153,6 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _show_what_can_be_shown() -> None:
-    """Have a character that the terminal's encoding does not know shown as another, in place of an error."""
-    for stream in (sys.stdout, sys.stderr):
-        # Whatever else somebody has chosen, as in PYTHONIOENCODING, holds.
-        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
-            # One for one, so that columns stay where they are.
-            stream.reconfigure(errors="replace")
-
-
 @made_once
 def commands() -> Any:
     """Give all commands and their options, as what reads a command line wants them."""
@@ -173,16 +164,10 @@ def main(arguments: list[str] | None = None) -> Any:
     # Where nobody listens to it, SIGTERM ends dbdyno as Ctrl-C does: what is unfinished is removed on the way.
     signal.signal(signal.SIGTERM, _interrupt)
     hide_passwords()
-    _show_what_can_be_shown()
     try:
         commands()(args=arguments)
     except DbdynoError as error:
-        # What the terminal's encoding does not know is shown as another character, and by no other encoding.
-        sys.stderr.write(f"dbdyno: {error}\n")
+        sys.stderr.write(f"dbdyno: {printable(str(error))}\n")
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # Whoever read the output has had enough of it.
-        sys.stderr.close()
-        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from rich.console import Console
 from rich.text import Text
 
+from dbdyno.console import Console
 from dbdyno.run.checking import check_system
 
 _STYLES = {"ok": "green", "failed": "bold red", "not applicable": "yellow"}

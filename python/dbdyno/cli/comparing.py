@@ -6,12 +6,13 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, Side, compare
+from dbdyno.console import Console
 from dbdyno.errors import InputError
 from dbdyno.history.identity import definition_of
 from dbdyno.noise import stored_noise
@@ -52,25 +53,25 @@ def print_comparison(
         from dbdyno.cpu.verdict import joint_verdicts
 
         for line in joint_verdicts(compared, counted):
-            console.print(line, highlight=False, markup=False)
+            console.print(line)
 
 
 def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
     """Keep a run as a baseline, list baselines, or forget one. Raises DbdynoError."""
-    console = Console(highlight=False)
+    console = Console()
     with closing(open_store(store_place, make=False)) as store:
         if name is None:
             found = store.baselines()
             for each, kept in found.items():
-                console.print(f"{each}: {kept}", markup=False)
+                console.print(f"{each}: {kept}")
             if not found:
                 console.print("no baselines; keep one with: dbdyno baseline NAME [RUN]")
         elif remove:
             if not store.remove_baseline(name):
                 raise InputError(name, "there is no such baseline", "`dbdyno baseline` lists them")
-            console.print(f"baseline {name} is forgotten; its run stays", markup=False)
+            console.print(f"baseline {name} is forgotten; its run stays")
         else:
-            console.print(_keep(store, name, run or "last"), markup=False)
+            console.print(_keep(store, name, run or "last"))
 
 
 def _keep(store: Store, name: str, run: str) -> str:

@@ -3,8 +3,7 @@
 from collections import Counter
 from contextlib import closing
 
-from rich.console import Console
-
+from dbdyno.console import Console
 from dbdyno.errors import InputError
 from dbdyno.paths import default_path
 from dbdyno.store import open_store
@@ -15,10 +14,10 @@ _OWN = "default"
 
 def copy_stores(source: str, target: str, runs: list[str]) -> int:
     """Copy, with a line for each run; give the exit code: 1 where one could not be copied. Raises DbdynoError."""
-    console = Console(highlight=False)
+    console = Console()
 
     def say(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
     with closing(open_store(_place(source), make=False)) as there:
         # Before the other is made.

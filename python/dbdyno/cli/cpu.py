@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from dbdyno.cli.completing import complete_experiments
 from dbdyno.cli.options import SetOption
 from dbdyno.cli.typed import refuse_typed
+from dbdyno.console import Console
 from dbdyno.errors import DbdynoError, InputError
 
 _COUNT = "count"
@@ -201,8 +201,8 @@ def list_command(counts: _Counts = None) -> None:
             saved = load(name, directory)
         except DbdynoError as error:
             # The others are listed all the same.
-            console.print(f"{name}: {error}", highlight=False)
+            console.print(f"{name}: {error}")
             continue
         build = saved.build
         line = f"{name}: {saved.document['work']} on {build['name']}, {build['i_refs']:,} instructions"
-        console.print(f"{line}, {saved.document['at']}", highlight=False)
+        console.print(f"{line}, {saved.document['at']}")

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from rich.console import Console
-
 from dbdyno.cli.values import read_share
+from dbdyno.console import Console
 from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart
@@ -107,7 +106,7 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
         show(document, console, outputs.base)
     if outputs.save is not None:
         for name in save(outputs.save, document, counted, folded, directory):
-            console.print(f"kept as {name}", highlight=False)
+            console.print(f"kept as {name}")
     if before is not None:
         return _compare(before, document, margin, console)
     # Faster must not mean wrong.
@@ -137,7 +136,7 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
         line += f": {each.of_engine:.3f} of the engine alone"
         if each.loop is not None:
             line += f", {each.of_loop:.3f} of a bare loop in C ({each.loop:,.1f})"
-        console.print(line, highlight=False)
+        console.print(line)
     return EXIT_CODES["regression"] if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
 
 
@@ -147,7 +146,7 @@ def _compare(before: SavedCount, document: CpuDocument, margin: float | None, co
     if margin is None or not (found.differing or (found.total.share or 0.0) > margin):
         return 0
     why = "other rows" if found.differing else f"more than {margin * 100:.3g} % above {before.place.name}"
-    console.print(f"regression: {why}", highlight=False)
+    console.print(f"regression: {why}")
     return EXIT_CODES["regression"]
 
 

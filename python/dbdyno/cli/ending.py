@@ -1,22 +1,22 @@
-"""How the process of a command ends."""
+"""The process of a command: how it begins and how it ends."""
 
 import atexit
-import contextlib
-import errno
 import gc
 import os
 import sys
 import threading
-from typing import NoReturn
 
-from dbdyno.cli.app import main
+from dbdyno.cli.streams import prepare_streams, write_error
+from dbdyno.cli.unexpected import catch_everything, report_unexpected
 from dbdyno.errors import reason
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 # How many objects are made before Python looks for garbage among them. What a command makes is mostly used until it
 # ends: with Python's own number, looking takes a twentieth of the time of ``dbdyno show``.
 _OBJECTS = 50_000
+
+_FAILED = 1
+# What a shell gives a program that Ctrl-C ended.
+_INTERRUPTED = 130
 
 
 def program() -> None:
@@ -26,48 +26,37 @@ def program() -> None:
     that: what is to be done at the end is registered for it, and is done.
     """
     gc.set_threshold(_OBJECTS)
-    code = 0
-    try:
-        main()
-    except SystemExit as end:
-        if end.code is not None and not isinstance(end.code, int):
-            raise
-        code = end.code or 0
-    except OSError as error:
-        if error.filename is not None or error.errno not in _NO_ROOM or not _is_full():
-            raise
-        _not_printed(error)
+    prepare_streams()
+    catch_everything()
+    code = _exit_code()
     others = (each for each in threading.enumerate() if each is not threading.current_thread())
     if any(not each.daemon for each in others):
         # Python waits for them.
         sys.exit(code)
     atexit._run_exitfuncs()
-    # One that was closed when the program began is none.
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            # Whoever read the output has had enough of it.
-            pass
-        except OSError as error:
-            _not_printed(error)
-        except ValueError:
-            # It was closed, and written then.
-            pass
+    error = write_error(sys.stdout)
+    if error is not None:
+        sys.stderr.write(f"dbdyno: standard output: {reason(error)}\n")
+        code = code or _FAILED
+    write_error(sys.stderr)
     os._exit(code)
 
 
-def _is_full() -> bool:
-    """Whether it is the output that cannot be written: the end of a line cannot, either."""
+def _exit_code() -> int:
     try:
-        os.write(1, b"\n")
-    except OSError:
-        return True
-    return False
+        # Here, so that nothing that goes wrong while it is imported ends in a traceback.
+        from dbdyno.cli.app import main
 
-
-def _not_printed(error: OSError) -> NoReturn:
-    """Say that the output could not be written, and end."""
-    with contextlib.suppress(OSError):
-        os.write(2, f"dbdyno: standard output: {reason(error)}\n".encode())
-    os._exit(1)
+        main()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        sys.stderr.write(f"{end.code}\n")
+        return _FAILED
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    # Libraries written in Rust raise panics that are not an Exception.
+    except BaseException as error:
+        report_unexpected(error)
+        return _FAILED
+    return 0

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.text import Text
 
 from dbdyno.cli.comparing import noise_between, side, view
 from dbdyno.cli.running import INTERRUPTED, Asked, holder, tell_troubles, writing_store
 from dbdyno.cli.values import read_share
 from dbdyno.compare import Compared, compare, compare_sides
+from dbdyno.console import Console
 from dbdyno.document import Document
 from dbdyno.errors import reason
 from dbdyno.gate import EXIT_CODES, Answer, judge, overall
@@ -85,7 +86,7 @@ class GateOutputs:
                     out.write(text + "\n")
             except OSError as error:
                 # It was not asked for by an option, and the answer is as good without it.
-                console.print(f"the summary is not written to {summary} ({_SUMMARY}): {reason(error)}", markup=False)
+                console.print(f"the summary is not written to {summary} ({_SUMMARY}): {reason(error)}")
 
 
 def gate_run(
@@ -132,7 +133,7 @@ def gate_against(
         with against(reference, request.experiment, request.systems, build) as other:
             document, interrupted = execute(replace(request, against=other), store, console)
         if interrupted:
-            console.print("interrupted: nothing is judged", highlight=False)
+            console.print("interrupted: nothing is judged")
             return INTERRUPTED
         with closing(open_store(holder(store, document, store_place), make=False)) as holding:
             definitions = _definitions(holding, document["id"], other)

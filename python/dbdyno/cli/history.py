@@ -3,7 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from rich.console import Console
+from dbdyno.console import Console
 
 
 def print_history(
@@ -34,8 +34,8 @@ def print_history(
             check_writable(path, option)
     name = _name(experiment)
     wanted = [each for cell in cells or [] for each in ids_of(cell)]
-    console = Console(highlight=False)
-    stored = read_history(store_place, name, limit, wanted or None, Console(stderr=True, highlight=False).print)
+    console = Console()
+    stored = read_history(store_place, name, limit, wanted or None, Console(stderr=True).print)
     with closing(stored.store):
         history = build_history(name, stored, drawn, cells or [])
     if json is not None:
@@ -46,7 +46,7 @@ def print_history(
         write_html(history, report)
     show(history, console)
     if report is not None:
-        console.print(f"\nreport: {report.resolve()}", soft_wrap=True, markup=False)
+        console.print(f"\nreport: {report.resolve()}", soft_wrap=True)
 
 
 def _name(experiment: str) -> str:

@@ -7,10 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from dbdyno.cli.running import INTERRUPTED, Asked, writing_store
+from dbdyno.console import Console
 from dbdyno.errors import InputError
 from dbdyno.noise import Noise, RunsNoise, noise_of, noise_of_runs
 from dbdyno.numbers import rough
@@ -39,10 +39,10 @@ def measure_noise(asked: Asked, store_place: str | None, json: Path | None, comm
         document, interrupted = execute(request, store, console)
         noise = noise_of(document, request.margin or MARGIN)
         if noise is None:
-            console.print("fewer than 4 blocks were measured: nothing can be said of the noise", highlight=False)
+            console.print("fewer than 4 blocks were measured: nothing can be said of the noise")
             return 130 if interrupted else 1
         _show(noise, document["cells"][0]["id"], console)
-        console.print(f"run {document['id']} is stored: dbdyno show {document['id']}", highlight=False)
+        console.print(f"run {document['id']} is stored: dbdyno show {document['id']}")
         if json is not None:
             write_json({"schema": "dbdyno.noise/1", "run": document["id"], **asdict(noise)}, json)
     return 130 if interrupted else 0
@@ -62,15 +62,15 @@ def measure_noise_of_runs(
     documents = []
     with writing_store(store_place) as store:
         for number in range(runs):
-            console.print(f"run {number + 1} of {runs}", highlight=False)
+            console.print(f"run {number + 1} of {runs}")
             document, interrupted = execute(request, store, console)
             if interrupted:
-                console.print("interrupted: nothing is kept of the noise", highlight=False)
+                console.print("interrupted: nothing is kept of the noise")
                 return INTERRUPTED
             documents.append(document)
         noise = noise_of_runs(documents)
         if noise is None:
-            console.print("fewer than 3 runs gave a result: nothing can be said of their noise", highlight=False)
+            console.print("fewer than 3 runs gave a result: nothing can be said of their noise")
             return 1
         measured: dict[str, Any] = {
             "schema": "dbdyno.noise-of-runs/1",

@@ -5,10 +5,9 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from dbdyno.cli.running import INTERRUPTED, Asked, carried_out
 from dbdyno.cli.values import read_duration
+from dbdyno.console import Console
 from dbdyno.errors import InputError
 from dbdyno.predict.predicting import USUAL_ROWS, Question
 
@@ -60,7 +59,7 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
     from dbdyno.report.prediction import prediction_html, prediction_json, show_prediction
     from dbdyno.store import open_store
 
-    question, console = asked.question(), Console(highlight=False)
+    question, console = asked.question(), Console()
     for option, path in (("--json", asked.json), ("--report", asked.report)):
         if path is not None:
             check_writable(path, option)

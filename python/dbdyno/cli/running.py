@@ -6,13 +6,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from dbdyno.cli.effects import check_levels, check_places
 from dbdyno.cli.exports import Exports
 from dbdyno.cli.naming import Named
 from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.cluster.address import read_cluster
+from dbdyno.console import Console
 from dbdyno.document import Document
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.durability import with_durability
@@ -199,7 +198,7 @@ def holder(store: Store, document: Document, place: str | None) -> str | None:
 def tell_troubles(store: Store, console: Console) -> None:
     """Say what a store could not take, where the exit code is to say something else."""
     for each in store.elsewhere.values():
-        console.print(str(each.why), markup=False, highlight=False, soft_wrap=True)
+        console.print(str(each.why), soft_wrap=True)
     store.elsewhere.clear()
 
 
@@ -216,14 +215,14 @@ def _last_lines(
     console.print()
     if interrupted:
         line = f"interrupted; go on with: dbdyno run --resume {document['id']}{where}"
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     line = f"run {document['id']} is stored: dbdyno show {document['id']}{where}"
-    console.print(line, highlight=False, soft_wrap=True)
+    console.print(line, soft_wrap=True)
     if can_be_proven(document):
         line = f"what limits it is inferred; to prove it: dbdyno why {document['id']}{where}"
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if exports.report is not None:
-        console.print(f"report: {exports.report.resolve()}", highlight=False, soft_wrap=True)
+        console.print(f"report: {exports.report.resolve()}", soft_wrap=True)
 
 
 def can_be_proven(document: Document) -> bool:

@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
 from dbdyno.cli.exports import Exports
+from dbdyno.console import Console
 from dbdyno.errors import InputError, reason
 from dbdyno.shipped import template_names
 
@@ -52,10 +52,10 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     for cell in cells.cells:
         firsts.setdefault(cell.system.name, cell)
     described = {name: describe(compile_cell(experiment, cell)) for name, cell in firsts.items()}
-    console = Console(highlight=False)
+    console = Console()
 
     def line(text: str = "") -> None:
-        console.print(text, markup=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
     line(f"{experiment.name}: {experiment.title}")
     for text in (experiment.question, experiment.head.source and f"source: {experiment.head.source}"):
@@ -94,14 +94,14 @@ def print_opened(
     check_places(check_levels(experiment, chosen, specs), directory, allow_writes=allow_writes)
     cells = make_cells(experiment, parse_set(chosen, experiment), specs, refusal)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
-    console = Console(highlight=False)
+    console = Console()
     for each in open_systems(compiled, directory, allow_writes):
         what = " ".join(filter(None, (each.engine, each.version)))
         if each.statements is None:
             told = "nothing to prepare"
         else:
             told = f"{each.statements} statement{'' if each.statements == 1 else 's'} prepared"
-        console.print(f"{each.system}  {what}, {told}", markup=False, soft_wrap=True)
+        console.print(f"{each.system}  {what}, {told}", soft_wrap=True)
 
 
 def _cell_lines(system: str, described: "Description") -> Iterator[str]:
@@ -156,7 +156,7 @@ def write_template(file: Path, of: str | None = None, template: str | None = Non
     except OSError as error:
         raise InputError(str(file), f"it cannot be written: {reason(error)}") from error
     path = file if file.is_absolute() else f"./{file}"
-    Console(highlight=False).print(f"wrote {file}; run it with: dbdyno run {path}", soft_wrap=True)
+    Console().print(f"wrote {file}; run it with: dbdyno run {path}", soft_wrap=True)
 
 
 def print_runs(experiment: str | None, limit: int, store_place: str | None) -> None:
@@ -171,7 +171,7 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
     for each in found:
         started = each.started[:19].replace("T", " ")
         table.add_row(each.id, each.experiment, started, each.status, str(each.done), str(each.failed or ""))
-    console = Console(highlight=False)
+    console = Console()
     console.print(table if found else f"no runs in {store.place}; start one with: dbdyno run pk-lookup")
 
 
@@ -208,7 +208,7 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
     check_writable(path, "--output")
     with store.interpreting(document["id"]):
         write_html(document, path)
-    Console(highlight=False).print(f"report: {path.resolve()}", soft_wrap=True)
+    Console().print(f"report: {path.resolve()}", soft_wrap=True)
 
 
 def cache_command(clear: bool) -> None:
@@ -218,7 +218,7 @@ def cache_command(clear: bool) -> None:
 
     root = cache_directory()
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
-    console = Console(highlight=False)
+    console = Console()
     if clear:
         for templates in (root / "templates", root / "fresh"):
             remove_unfinished(templates)

@@ -1,8 +1,8 @@
 """What can be measured on this machine."""
 
-from rich.console import Console
 from rich.table import Table
 
+from dbdyno.console import Console
 from dbdyno.engines import ENGINES, engine_of
 
 

@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from rich.console import Console
-
 from dbdyno.cli.running import writing_store
 from dbdyno.cli.values import read_duration
+from dbdyno.console import Console
 from dbdyno.definition.validation import nearest
 from dbdyno.errors import InputError
 from dbdyno.report.export import check_writable
@@ -33,10 +32,10 @@ def make_tour(
             console.print()
         made += left_out
         for line in tour_lines(made, max(console.width, 40)):
-            console.print(line, soft_wrap=True, highlight=False)
+            console.print(line, soft_wrap=True)
         if report is not None:
             write_tour(made, report)
-            console.print(f"report: {report}", soft_wrap=True, highlight=False)
+            console.print(f"report: {report}", soft_wrap=True)
     return 0 if any(isinstance(each, Visit) for each in made) else 1
 
 

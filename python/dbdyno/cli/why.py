@@ -4,13 +4,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-
 from dbdyno.cli.effects import check_levels, check_places
 from dbdyno.cli.exports import Exports
 from dbdyno.cli.naming import Named, divide_chosen, is_sql_file
 from dbdyno.cli.running import command_line, finish, holder, writing_store
 from dbdyno.cli.values import read_duration, read_rounds
+from dbdyno.console import Console
 from dbdyno.design import parse_set
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
@@ -68,7 +67,7 @@ def answer_why(
     seed = random.SystemRandom().getrandbits(48) if asked.seed is None else asked.seed
     picked = pick(of.experiment, parse_set(of.chosen, of.experiment), list(of.systems), of.cell)
     if picked.said:
-        console.print(picked.said[0].upper() + picked.said[1:], style="dim", highlight=False, soft_wrap=True)
+        console.print(picked.said[0].upper() + picked.said[1:], style="dim", soft_wrap=True)
     planned = plan_why(of.experiment, picked, seed, asked.directory, allow_writes=asked.allow_writes, budget_s=budget_s)
     request = Request(
         of.experiment,

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from dbdyno.cpu.document import CpuDocument, base_of, ordered, short_names
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, SystemFailed
 from dbdyno.report.charts.drawing import COLOURS, Figure, colour, data, draw
+from dbdyno.report.charts.renderer import svg_to_png
 
 _WIDTH, _HEIGHT = 720, 260
 _COLUMNS = 3
@@ -89,7 +89,10 @@ def write_chart(figure: Figure, path: Path) -> None:
     if path.suffix == ".svg":
         path.write_text(svg, encoding="utf-8")
     else:
-        path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        png = svg_to_png(svg)
+        if png is None:
+            raise SystemFailed(f"{path}: the chart library could not draw it; name a file that ends in `.svg`")
+        path.write_bytes(png)
 
 
 def _labels(builds: list[dict[str, Any]]) -> list[str]:

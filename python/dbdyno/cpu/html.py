@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dbdyno.cpu.annotate import annotate
@@ -17,6 +16,7 @@ from dbdyno.cpu.flame_graph import flame_graph
 from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
 from dbdyno.report.export import write_text
+from dbdyno.report.page import render_page
 from dbdyno.text import shortened
 
 # Functions that cost less than this share of all are folded away.
@@ -104,11 +104,7 @@ def write_diff(names: tuple[str, str], totals: tuple[int, int], changes: Sequenc
 
 
 def _render(template: str, **context: Any) -> str:
-    loader = ChoiceLoader([PackageLoader("dbdyno.cpu"), PackageLoader("dbdyno.report")])
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    # Only charts drawn here pass unescaped: what they show of others' words was escaped when they were drawn.
-    environment.filters["svg"] = Markup
-    return environment.get_template(template).render(**context) + "\n"
+    return render_page(template, context, "dbdyno.cpu") + "\n"
 
 
 def _pieces(source: SourceMap, costs: EngineCosts, build: int) -> Iterator[Piece]:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from dbdyno.console import Console
 from dbdyno.cpu.baseline import Change, Changes
 from dbdyno.cpu.document import CpuDocument, base_of, differing_results, kinds_of, part_of, short_names
 from dbdyno.text import shortened
@@ -54,10 +55,10 @@ def show(document: CpuDocument, console: Console, named: str | None = None) -> N
     builds = document["builds"]
     program = builds[0]["program"]
     whose = f"the whole program, {program['arguments']}" if program else "the engine's own cost"
-    console.print(f"[bold]{document['work']}[/bold]: {whose}, under callgrind", highlight=False)
+    console.print(Text.assemble((document["work"], "bold"), f": {whose}, under callgrind"))
     base = base_of(document, named)
     console.print(_summary(builds) if len(builds) <= _ABREAST else _lines(builds, base))
-    console.print(f"estimated cycles = {document['cycles']}", highlight=False, style="dim")
+    console.print(f"estimated cycles = {document['cycles']}", style="dim")
     _show_parts(builds, base, console)
     _show_groups(base, console)
     for build in builds if len(builds) <= _ABREAST else [builds[0], builds[-1]]:
@@ -65,22 +66,22 @@ def show(document: CpuDocument, console: Console, named: str | None = None) -> N
     for build in builds[1:]:
         _show_differing(builds[0], build, console)
     for note in document["notes"]:
-        console.print(f"note: {note}", highlight=False)
-    console.print("limits: " + "; ".join(document["limits"]), highlight=False, style="dim")
+        console.print(f"note: {note}")
+    console.print("limits: " + "; ".join(document["limits"]), style="dim")
 
 
 def show_changes(found: Changes, name: str, console: Console) -> None:
     """Print what changed since a baseline, on one screen."""
     total = found.total
     line = f"against {name}: {total.before:,} → {total.after:,} instructions, {_change(total)}"
-    console.print(f"[bold]{line}[/bold]", highlight=False)
+    console.print(line, style="bold")
     for title, changed in (
         ("part", [each for each in found.parts if each.difference]),
         ("file", found.files),
         ("function", found.functions),
     ):
         if not changed:
-            console.print(f"no {title} changed", highlight=False)
+            console.print(f"no {title} changed")
             continue
         table = _table([title, "before", "after", "change", "of all"])
         for each in changed[:_CHANGED]:
@@ -88,9 +89,9 @@ def show_changes(found: Changes, name: str, console: Console) -> None:
             table.add_row(each.name, f"{each.before:,}", f"{each.after:,}", _change(each), f"{of_all:+.3f} %")
         console.print(table)
         if len(changed) > _CHANGED:
-            console.print(f"and {len(changed) - _CHANGED} more", highlight=False, style="dim")
+            console.print(f"and {len(changed) - _CHANGED} more", style="dim")
     for clause in found.differing:
-        console.print(f"[red]results differ[/red]: {clause}", highlight=False)
+        console.print(Text.assemble(("results differ", "red"), f": {clause}"))
 
 
 def _summary(builds: list[dict[str, Any]]) -> Table:
@@ -137,7 +138,7 @@ def _show_parts(builds: list[dict[str, Any]], base: dict[str, Any], console: Con
     console.print(table)
     if any(part["i_refs_per_statement"] is not None for part in parts):
         told = f"a statement: instructions on {base['name']}, from runs of n and 2n, so that no setup is in it"
-        console.print(told, highlight=False, style="dim")
+        console.print(told, style="dim")
 
 
 def _show_shares(builds: list[dict[str, Any]], base: dict[str, Any], short: dict[str, str], console: Console) -> None:
@@ -190,12 +191,12 @@ def _show_functions(build: dict[str, Any], console: Console) -> None:
 def _show_differing(first: dict[str, Any], other: dict[str, Any], console: Console) -> None:
     differing = differing_results(first, other)
     if first["program"] and not differing and not first["program"]["verified"]:
-        console.print("the program said nothing of its results: with `--verify` speedtest1 does", highlight=False)
+        console.print("the program said nothing of its results: with `--verify` speedtest1 does")
         return
     if not differing:
-        console.print(f"{other['name']} gave the same rows as {first['name']}", highlight=False)
+        console.print(f"{other['name']} gave the same rows as {first['name']}")
     for clause in differing:
-        console.print(f"[red]{other['name']} differs in its results[/red]: {clause}", highlight=False)
+        console.print(Text.assemble((f"{other['name']} differs in its results", "red"), f": {clause}"))
 
 
 def _change(change: Change) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from dbdyno.history import lines
 from dbdyno.history.chart import series_chart
 from dbdyno.history.document import CellHistory, Change, History, Series
 from dbdyno.numbers import figure, percent
 from dbdyno.report.export import write_text
+from dbdyno.report.page import render_page
 from dbdyno.report.sections import flat
 
 
@@ -23,11 +21,6 @@ def write_html(history: History, path: Path | str) -> None:
 
 def html_history(history: History) -> str:
     """Return the history as one HTML page."""
-    # The page has the look of a run's report: its style is that one's.
-    loader = ChoiceLoader([PackageLoader("dbdyno.history"), PackageLoader("dbdyno.report")])
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    # Only charts drawn here pass unescaped: what they show of others' words was escaped when they were drawn.
-    environment.filters["svg"] = Markup
     names = lines.names(history)
     context = {
         "history": history,
@@ -38,7 +31,7 @@ def html_history(history: History) -> str:
         "cells": [_cell(history, cell, names[cell["id"]]) for cell in history["cells"]],
         "false_alarms": percent(history["false_alarms"]),
     }
-    return environment.get_template("history.html.j2").render(context) + "\n"
+    return render_page("history.html.j2", context, "dbdyno.history") + "\n"
 
 
 def _cell(history: History, cell: CellHistory, name: str) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from dbdyno.console import Console
 from dbdyno.history import lines
 from dbdyno.history.document import CellHistory, Change, History, Series
 from dbdyno.numbers import figure, short

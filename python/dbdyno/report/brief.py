@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from math import log
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from dbdyno.answer.short import STATEMENT, named
 from dbdyno.answer.words import durability_words, interval_of, time_of
+from dbdyno.console import Console
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration, Effect, Standing
 from dbdyno.document.reading import shown_times
@@ -51,7 +51,7 @@ _SPARE = ("price", "published", "p99 ms", "95 %", "ms 95 %", "plan")
 def show_brief(document: Document, console: Console, *, followed: bool = False) -> None:
     """Write the answer and what it rests on to the console, laid out for its width; ``followed``: by all the rest."""
     for line in brief_lines(document, max(console.width, _NARROWEST), "below" if followed else "with --verbose"):
-        console.print(line, soft_wrap=True, highlight=False)
+        console.print(line, soft_wrap=True)
 
 
 def brief_lines(document: Document, width: int, rest: str = "with --verbose") -> Iterator[Text]:

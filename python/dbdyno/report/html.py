@@ -27,7 +27,7 @@ from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.operations import NOTE
-from dbdyno.report.page import environment
+from dbdyno.report.page import render_page
 
 
 def write_html(document: Document, path: Path | str) -> None:
@@ -37,9 +37,8 @@ def write_html(document: Document, path: Path | str) -> None:
 
 def html_report(document: Document) -> str:
     """Return the report as one HTML page."""
-    pages = environment()
-    pages.filters["names"] = lambda cells: lines.cell_names(document, cells)
-    return pages.get_template("report.html.j2").render(_context(document)) + "\n"
+    names = {"names": lambda cells: lines.cell_names(document, cells)}
+    return render_page("report.html.j2", _context(document), filters=names) + "\n"
 
 
 def _context(document: Document) -> dict[str, Any]:

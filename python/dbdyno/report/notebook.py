@@ -10,7 +10,7 @@ from typing import Any
 from dbdyno.document.reading import objects, part
 from dbdyno.frames.cells import cells_frame
 from dbdyno.numbers import NONE, figure, level, milliseconds
-from dbdyno.report.page import environment
+from dbdyno.report.page import render_page
 from dbdyno.store import RunSummary
 
 _ROWS = 12
@@ -62,8 +62,8 @@ def runs_html(runs: Sequence[RunSummary]) -> str:
 
 def _page(*, head: str, sentences: list[str], columns: list[Shown], more: str, most: int = _ROWS) -> str:
     rows = list(islice(zip(*(each.values for each in columns), strict=True), most))
-    page = environment().get_template("notebook.html.j2")
-    return page.render(head=head, sentences=sentences, columns=columns, rows=rows, more=more)
+    context = {"head": head, "sentences": sentences, "columns": columns, "rows": rows, "more": more}
+    return render_page("notebook.html.j2", context)
 
 
 def _factors(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from dbdyno.text import printable
 
-def environment() -> Environment:
-    """Return the environment of their templates."""
-    made = Environment(
-        loader=PackageLoader("dbdyno.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+
+def render_page(
+    template: str,
+    context: Mapping[str, Any],
+    package: str = "dbdyno.report",
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+) -> str:
+    """Return a page made from a template of ``package``, without control characters.
+
+    Templates of other packages include the style of the report.
+    """
+    pages = Environment(
+        loader=ChoiceLoader([PackageLoader(each) for each in dict.fromkeys((package, "dbdyno.report"))]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
     )
     # Only charts drawn here pass unescaped: what they show of others' words was escaped when they were drawn.
-    made.filters["svg"] = Markup
-    return made
+    pages.filters |= {"svg": Markup, **(filters or {})}
+    return printable(pages.get_template(template).render(context))

@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.text import Text
 
+from dbdyno.console import Console
 from dbdyno.document.prediction import Point, Prediction, Series
 from dbdyno.engines.server.facts import size
 from dbdyno.numbers import NONE, figure, percent, rough, short
 from dbdyno.report.charts.prediction import prediction_chart
 from dbdyno.report.columns import Column, tables
-from dbdyno.report.page import environment
+from dbdyno.report.page import render_page
 
 NOTE = (
     "of memory: the index over the memory that caches it; limited by: the largest part of an insert's time, or what "
@@ -114,19 +114,15 @@ def prediction_html(prediction: Prediction) -> str:
         ("a page written at a checkpoint", _microseconds(costs["checkpoint_page"])),
         ("off by, at the sizes calibrated with", percent(costs["error"])),
     ]
-    return (
-        environment()
-        .get_template("prediction.html.j2")
-        .render(
-            prediction=prediction,
-            asked=asked_words(prediction),
-            chart=prediction_chart(prediction),
-            rows=list(table_rows(prediction)),
-            note=NOTE[0].upper() + NOTE[1:] + ".",
-            costs=parts,
-        )
-        + "\n"
-    )
+    context = {
+        "prediction": prediction,
+        "asked": asked_words(prediction),
+        "chart": prediction_chart(prediction),
+        "rows": list(table_rows(prediction)),
+        "note": NOTE[0].upper() + NOTE[1:] + ".",
+        "costs": parts,
+    }
+    return render_page("prediction.html.j2", context) + "\n"
 
 
 def _microseconds(seconds: float) -> str:

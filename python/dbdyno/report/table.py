@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from dbdyno.console import Console
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Comparison, Document
 from dbdyno.numbers import NONE, figure, level, percent, whole

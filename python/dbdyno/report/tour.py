@@ -10,7 +10,7 @@ from pathlib import Path
 from dbdyno.document.shape import Document
 from dbdyno.report.charts import answer_chart, growth_charts, throughput_chart, times_chart
 from dbdyno.report.export import write_text
-from dbdyno.report.page import environment
+from dbdyno.report.page import render_page
 from dbdyno.tour.stops import LeftOut
 from dbdyno.tour.touring import Visit, command_of
 
@@ -61,7 +61,7 @@ def tour_page(made: Sequence[Visit | LeftOut]) -> str:
         for each in made
     ]
     hosts = [each.document["host"] for each in made if isinstance(each, Visit)]
-    return environment().get_template("tour.html.j2").render(stops=stops, host=hosts[0] if hosts else {}) + "\n"
+    return render_page("tour.html.j2", {"stops": stops, "host": hosts[0] if hosts else {}}) + "\n"
 
 
 def _chart(document: Document) -> object:

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from rich.console import Console
-
 from dbdyno.cluster.address import read_cluster
 from dbdyno.cluster.machines import LoadMachines
+from dbdyno.console import Console
 from dbdyno.design import file_systems
 from dbdyno.document import Document
 from dbdyno.document.reading import part
@@ -54,7 +53,7 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
 
 
 def _telling(console: Console) -> Callable[[str], None]:
-    return lambda text: console.print(text, style="yellow", highlight=False, markup=False, soft_wrap=True)
+    return lambda text: console.print(text, style="yellow", soft_wrap=True)
 
 
 def _execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
@@ -237,7 +236,7 @@ def _announce(request: Request, console: Console) -> None:
     """Say what takes its time before the run begins."""
     if request.cluster is not None:
         what = "starting" if request.cluster.is_local else "connecting to"
-        console.print(f"{what} the load machines of {request.cluster.shown}", style="dim", highlight=False)
+        console.print(f"{what} the load machines of {request.cluster.shown}", style="dim")
 
 
 def _as_many(options: dict[str, Any], machines: LoadMachines | None) -> dict[str, Any]:
@@ -287,7 +286,7 @@ def _carry_out(
     expected = estimate(
         plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels, verdicts=plan.keeps
     )
-    console.print(expected, style="dim", highlight=False, soft_wrap=True)
+    console.print(expected, style="dim", soft_wrap=True)
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label, plan.stopping) as display:
             if measure_machine:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rich.console import Console
-
+from dbdyno.console import Console
 from dbdyno.document import Document
 from dbdyno.document.cell import Cell
 from dbdyno.document.fixes import Fixes
@@ -176,7 +175,7 @@ class Fixer:
         what = "together" if stage.members else "alone"
         count = len(stage.fixes)
         said = f"{count} fix{'es' * (count != 1)} {what}, {_rounds(plan)}"
-        self._console.print(said, style="dim", highlight=False, soft_wrap=True)
+        self._console.print(said, style="dim", soft_wrap=True)
         interrupted = self._provisioners.interrupted
         ends_at = stage.first + rounds
         with Display(self._console, trials, ends_at, measure.unit, label, plan.stopping) as display:

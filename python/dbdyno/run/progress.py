@@ -3,9 +3,9 @@
 import time
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from dbdyno.console import Console
 from dbdyno.design import SINGLE
 from dbdyno.events.trial import Interval
 from dbdyno.numbers import figure
@@ -46,7 +46,7 @@ class Display:
         # Of a trial with load machines, what each did in its last second, by number.
         self._of_machines: dict[int, float] = {}
         if console.is_terminal:
-            columns = (BarColumn(24), TextColumn("{task.description}"))
+            columns = (BarColumn(24), TextColumn("{task.description}", markup=False))
             self._progress = Progress(*columns, console=console, transient=True)
             self._task = self._progress.add_task("", total=trials)
 
@@ -117,14 +117,14 @@ class Display:
             self._together -= 1
             if record.status == "done":
                 if not self._together and self._may_say():
-                    self._console.print(self._what + self._left(), highlight=False, markup=False, soft_wrap=True)
+                    self._console.print(self._what + self._left(), soft_wrap=True)
                 return
         text = f"block {record.block + 1}/{self._rounds} · {self._names.get(record.cell, record.cell)} · "
         if throughput is not None:
             text += f"{figure(throughput)} {self._label}/s"
         else:
             text += f"{record.status}: {record.error}"
-        self._console.print(text + self._left(), highlight=False, markup=False, soft_wrap=True)
+        self._console.print(text + self._left(), soft_wrap=True)
 
     def _may_say(self) -> bool:
         """Whether the last line of a block is long enough ago: blocks last some seconds, and a run has up to 30."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-
+from dbdyno.console import Console
 from dbdyno.document import Document
 from dbdyno.engines import all_engines
 from dbdyno.engines.url import parse_url

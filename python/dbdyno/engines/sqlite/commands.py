@@ -10,9 +10,9 @@ commands = typer.Typer(help="Sources of SQLite's releases, to build libraries fr
 @commands.command("versions")
 def list_versions() -> None:
     """List the releases whose source packages are known to have, and which of them are cached."""
-    from rich.console import Console
     from rich.table import Table
 
+    from dbdyno.console import Console
     from dbdyno.engines.sqlite.releases import known_releases, release_source
 
     console = Console()

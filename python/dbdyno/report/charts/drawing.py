@@ -10,7 +10,9 @@ from itertools import count
 from typing import Any
 
 import altair as alt
-import vl_convert
+
+from dbdyno.report.charts.renderer import vegalite_to_svg
+from dbdyno.text import printable
 
 WIDTH = 348
 """Pixels. Fits a phone of 390 unscaled, so that the letters keep their size; wider screens set charts side by side."""
@@ -86,6 +88,13 @@ def decades(low: float, high: float, most: int = 5) -> list[float]:
 _PARTS = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[a-z -]+")')
 
 
+# What stands in the place of a chart that the library failed on.
+_MISSING = (
+    f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} 24" width="{WIDTH}" height="24">'
+    '<text x="0" y="16" font-family="sans-serif" font-size="11">This chart could not be drawn.</text></svg>'
+)
+
+
 def draw(chart: Any, label: str) -> str:
     """Turn a chart into an SVG element with ``label`` for those who cannot see it."""
     configured = (
@@ -95,7 +104,7 @@ def draw(chart: Any, label: str) -> str:
         .configure_legend(labelFontSize=11, titleFontSize=11, titleFontWeight="normal", rowPadding=3, columnPadding=12)
         .configure_title(fontSize=12, anchor="start", fontWeight="normal")
     )
-    svg = vl_convert.vegalite_to_svg(configured.to_dict(), allowed_base_urls=[])
+    svg = vegalite_to_svg(_printable(configured.to_dict())) or _MISSING
     # The whole is one picture with one label: its parts are none.
     svg = _PARTS.sub("", svg)
     # All charts of a page share its ids: each gets its own.
@@ -103,6 +112,15 @@ def draw(chart: Any, label: str) -> str:
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)
     svg = svg.replace("url(#", f"url(#{prefix}")
     return svg.replace("<svg ", f'<svg role="img" aria-label="{_attribute(label)}" ', 1)
+
+
+def _printable(value: Any) -> Any:
+    """Return a chart with all its strings printable: SVG is XML, which excludes most control characters."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(key): _printable(each) for key, each in value.items()}
+    return [_printable(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def fitted(chart: Any, height: int, *, wide: bool = False) -> Any:

@@ -1,0 +1,90 @@
+"""Unexpected errors: one line for the user, and a file with the details."""
+
+import os
+import shlex
+import sys
+import tempfile
+import threading
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+_LONGEST = 300
+
+
+def catch_everything() -> None:
+    """Report errors that nothing handles as :func:`report_unexpected` does, instead of with a traceback."""
+    sys.excepthook = _excepthook
+    sys.unraisablehook = lambda found: _report_raised(found.exc_value)
+    threading.excepthook = lambda found: _report_raised(found.exc_value)
+
+
+def report_unexpected(error: BaseException) -> None:
+    """Print one line about an unexpected error, and where its traceback was written. Passwords are masked."""
+    try:
+        what = _masked("".join(traceback.format_exception_only(error)).strip())
+        where = _write_details(error)
+    except Exception:  # Even this may fail, for example without memory.
+        what, where = type(error).__name__, None
+    _print(what, where)
+
+
+def _print(what: str, where: Path | None) -> None:
+    from dbdyno.text import printable, shortened
+
+    line = (
+        "out of memory" if what == "MemoryError" else f"unexpected error: {shortened(' '.join(what.split()), _LONGEST)}"
+    )
+    told = "" if where is None else f"; details: {where}"
+    sys.stderr.write(f"dbdyno: {printable(line + told)}\n")
+
+
+def _write_details(error: BaseException) -> Path | None:
+    """Write the traceback to a new file below the cache, or in the directory for temporary files."""
+    from dbdyno.masking import mask_command
+    from dbdyno.version import own_version
+
+    details = [
+        f"dbdyno {own_version()}, Python {sys.version}\n",
+        f"command: {shlex.join(mask_command(sys.argv))}\n\n",
+        *traceback.format_exception(error),
+    ]
+    content = _masked("".join(details)).encode("utf-8", "backslashreplace")
+    for directory in _directories():
+        try:
+            descriptor, path = tempfile.mkstemp(".txt", "error-", directory)
+        except OSError:
+            continue
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+        except OSError:
+            Path(path).unlink(missing_ok=True)
+        else:
+            return Path(path)
+    return None
+
+
+def _directories() -> list[Path]:
+    from dbdyno.errors import DbdynoError
+    from dbdyno.paths import cache_directory
+
+    try:
+        return [cache_directory("errors"), Path(tempfile.gettempdir())]
+    except (DbdynoError, OSError, RuntimeError):
+        return [Path(tempfile.gettempdir())]
+
+
+def _masked(text: str) -> str:
+    from dbdyno.masking import mask_text
+
+    return mask_text(text)
+
+
+def _report_raised(error: BaseException | None) -> None:
+    if error is not None and not isinstance(error, SystemExit):
+        report_unexpected(error)
+
+
+def _excepthook(_kind: type[BaseException], error: BaseException, _trace: TracebackType | None) -> None:
+    _report_raised(error)
