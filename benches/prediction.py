@@ -27,7 +27,7 @@ from dbdyno.predict.series import KeySeries
 from dbdyno.predict.stored import read_calibration
 from dbdyno.predict.trees import Place, answers
 from dbdyno.report.charts.prediction import prediction_chart
-from dbdyno.report.prediction import prediction_json
+from dbdyno.report.export import write_json
 from dbdyno.results.keys import NewKeys
 from dbdyno.store import open_store
 from dbdyno.worker import ask
@@ -141,7 +141,7 @@ def _proved(bench: Bench, proof: Proof) -> Iterator[Figure]:
 def write(name: str, prediction: Any) -> None:
     """Write a prediction and its chart to `docs/prediction`."""
     WRITTEN.mkdir(exist_ok=True)
-    (WRITTEN / f"{name}.json").write_text(prediction_json(prediction), encoding="utf-8")
+    write_json(prediction, WRITTEN / f"{name}.json")
     chart = prediction_chart(prediction)
     assert chart is not None
     svg = chart.svg.replace("<svg ", '<svg style="background: white" ', 1)

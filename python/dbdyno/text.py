@@ -20,6 +20,11 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(_symbol, text)
 
 
+def printable_json(text: str) -> str:
+    """Return a JSON document with the same characters written as JSON escapes, so that it stands for the same value."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def _symbol(found: re.Match[str]) -> str:
     character = found[0]
     if character == "\r\n":

@@ -1,9 +1,11 @@
 """The files that a command writes a run's document to. Who shows what is stored needs nothing of what measures."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.document import Document
+from dbdyno.errors import DbdynoError
 
 
 @dataclass(frozen=True)
@@ -43,24 +45,34 @@ class Exports:
         return OUTPUT in (self.json, self.csv, self.markdown, self.report, self.openmetrics)
 
     def write(self, document: Document) -> None:
-        """Write them."""
+        """Write them all. Raises the error of the first that cannot be written, after the others."""
+        errors = []
+        for path, write in self._writers():
+            try:
+                write(document, path)
+            except DbdynoError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _writers(self) -> Iterator[tuple[Path, Callable[[Document, Path], None]]]:
         from dbdyno.report.export import write_csv, write_json, write_markdown
 
         if self.json is not None:
-            write_json(document, self.json)
+            yield self.json, write_json
         if self.csv is not None:
-            write_csv(document, self.csv)
+            yield self.csv, write_csv
         if self.markdown is not None:
-            write_markdown(document, self.markdown)
+            yield self.markdown, write_markdown
         if self.report is not None:
             from dbdyno.report.html import write_html
 
-            write_html(document, self.report)
+            yield self.report, write_html
         if self.parquet is not None:
             from dbdyno.report.parquet import write_parquet
 
-            write_parquet(document, self.parquet)
+            yield self.parquet, write_parquet
         if self.openmetrics is not None:
             from dbdyno.report.openmetrics import write_openmetrics
 
-            write_openmetrics(document, self.openmetrics)
+            yield self.openmetrics, write_openmetrics

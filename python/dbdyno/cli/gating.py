@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -29,15 +28,12 @@ from dbdyno.run.against import Against
 from dbdyno.run.execute import execute
 from dbdyno.special_files import special_kind
 from dbdyno.store import Store, open_store
+from dbdyno.text import printable
 
 _ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow"}
 
 # GitHub and compatible runners show what is appended to this file.
 _SUMMARY = "GITHUB_STEP_SUMMARY"
-
-
-# Colours of a terminal, and what no document of XML 1.0 may hold (its section 2.2).
-_NOT_IN_XML = re.compile("\x1b\\[[0-9;]*m|[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -220,14 +216,11 @@ def _cell_text(text: str) -> str:
 
 
 def _plain_line(text: str) -> str:
-    return " ".join(text.splitlines()).replace("<", "&lt;")
+    return printable(" ".join(text.splitlines())).replace("<", "&lt;")
 
 
 def _junit(gated: Gated) -> str:
-    """Return the answers as JUnit XML: a regression is a failure, what is inconclusive an error.
-
-    What programs and servers said, which a reason may quote, can hold characters that XML has no way to write.
-    """
+    """Return the answers as JUnit XML: a regression is a failure, what is inconclusive an error."""
     counts = {name: sum(answer == name for _, answer, _ in gated.judged) for name in EXIT_CODES}
     suite = ElementTree.Element(
         "testsuite",
@@ -247,5 +240,6 @@ def _junit(gated: Gated) -> str:
     if gated.notes:
         ElementTree.SubElement(suite, "system-out").text = "\n".join(gated.notes)
     ElementTree.indent(suite)
-    text = _NOT_IN_XML.sub("", ElementTree.tostring(suite, encoding="unicode"))
+    # What programs and servers said, which a reason may quote, can have characters that XML excludes.
+    text = printable(ElementTree.tostring(suite, encoding="unicode"))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'

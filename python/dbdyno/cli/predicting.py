@@ -55,8 +55,8 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
     """Predict, from a stored run or from one that is made first, and print it. Raises DbdynoError."""
     from dbdyno.predict.predicting import predict
     from dbdyno.predict.stored import read_calibration
-    from dbdyno.report.export import check_writable, write_text
-    from dbdyno.report.prediction import prediction_html, prediction_json, show_prediction
+    from dbdyno.report.export import check_writable, write_json, write_text
+    from dbdyno.report.prediction import prediction_html, show_prediction
     from dbdyno.store import open_store
 
     question, console = asked.question(), Console()
@@ -83,7 +83,7 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
         prediction = predict(calibration, question)
         show_prediction(prediction, console)
         if asked.json is not None:
-            write_text(asked.json, prediction_json(prediction))
+            write_json(prediction, asked.json)
         if asked.report is not None:
             write_text(asked.report, prediction_html(prediction))
             console.print(f"report: {asked.report.resolve()}", soft_wrap=True)

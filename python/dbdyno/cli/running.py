@@ -145,10 +145,9 @@ def run_experiment(
 def finish(
     console: Console, document: Document, exports: Exports, interrupted: bool, place: str | None, *, verbose: bool
 ) -> int:
-    """Write the files that are asked for, show the result, and say where it is stored; give the exit code."""
+    """Show the result, say where it is stored, and write the files that are asked for; give the exit code."""
     from dbdyno.report.brief import show_brief
 
-    exports.write(document)
     console.print()
     show_brief(document, console, followed=verbose)
     if verbose:
@@ -156,7 +155,11 @@ def finish(
 
         console.print()
         show_details(document, console)
-    _last_lines(console, document, exports, interrupted, place)
+    _last_lines(console, document, interrupted, place)
+    # Last, so that a full disk costs none of the above.
+    exports.write(document)
+    if exports.report is not None:
+        console.print(f"report: {exports.report.resolve()}", soft_wrap=True)
     if interrupted:
         return INTERRUPTED
     return 1 if document["status"] == "failed" else 0
@@ -207,9 +210,7 @@ def _raise_troubles(store: Store) -> None:
         raise StoreError("\n".join(str(each.why) for each in store.elsewhere.values()))
 
 
-def _last_lines(
-    console: Console, document: Document, exports: Exports, interrupted: bool, store_place: str | None
-) -> None:
+def _last_lines(console: Console, document: Document, interrupted: bool, store_place: str | None) -> None:
     # A command that is copied finds the run where it is; with no password in it.
     where = "" if store_place is None else f" --store {shlex.quote(shown(store_url(store_place)))}"
     console.print()
@@ -221,8 +222,6 @@ def _last_lines(
     if can_be_proven(document):
         line = f"what limits it is inferred; to prove it: dbdyno why {document['id']}{where}"
         console.print(line, soft_wrap=True)
-    if exports.report is not None:
-        console.print(f"report: {exports.report.resolve()}", soft_wrap=True)
 
 
 def can_be_proven(document: Document) -> bool:

@@ -6,6 +6,7 @@ A file is written beside its place and renamed into it: a reader finds the old o
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.document.shape import Document
-from dbdyno.errors import InputError, reason
+from dbdyno.errors import DbdynoError, InputError, reason
 from dbdyno.frames.cells import rounds_frame
 from dbdyno.numbers import figure, level, percent, whole
 from dbdyno.report.brief import recommended_words
@@ -46,9 +47,13 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.special_files import special_kind
+from dbdyno.text import printable, printable_json
 
 #: Named as a file, it is the standard output.
 OUTPUT = Path("-")
+
+# A spreadsheet takes a cell that begins with one of these for a formula, unless an apostrophe is before it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_writable(path: Path | str, option: str = "") -> None:
@@ -79,14 +84,14 @@ def check_writable(path: Path | str, option: str = "") -> None:
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Write a file of text in UTF-8, as :func:`write_bytes` does."""
-    write_bytes(path, text.encode())
+    """Write a file of text in UTF-8, without control characters, as :func:`write_bytes` does."""
+    write_bytes(path, printable(text).encode())
 
 
 def write_bytes(path: Path | str, content: bytes) -> None:
-    """Write a file at once or not at all, readable as files made by the user are. ``InputError`` where it cannot be.
+    """Write a file at once or not at all, readable as files made by the user are.
 
-    ``-`` is the standard output.
+    ``-`` is the standard output. Raises InputError if it cannot be written, DbdynoError if the device is full.
     """
     target = Path(path)
     if target == OUTPUT:
@@ -104,6 +109,8 @@ def write_bytes(path: Path | str, content: bytes) -> None:
         temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         temporary.replace(target)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DbdynoError(f"{target}: {reason(error)}") from error
         raise InputError(
             str(target), reason(error), "give a file in a directory that is there and can be written"
         ) from error
@@ -114,7 +121,8 @@ def write_bytes(path: Path | str, content: bytes) -> None:
 
 def write_json(document: Mapping[str, Any], path: Path | str) -> None:
     """Write a whole document, such as ``dbdyno.run/1``. ``InputError`` where the file cannot be written."""
-    write_text(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_bytes(path, printable_json(text).encode())
 
 
 def write_csv(document: Document, path: Path | str) -> None:
@@ -141,7 +149,17 @@ def csv_text(document: Document) -> str:
 def _csv_value(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds")
+    if isinstance(value, str):
+        return "'" + value if value.startswith(_FORMULA) and not _is_number(value) else value
     return level(value) if isinstance(value, bool) else value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def markdown_text(document: Document) -> str:

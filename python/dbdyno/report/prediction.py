@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -96,11 +95,6 @@ def asked_words(prediction: Prediction) -> str:
         f"engine's cache has {size(round(asked['cache_bytes']))}, a device of {figure(device['reads_per_s'])} reads/s "
         f"({figure(device['read_us'])} µs each alone) and {figure(device['writes_per_s'])} writes/s"
     )
-
-
-def prediction_json(prediction: Prediction) -> str:
-    """Return the document as text."""
-    return json.dumps(prediction, indent=2, ensure_ascii=False) + "\n"
 
 
 def prediction_html(prediction: Prediction) -> str:
