@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -34,6 +35,9 @@ _ANSWERS = {"passed": "green", "regression": "bold red", "inconclusive": "yellow
 
 # GitHub and compatible runners show what is appended to this file.
 _SUMMARY = "GITHUB_STEP_SUMMARY"
+
+# Colors and control characters in the output of programs, which a reason may quote. XML excludes them.
+_DROPPED = re.compile("\x1b\\[[0-9;]*m|[\x00-\x08\x0b-\x1f]")
 
 
 @dataclass(frozen=True)
@@ -240,6 +244,5 @@ def _junit(gated: Gated) -> str:
     if gated.notes:
         ElementTree.SubElement(suite, "system-out").text = "\n".join(gated.notes)
     ElementTree.indent(suite)
-    # What programs and servers said, which a reason may quote, can have characters that XML excludes.
-    text = printable(ElementTree.tostring(suite, encoding="unicode"))
+    text = printable(_DROPPED.sub("", ElementTree.tostring(suite, encoding="unicode")))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'

@@ -6,7 +6,6 @@ A file is written beside its place and renamed into it: a reader finds the old o
 from __future__ import annotations
 
 import csv
-import errno
 import io
 import json
 import os
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.document.shape import Document
-from dbdyno.errors import DbdynoError, InputError, reason
+from dbdyno.errors import InputError, reason
 from dbdyno.frames.cells import rounds_frame
 from dbdyno.numbers import figure, level, percent, whole
 from dbdyno.report.brief import recommended_words
@@ -91,7 +90,7 @@ def write_text(path: Path | str, text: str) -> None:
 def write_bytes(path: Path | str, content: bytes) -> None:
     """Write a file at once or not at all, readable as files made by the user are.
 
-    ``-`` is the standard output. Raises InputError if it cannot be written, DbdynoError if the device is full.
+    ``-`` is the standard output. Raises InputError if it cannot be written.
     """
     target = Path(path)
     if target == OUTPUT:
@@ -109,8 +108,6 @@ def write_bytes(path: Path | str, content: bytes) -> None:
         temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         temporary.replace(target)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DbdynoError(f"{target}: {reason(error)}") from error
         raise InputError(
             str(target), reason(error), "give a file in a directory that is there and can be written"
         ) from error
