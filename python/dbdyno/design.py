@@ -95,7 +95,7 @@ def _split(text: str, place: str) -> list[str]:
 def _level(factor: Factor, text: str, place: str) -> Level:
     try:
         value = tomllib.loads(f"value = {text}").get("value")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text
     level = Level.of(value if isinstance(value, bool | int | float | str) else text)
     known = factor.level(level.name)

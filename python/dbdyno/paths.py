@@ -1,7 +1,9 @@
 """Where dbdyno keeps things: the runs, and what it can make again, as templates, built libraries and copies."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from dbdyno.errors import InputError, reason
 
@@ -17,7 +19,7 @@ def cache_directory(*parts: str) -> Path:
     else:
         from platformdirs import user_cache_path
 
-        root = user_cache_path("dbdyno")
+        root = _of_user(user_cache_path, "dbdyno")
     path = root.joinpath(*parts)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -28,10 +30,29 @@ def cache_directory(*parts: str) -> Path:
 
 
 def default_path() -> Path:
-    """Return the path of the store used when none is named: ``runs.db`` in the user's data directory."""
+    """Return the path of the store used when none is named: ``runs.db`` in the user's data directory.
+
+    Raises InputError if the user has none.
+    """
     from platformdirs import user_data_path
 
-    return user_data_path("dbdyno", appauthor=False) / "runs.db"
+    return _of_user(user_data_path, "dbdyno", appauthor=False) / "runs.db"
+
+
+def expand_user(path: str, place: str) -> Path:
+    """Return a path with ``~`` expanded. Raises InputError, at ``place``, if there is no such home directory."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(place, f"`{path}`: no such home directory", "write the path without `~`") from None
+
+
+def _of_user(directory: Callable[..., Path], *arguments: str, **options: Any) -> Path:
+    try:
+        return directory(*arguments, **options)
+    except RuntimeError:
+        hint = "set HOME, or XDG_DATA_HOME and DBDYNO_CACHE"
+        raise InputError("HOME", "not set, and this user has no home directory", hint) from None
 
 
 def named_store(where: str | None) -> str | None:

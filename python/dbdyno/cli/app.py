@@ -3,6 +3,7 @@
 import signal
 import sys
 from functools import cache as made_once
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from dbdyno.cli.stored_commands import baseline, compare, history, report_comman
 from dbdyno.cli.typed import StrictCommand, refuse_typed
 from dbdyno.cli.why_command import why
 from dbdyno.engines import all_engines
-from dbdyno.errors import DbdynoError
+from dbdyno.errors import DbdynoError, InputError
 from dbdyno.text import printable
 
 app = typer.Typer(
@@ -169,5 +170,18 @@ def main(arguments: list[str] | None = None) -> Any:
     except DbdynoError as error:
         sys.stderr.write(f"dbdyno: {printable(str(error))}\n")
         sys.exit(error.exit_code)
+    except FileNotFoundError:
+        if _is_in_a_directory():
+            raise
+        sys.stderr.write("dbdyno: the working directory no longer exists; change to another directory\n")
+        sys.exit(InputError.exit_code)
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
+
+
+def _is_in_a_directory() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True

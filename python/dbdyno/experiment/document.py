@@ -11,6 +11,9 @@ from dbdyno.engines import engine_named
 from dbdyno.errors import InputError, reason
 from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path, template_names
 
+# What reads a document follows its nesting by recursion. Steps within steps are the deepest that makes sense.
+_DEEPEST = 50
+
 
 class Document(NamedTuple):
     """A file's content. ``place`` is what messages call it; ``folder`` is where its relative paths begin."""
@@ -55,8 +58,11 @@ def read_experiment_file(name_or_path: str) -> Document:
 
 def parse(text: str, place: str, folder: Path) -> Document:
     """Read TOML. Raises InputError with the line where it is broken."""
+    too_deep = InputError(place, f"tables or arrays are nested more than {_DEEPEST} deep", "use fewer levels")
     try:
-        return Document(place, folder, tomllib.loads(text), text)
+        data = tomllib.loads(text)
+    except RecursionError:
+        raise too_deep from None
     except tomllib.TOMLDecodeError as error:
         found = re.fullmatch(r"(?P<problem>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)", str(error))
         problem = found["problem"] if found else str(error)
@@ -64,3 +70,17 @@ def parse(text: str, place: str, folder: Path) -> Document:
         raise InputError(
             f"{place}: line {line}", f"this is not TOML: {problem[:1].lower()}{problem[1:]}", "see https://toml.io"
         ) from None
+    if _depth(data) > _DEEPEST:
+        raise too_deep
+    return Document(place, folder, data, text)
+
+
+def _depth(data: dict[str, Any]) -> int:
+    """Return how deep tables and arrays are nested, without recursion."""
+    depth = 0
+    level: list[Any] = [data]
+    while level and depth <= _DEEPEST:
+        depth += 1
+        values = (value for each in level for value in (each.values() if isinstance(each, dict) else each))
+        level = [value for value in values if isinstance(value, dict | list)]
+    return depth

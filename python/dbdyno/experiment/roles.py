@@ -61,7 +61,7 @@ def read_definition(definition: str) -> dict[str, Any]:
     """Parse an experiment's file as a run stored it; of one that is no TOML, nothing."""
     try:
         return tomllib.loads(definition)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return {}
 
 

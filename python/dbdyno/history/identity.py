@@ -67,7 +67,7 @@ def differing(known: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 def _data_of(definition: str) -> JsonObject:
     try:
         document = tomllib.loads(definition)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return {}
     if not document:
         return {}

@@ -25,7 +25,7 @@ from dbdyno.run.estimate import estimate
 from dbdyno.run.fixing import Fixer
 from dbdyno.run.going_on import check_is_free, check_machine
 from dbdyno.run.interleaving import decide, differing_syncs
-from dbdyno.run.machine import ceiling, device_facts, host_facts, probe_seconds
+from dbdyno.run.machine import ceiling, check_processes, device_facts, host_facts, probe_seconds
 from dbdyno.run.opening import check_each_statement, check_programs, check_statements
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
@@ -57,6 +57,7 @@ def _telling(console: Console) -> Callable[[str], None]:
 
 
 def _execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
+    check_processes()
     probe_seconds()
     prepared = prepare(request)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
@@ -162,6 +163,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
 
 
 def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[SystemSpec]) -> tuple[Document, bool]:
+    check_processes()
     if part(run.design, "against"):
         raise InputError(f"run {run.id}", "a gate's run is not gone on with: its baseline is gone", "start it again")
     with store.interpreting(run.id):

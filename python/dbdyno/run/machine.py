@@ -2,13 +2,14 @@
 
 import os
 import platform
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from dbdyno.cluster.machines import LoadMachines
 from dbdyno.engines.null import TARGET
-from dbdyno.errors import InputError
+from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import Device
 from dbdyno.events.reading import Heard
 from dbdyno.events.trial import TrialResult
@@ -37,6 +38,12 @@ _LONGEST_S = 600.0
 def busy_seconds(times: Any) -> float:
     """Return the processor seconds in ``psutil.cpu_times()`` that were spent on work of any kind."""
     return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
+
+
+def check_processes() -> None:
+    """Raise SystemFailed if the state of processes cannot be read here, which every run needs."""
+    if sys.platform == "linux" and not Path("/proc/self/stat").exists():
+        raise SystemFailed("/proc: not mounted; dbdyno reads there what processes use: `mount -t proc proc /proc`")
 
 
 def host_facts(directory: Path) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from dbdyno.errors import InputError
 from dbdyno.masking import MASK, is_secret
-from dbdyno.paths import STORE_VARIABLE, default_path, named_store
+from dbdyno.paths import STORE_VARIABLE, default_path, expand_user, named_store
 
 _DRIVER = "postgresql+psycopg"
 # As libpq and SQLAlchemy name it, and with the driver that dbdyno brings.
@@ -38,7 +37,7 @@ def store_url(where: str | None) -> URL:
     if "://" not in where:
         if _HALF_A_URL.match(where):
             raise InputError(option, "is no URL yet: two slashes are missing", _WHAT_IS_RIGHT)
-        return URL.create("sqlite", database=str(Path(where).expanduser()))
+        return URL.create("sqlite", database=str(expand_user(where, option)))
     try:
         url = make_url(where)
     except (ArgumentError, ValueError):

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from dbdyno.definition.validation import nearest
 from dbdyno.errors import InputError
+from dbdyno.paths import expand_user
 from dbdyno.plan.settings import Scalar, Settings
 
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
@@ -84,7 +84,7 @@ def _seconds(text: str, wrong: _Wrong) -> float:
 
 
 def _file(text: str, wrong: _Wrong) -> str:
-    path = Path(text).expanduser().absolute()
+    path = expand_user(text, "ca").absolute()
     if not path.is_file():
         raise wrong("ca", f"there is no file {path}", "name one with certificates (PEM)")
     return str(path)

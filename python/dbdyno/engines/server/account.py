@@ -1,5 +1,6 @@
 """As whom a server runs: most database servers refuse to be root, so that root starts them as another user."""
 
+import getpass
 import os
 import pwd
 import stat
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.engines.server.launch import family_of
-from dbdyno.errors import SystemFailed
+from dbdyno.errors import InputError, SystemFailed
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,15 @@ class Account:
     def owner(self) -> tuple[int, int, tuple[int, ...]]:
         """The numbers, as a task has them."""
         return self.uid, self.gid, self.groups
+
+
+def current_user(place: str) -> str:
+    """Return the name of the user who runs dbdyno. Raises InputError, at ``place``, if the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        problem = f"no user is given, and user id {os.geteuid()} has no name here"
+        raise InputError(place, problem, "write the user in the URL, as in `postgresql://me@host/database`") from None
 
 
 def server_account(engine: str) -> Account | None:

@@ -1,7 +1,6 @@
 """Servers that run already, named by their URL: a database of dbdyno's own on them, or the one that is named."""
 
 import fcntl
-import getpass
 import hashlib
 import json
 import math
@@ -15,6 +14,7 @@ from typing import IO, Any
 
 from dbdyno.engines.passwords import password_of
 from dbdyno.engines.provisioner import Place, Ready
+from dbdyno.engines.server.account import current_user
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
@@ -253,7 +253,7 @@ class NamedProvisioner:
             "engine": system.engine,
             "host": self._host,
             "port": self._port,
-            "user": system.user or (getpass.getuser() if self._databases.needs_user else None),
+            "user": system.user or (current_user(system.name) if self._databases.needs_user else None),
             # Of several systems that are one server, each has its own.
             "password": password_of(compiled.cell.system if compiled is not None else system),
             "database": database,

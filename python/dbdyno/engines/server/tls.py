@@ -3,10 +3,10 @@
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from dbdyno.errors import InputError
+from dbdyno.paths import expand_user
 
 _MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
 
@@ -73,7 +73,7 @@ def _mode(options: TlsOptions, name: str, value: str, place: str) -> str:
 
 
 def _file(name: str, value: str, place: str) -> str:
-    path = Path(value).expanduser().absolute()
+    path = expand_user(value, f"{place}: {name}").absolute()
     if not path.is_file():
         raise InputError(f"{place}: {name}", f"there is no file {path}", "name one with certificates (PEM)")
     return str(path)

@@ -14,7 +14,7 @@ from dbdyno.engines.files.library import Library
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import FactsRead
-from dbdyno.paths import cache_directory
+from dbdyno.paths import cache_directory, expand_user
 from dbdyno.worker import ask, write_amalgamation
 
 # What SQLite's own documentation builds with; a user's `cflags` come behind and win.
@@ -88,7 +88,7 @@ def _source(source: str | None, scratch: Path) -> Path:
     if source is None:
         write_amalgamation(scratch)
         return scratch / "sqlite3.c"
-    path = Path(source).expanduser()
+    path = expand_user(source, "source")
     if path.is_dir():
         path /= "sqlite3.c"
     if not path.is_file():

@@ -8,6 +8,7 @@ from pathlib import Path
 from dbdyno.engines.sqlite.amalgamation import find_amalgamation, keep_by_content, source_version
 from dbdyno.engines.sqlite.packages import FAMILIES, Family, cached_packages, package_source
 from dbdyno.errors import InputError
+from dbdyno.paths import expand_user
 from dbdyno.worker import write_amalgamation
 
 BUNDLED = "bundled"
@@ -145,7 +146,7 @@ def _from_package(family: Family, package: str, asked: str) -> SqliteSource:
 
 
 def _from_path(spec: str) -> SqliteSource:
-    path = Path(spec).expanduser()
+    path = expand_user(spec, "source")
     file = find_amalgamation(path) if path.is_dir() else path
     if file is None or not file.is_file():
         problem = "this is neither a release nor a file"
