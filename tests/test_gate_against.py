@@ -9,10 +9,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from conftest import Cli, workers_of
 from dbdyno.results.comparing import side_pairs, without_side
+from waiting import eventually
 
 Small = Callable[..., str]
 
@@ -31,6 +33,9 @@ name = "t"
 steps = [{{ think = 5 }}, {{ execute = "{WORK}" }}]
 """
 SLOWER = EXPERIMENT.replace("i < 10000", "i < 30000").replace("think = 5 ", "think = 150 ")
+WHO = {**os.environ} | {
+    f"GIT_{who}_{what}": "n@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+}
 BRIEF = ("--rounds", "5", "--store", "g.db")
 
 
@@ -153,6 +158,56 @@ def test_an_interrupted_gate_judges_nothing_and_leaves_nothing(repository: Cli) 
     assert "gate:" not in out
     assert trees(repository).count("\n") == 1
     assert repository.left_behind() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_a_build_ends_with_dbdyno_and_nothing_stays(repository: Cli, number: signal.Signals) -> None:
+    started = repository.directory / "started"
+    # One child ignores what ends the other.
+    build = f"trap '' TERM; (sleep 600; :) & echo $! >> {started}; sleep 600 & echo $! >> {started}; touch done.o; wait"
+    process = repository.start("gate", "./bench.toml", "--against", "HEAD", "--build", build, "--store", "g.db")
+    assert eventually(lambda: started.exists() and started.read_text().count("\n") == 2)
+    children = [psutil.Process(int(each)) for each in started.read_text().split()]
+    os.kill(process.pid, number)
+    process.communicate(timeout=60)
+    assert process.returncode in (130, -9)
+    assert eventually(lambda: not any(each.is_running() and each.status() != "zombie" for each in children))
+    assert eventually(lambda: repository.left_behind() == [])
+    assert trees(repository).count("\n") == 1
+    assert [path.name for path in (repository.directory / ".git").iterdir() if path.name == "worktrees"] == []
+
+
+def test_what_a_killed_gate_and_its_guards_left_goes_with_the_next(repository: Cli) -> None:
+    started = repository.directory / "started"
+    process = repository.start(
+        "gate", "./bench.toml", "--against", "HEAD", "--build", f"touch {started}; sleep 600", "--store", "g.db"
+    )
+    assert eventually(started.exists)
+    for each in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
+        each.kill()
+    process.communicate(timeout=60)
+    assert repository.left_behind() != []
+    code, out, errors = gate(repository, "./bench.toml", "--against", "HEAD", *BRIEF)
+    assert code in (0, 3, 4), out + errors
+    assert repository.left_behind() == []
+
+
+def test_a_checkout_has_what_the_repository_has(repository: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tags for `git describe`; and a commit that no branch has, of a shallow clone."""
+    git(repository.directory, "-c", "tag.gpgSign=false", "tag", "-a", "v1", "-m", "one")
+    subprocess.run(["git", "commit", "--allow-empty", "-qm", "two"], cwd=repository.directory, check=True, env=WHO)
+    shallow = Cli(tmp_path_factory.mktemp("shallow"))
+    git(shallow.directory, "clone", "-q", "--depth=2", f"file://{repository.directory}", "clone")
+    for folder in (repository.directory, shallow.directory / "clone"):
+        cli = Cli(folder)
+        git(folder, "checkout", "-q", "--detach")
+        tags = "git describe --tags" if folder == repository.directory else "git log -1"
+        code, out, errors = gate(
+            cli, "./bench.toml", "--against", "HEAD~1", "--build", f"test -d .git && {tags}", *BRIEF
+        )
+        assert code in (0, 3, 4), out + errors
+        status = ["git", "status", "--porcelain", "--", "bench.toml"]
+        assert subprocess.run(status, cwd=folder, capture_output=True, check=True).stdout == b""
 
 
 def test_cells_are_compared_with_those_of_the_other_side() -> None:

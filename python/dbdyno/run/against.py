@@ -2,10 +2,10 @@
 
 import os
 import shutil
+import signal
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,14 +13,20 @@ from dbdyno.definition.levels import Level
 from dbdyno.design import Cells
 from dbdyno.engines import engine_named, engine_of
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError, SystemFailed
+from dbdyno.errors import InputError, SystemFailed, reason
 from dbdyno.experiment import Experiment, load_experiment
+from dbdyno.keeping.kept import Kept
+from dbdyno.keeping.task import Task
 from dbdyno.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.plan.system import SystemSpec
 from dbdyno.results.comparing import SIDE
+from dbdyno.workplace.workspace import Workspace
 
 # What a build said that failed: so many lines of its end.
 _LINES = 10
+
+# Seconds between two looks at a build; its end is noticed at once.
+_LOOK_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,12 @@ class Against:
 
 @dataclass(frozen=True)
 class Checkout:
-    """A commit of the repository at ``root``, checked out at ``tree``."""
+    """A commit of the repository at ``root``, checked out at ``tree`` in a workspace."""
 
     root: Path
     tree: Path
     commit: str
+    workspace: Workspace
 
     @property
     def folder(self) -> Path:
@@ -76,7 +83,7 @@ def against(
     else:
         with _checked_out(reference) as checkout:
             if build is not None:
-                _build(build, checkout.folder, reference)
+                _build(build, checkout, reference)
             own, there = _experiment_there(experiment, checkout)
             words = f"commit {checkout.commit[:10]}" + (
                 "" if there else ", which has no such experiment: as it is here"
@@ -99,43 +106,91 @@ def _checked_out(reference: str) -> Iterator[Checkout]:
     top = _git(Path.cwd(), "rev-parse", "--show-toplevel")
     if top.returncode != 0:
         raise InputError(place, "this is no URL, no file, and there is no repository here", known)
-    root = Path(top.stdout.strip()).resolve()
+    root = Path(top.stdout.removesuffix("\n")).resolve()
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
     if commit.returncode != 0:
         raise InputError(place, "the repository has no such commit", known)
-    name = commit.stdout.strip()
-    with tempfile.TemporaryDirectory(prefix="dbdyno-against-") as directory:
-        tree = Path(directory) / "tree"
-        made = _git(root, "worktree", "add", "--detach", "--quiet", str(tree), name)
-        try:
-            if made.returncode != 0:
-                raise SystemFailed(f"git could not check out {reference}: {made.stderr.strip()}")
-            yield Checkout(root, tree, name)
-        finally:
-            _git(root, "worktree", "remove", "--force", str(tree))
+    with closing(Workspace()) as workspace:
+        tree = workspace.path / "tree"
+        _check_out(root, commit.stdout.strip(), tree, reference)
+        yield Checkout(root, tree, commit.stdout.strip(), workspace)
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _check_out(root: Path, commit: str, tree: Path, reference: str) -> None:
+    """Check a commit out into a repository of its own, which borrows the objects of the one at ``root``.
+
+    Nothing is written to the user's repository, as a worktree would be, so that nothing stays in it whatever ends
+    dbdyno. Raises SystemFailed.
+    """
+
+    def git(folder: Path, *arguments: str, given: str | None = None) -> str:
+        done = _git(folder, *arguments, given=given)
+        if done.returncode != 0:
+            raise SystemFailed(f"git could not check out {reference}: {done.stderr.strip()}")
+        return done.stdout.removesuffix("\n")
+
+    def path_of(name: str) -> Path:
+        return root / git(root, "rev-parse", "--git-path", name)
+
+    try:
+        git(root, "init", "--quiet", "--template=", str(tree))
+        own = tree / ".git"
+        # With its settings, such as the format of its objects and where a partial clone gets missing ones.
+        shutil.copyfile(path_of("config"), own / "config")
+        (own / "objects" / "info").mkdir(exist_ok=True)
+        (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(path_of("objects").resolve()) + b"\n")
+        if path_of("shallow").exists():
+            shutil.copyfile(path_of("shallow"), own / "shallow")
+    except OSError as error:
+        raise SystemFailed(f"{error.filename}: {reason(error)}") from error
+    settings = {"core.bare": "false", "core.sparseCheckout": "false", "core.fsmonitor": "false"}
+    settings |= {"core.worktree": str(tree), "core.hooksPath": os.devnull}
+    if path_of("lfs").exists():
+        settings["lfs.storage"] = str(path_of("lfs").resolve())
+    for name, value in settings.items():
+        git(tree, "config", name, value)
+    # Builds may ask for tags and branches, as `git describe` does.
+    refs = git(root, "for-each-ref", "--format=create %(refname) %(objectname)")
+    git(tree, "update-ref", "--stdin", given=refs + "\n" if refs else "")
+    git(tree, "checkout", "--quiet", "--force", "--detach", commit)
+
+
+def _git(folder: Path, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
     # A hook that calls git leaves variables that would lead it to another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return subprocess.run(["git", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
-def _build(command: str, folder: Path, reference: str) -> None:
-    """Run a build in a folder. Raises SystemFailed with its last words."""
-    done = subprocess.run(
-        ["/bin/sh", "-c", command],
+    return subprocess.run(
+        ["git", *arguments],
         cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
+        env=environment,
+        input=given or "",
+        capture_output=True,
+        encoding="utf-8",
+        errors="surrogateescape",
         check=False,
     )
-    if done.returncode != 0:
-        said = "\n".join(done.stdout.strip().splitlines()[-_LINES:])
-        raise SystemFailed(f"`{command}` ended with {done.returncode} in {reference}: {said or 'it said nothing'}")
+
+
+def _build(command: str, checkout: Checkout, reference: str) -> None:
+    """Run a build in the checkout. It, and all that it starts, ends with dbdyno. Raises SystemFailed with its end."""
+    task = Task(
+        command=("/bin/sh", "-c", command),
+        # It is the user's own command.
+        environment=dict(os.environ),
+        directory=str(checkout.folder),
+        owner=None,
+        stop=(signal.SIGTERM,),
+        death_signal=signal.SIGKILL,
+        log=str(checkout.workspace.path / "build.log"),
+    )
+    kept = Kept(task, checkout.workspace.held)
+    try:
+        while (ended := kept.wait(_LOOK_S)) is None:
+            pass
+    finally:
+        kept.stop(0.0)
+    if ended.code != 0:
+        said = "\n".join(ended.output.strip().splitlines()[-_LINES:])
+        raise SystemFailed(f"`{command}` ended with {ended.code} in {reference}: {said or 'it said nothing'}")
 
 
 def _experiment_there(experiment: Experiment, checkout: Checkout) -> tuple[Experiment, bool]:
