@@ -163,6 +163,18 @@ def test_listens_on_its_socket_only(place: Place) -> None:
         assert path.parent.stat().st_mode & 0o077 == 0
 
 
+def test_gets_nothing_of_the_environment_that_is_not_for_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "secret")
+    monkeypatch.setenv("PGOPTIONS", "-c work_mem=1GB")
+    with place.start() as server:
+        first = psutil.Process(server.pid)
+        names = {name for each in (first, *first.children(recursive=True)) for name in each.environ()}
+    known = {"PATH", "HOME", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "LD_PRELOAD", "LANG", "LC_ALL"}
+    # PostgreSQL sets what begins with PG itself.
+    assert {name for name in names - known if not name.startswith("PG")} == set()
+    assert "PGOPTIONS" not in names
+
+
 def test_its_end_is_noticed_and_told(place: Place) -> None:
     server = place.start()
     family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]

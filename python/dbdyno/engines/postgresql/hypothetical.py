@@ -4,12 +4,12 @@ A hypothetical index takes no time to make and no space; the planner sees it in 
 explains a statement (https://hypopg.readthedocs.io/en/rel1_stable/usage.html).
 """
 
-import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.statements import numbered
 
@@ -64,10 +64,9 @@ def _run(program: list[str], target: Mapping[str, Any], script: str) -> "subproc
     """Have psql carry out a script; ``None`` where it could not. What fails in it is told and passed over."""
     where = ["--host", str(target["host"]), "--port", str(target["port"]), "--username", str(target["user"])]
     command = [*program, "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", *where, str(target["database"])]
-    environment = os.environ | {"LC_ALL": "C"}
     try:
         return subprocess.run(
-            command, input=script, env=environment, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+            command, input=script, env=environment(), capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account
+from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.family import Job
-from dbdyno.engines.server.launch import environment, family_of
+from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.server.programs import Installation
 from dbdyno.errors import SystemFailed, reason

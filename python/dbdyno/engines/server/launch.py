@@ -1,12 +1,7 @@
-"""What all programs of servers are started with, whether they make data or serve them."""
-
-import os
+"""How the servers of each engine are started."""
 
 from dbdyno.engines.known import engine_of
 from dbdyno.engines.server.family import Family
-
-# Variables by which the user's own setup, or a service manager, would speak to a server.
-_FOREIGN = ("PG", "MYSQL", "MARIADB", "FERRETDB_", "LC_", "LANG", "LISTEN_", "NOTIFY_SOCKET")
 
 
 def family_of(engine: str) -> Family:
@@ -15,9 +10,3 @@ def family_of(engine: str) -> Family:
     if family is None:
         raise KeyError(engine)
     return family
-
-
-def environment() -> dict[str, str]:
-    """Give the environment of a server: this process's own, without what would change how servers behave."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-    return kept | {"LC_ALL": "C.UTF-8"}

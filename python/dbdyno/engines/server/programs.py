@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.engines.server.environment import environment
+
 # Seconds a program has to say its version.
 _VERSION_S = 10.0
 
@@ -76,6 +78,7 @@ def version_of(pattern: re.Pattern[str], *command: str | Path) -> str | None:
     try:
         done = subprocess.run(
             command,
+            env=environment(),
             capture_output=True,
             encoding="utf-8",
             errors="replace",

@@ -10,8 +10,9 @@ from pathlib import Path
 from types import TracebackType
 
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account, shut_out
+from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.family import Family, Places
-from dbdyno.engines.server.launch import environment, family_of
+from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import adjusted, last_words, refused
 from dbdyno.engines.server.preload import Preload
 from dbdyno.engines.server.programs import Installation

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.engines.server.launch import environment
+from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.web.process import WebProcess, await_port
 from dbdyno.errors import InputError, SystemFailed, reason

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dbdyno.engines.server.launch import environment
+from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.web.process import LOOK_S, WebProcess, read_log
 from dbdyno.errors import SystemFailed
