@@ -47,6 +47,14 @@ def expand_user(path: str, place: str) -> Path:
         raise InputError(place, f"`{path}`: no such home directory", "write the path without `~`") from None
 
 
+def check_utf8(text: str, place: str) -> None:
+    """Raise InputError, at ``place``, if an argument or a path has bytes that are not UTF-8: plans are JSON."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(place, "contains bytes that are not UTF-8", "rename the file or directory") from None
+
+
 def _of_user(directory: Callable[..., Path], *arguments: str, **options: Any) -> Path:
     try:
         return directory(*arguments, **options)

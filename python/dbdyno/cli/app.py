@@ -15,6 +15,7 @@ from dbdyno.cli.cpu import cpu
 from dbdyno.cli.describe_commands import describe, init, list_experiments
 from dbdyno.cli.hiding import hide_passwords
 from dbdyno.cli.judge_commands import gate, noise
+from dbdyno.cli.limits import check_address_space
 from dbdyno.cli.options import AllowWritesOption
 from dbdyno.cli.predict import predict
 from dbdyno.cli.run_commands import queries, run, tour, try_statements
@@ -148,6 +149,8 @@ def _root(
     del version
     if context.invoked_subcommand is None:
         typer.echo(_FIRST)
+    else:
+        check_address_space()
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -1,6 +1,8 @@
 """Unexpected errors: one line for the user, and a file with the details."""
 
+import errno
 import os
+import resource
 import shlex
 import sys
 import tempfile
@@ -21,22 +23,31 @@ def catch_everything() -> None:
 
 def report_unexpected(error: BaseException) -> None:
     """Print one line about an unexpected error, and where its traceback was written. Passwords are masked."""
-    try:
-        what = _masked("".join(traceback.format_exception_only(error)).strip())
-        where = _write_details(error)
-    except Exception:  # Even this may fail, for example without memory.
-        what, where = type(error).__name__, None
-    _print(what, where)
-
-
-def _print(what: str, where: Path | None) -> None:
     from dbdyno.text import printable, shortened
 
-    line = (
-        "out of memory" if what == "MemoryError" else f"unexpected error: {shortened(' '.join(what.split()), _LONGEST)}"
-    )
-    told = "" if where is None else f"; details: {where}"
-    sys.stderr.write(f"dbdyno: {printable(line + told)}\n")
+    line = _exhausted(error)
+    if line is None:
+        try:
+            what = _masked("".join(traceback.format_exception_only(error)))
+            where = _write_details(error)
+        except Exception:  # Even this may fail, for example without memory.
+            what, where = type(error).__name__, None
+        line = f"unexpected error: {shortened(' '.join(what.split()), _LONGEST)}"
+        if where is not None:
+            line += f"; details: {where}"
+    sys.stderr.write(f"dbdyno: {printable(line)}\n")
+
+
+def _exhausted(error: BaseException) -> str | None:
+    """Return a message if a resource of this process ran out, which is no fault that details would show."""
+    code = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, MemoryError) or code == errno.ENOMEM:
+        return "out of memory"
+    if code in (errno.EMFILE, errno.ENFILE):
+        return f"too many open files; raise the limit of {resource.getrlimit(resource.RLIMIT_NOFILE)[0]} (`ulimit -n`)"
+    if isinstance(error, BlockingIOError) or str(error) == "can't start new thread":
+        return "no further process or thread can be started; raise the limit (`ulimit -u`, or the container's)"
+    return None
 
 
 def _write_details(error: BaseException) -> Path | None:

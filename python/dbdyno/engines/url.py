@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 from dbdyno.engines.known import engine_named, engine_of
 from dbdyno.engines.registry import ENGINES, NAMES
 from dbdyno.errors import InputError
+from dbdyno.paths import check_utf8
 from dbdyno.plan.system import SystemSpec
 
 _URL = re.compile(r"(?P<engine>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
@@ -34,6 +35,7 @@ def parse_url(url: str) -> SystemSpec:
     and a ``+`` are what they are. ``fast=sqlite:`` gives it a name of one's own, as ``sqlite:#fast``.
     The settings themselves are checked where the engine is known. Raises InputError.
     """
+    check_utf8(url, _shown(url))
     own = _OWN_NAME.fullmatch(url.strip())
     if own is not None:
         spec = parse_url(own["url"])

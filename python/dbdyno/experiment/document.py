@@ -14,6 +14,9 @@ from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path, templ
 # What reads a document follows its nesting by recursion. Steps within steps are the deepest that makes sense.
 _DEEPEST = 50
 
+# A file beyond this is another file, or a device that never ends.
+_MOST_BYTES = 16 << 20
+
 
 class Document(NamedTuple):
     """A file's content. ``place`` is what messages call it; ``folder`` is where its relative paths begin."""
@@ -45,14 +48,18 @@ def read_experiment_file(name_or_path: str) -> Document:
         return parse(path.read_text(encoding="utf-8"), path.name, path.parent)
     path = Path(name_or_path)
     try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
         # Some editors begin a file with a byte order mark.
-        text = path.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(name_or_path, "there is no such file", "`dbdyno init` writes one to begin with") from None
     except OSError as error:
         raise InputError(name_or_path, f"it cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(name_or_path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
+    if len(content) > _MOST_BYTES:
+        raise InputError(name_or_path, f"larger than {_MOST_BYTES >> 20} MB", "name the file of an experiment")
     return parse(text, name_or_path, path.parent)
 
 

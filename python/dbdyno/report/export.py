@@ -6,6 +6,7 @@ A file is written beside its place and renamed into it: a reader finds the old o
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -108,9 +109,9 @@ def write_bytes(path: Path | str, content: bytes) -> None:
         temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         temporary.replace(target)
     except OSError as error:
-        raise InputError(
-            str(target), reason(error), "give a file in a directory that is there and can be written"
-        ) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "free some space" if full else "give a file in a directory that is there and can be written"
+        raise InputError(str(target), reason(error), hint) from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)

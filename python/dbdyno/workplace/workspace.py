@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from dbdyno.errors import SystemFailed, reason
-from dbdyno.paths import cache_directory
+from dbdyno.paths import cache_directory, check_utf8
 from dbdyno.workplace.claims import Claim, remove_abandoned
 
 _PREFIX = "dbdyno-run-"
@@ -38,6 +38,7 @@ class Workspace:
         """Make it below ``directory``, by default below the cache. ``chosen``: whether somebody named the place."""
         self.chosen = directory is not None
         root = cache_directory("work") if directory is None else Path(directory)
+        check_utf8(str(root.absolute()), str(root))
         remove_abandoned(root, _PREFIX)
         try:
             self._claim = Claim(root, _PREFIX)
