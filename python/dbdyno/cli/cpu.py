@@ -11,6 +11,7 @@ from dbdyno.cli.options import SetOption
 from dbdyno.cli.typed import refuse_typed
 from dbdyno.console import Console
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.text import printable
 
 _COUNT = "count"
 
@@ -135,7 +136,7 @@ def annotate_command(
     source, costs = saved.costs()
     if html is not None:
         write_count(saved.document, [AnnotatedBuild(source, costs, saved.stacks())], None, html)
-        typer.echo(f"written to {html}")
+        typer.echo(printable(f"written to {html}"))
         return
     functions = annotate(source, costs, "file" if order == "file" else "hottest")
     if function is not None:
@@ -143,7 +144,7 @@ def annotate_command(
         if not functions:
             raise InputError("--function", f"`{function}` cost nothing in {name}", "see the functions without it")
     for line in annotated_lines(functions, costs.total, None if order == "file" and not most else most or 10):
-        typer.echo(line)
+        typer.echo(printable(line))
 
 
 @cpu.command("diff")
@@ -164,14 +165,14 @@ def diff_command(
     directory = counts_directory(counts)
     saved = [load(name, directory) for name in (before, after)]
     for said in differing_surroundings(*(each.document for each in saved)):
-        typer.echo(f"warning: counted in other surroundings: {said}", err=True)
+        typer.echo(printable(f"warning: counted in other surroundings: {said}"), err=True)
     one, other = (Side(*each.costs()) for each in saved)
     changes = diff(one, other)
     totals = one.costs.total, other.costs.total
     if html is not None:
         write_diff((before, after), totals, changes, html)
     for line in diff_lines((before, after), totals, changes, most):
-        typer.echo(line)
+        typer.echo(printable(line))
 
 
 @cpu.command("chart")

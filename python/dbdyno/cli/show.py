@@ -13,6 +13,7 @@ from dbdyno.cli.exports import Exports
 from dbdyno.console import Console
 from dbdyno.errors import InputError, reason
 from dbdyno.shipped import template_names
+from dbdyno.text import printable
 
 if TYPE_CHECKING:
     from dbdyno.cli.naming import Named
@@ -134,8 +135,9 @@ def _factors(experiment: "Experiment") -> Iterator[str]:
 
 
 def print_toml(named: "Named", systems: list[str]) -> None:
-    """Write an experiment's file to the output, as it is. Raises InputError."""
-    sys.stdout.write(named.experiment(systems).text)
+    """Write an experiment's file to the output: as it is, except to a terminal. Raises InputError."""
+    text = named.experiment(systems).text
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
 def write_template(file: Path, of: str | None = None, template: str | None = None) -> None:
