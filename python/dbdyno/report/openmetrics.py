@@ -15,7 +15,6 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Document
 from dbdyno.numbers import level
 from dbdyno.report.export import write_text
-from dbdyno.text import printable
 
 _QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999", "max": "1"}
 _PROCESSES: tuple[Literal["client", "server", "hottest_thread", "machine"], ...] = (
@@ -178,5 +177,6 @@ def _lines(family: Family) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Escape what ends a text or a line, as the format's grammar asks."""
-    return printable(text).replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+    """Escape what ends a text or a line, as the format's grammar asks. Halves of characters become question marks."""
+    text = text.encode("utf-8", "replace").decode()
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
