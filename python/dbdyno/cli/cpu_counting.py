@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from rich.text import Text
+
 from dbdyno.cli.values import read_share
 from dbdyno.console import Console
 from dbdyno.cpu.baseline import changes
@@ -98,7 +100,9 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
     margin = None if outputs.margin is None else read_share(outputs.margin, "--margin")
     before = None if outputs.baseline is None else load(outputs.baseline, directory)
     with console.status("counting") as status:
-        document, counted = count(request, status.update, None if before is None else before.document)
+        document, counted = count(
+            request, lambda text: status.update(Text(text)), None if before is None else before.document
+        )
     # Callgrind's files are read again for them.
     folded = [stacks(each) for each in counted] if outputs.of_stacks else []
     outputs.write(document, counted, folded)
@@ -127,7 +131,12 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
     work = request.work or USUAL_WORK
     with console.status("counting") as status:
         costs = own_costs(
-            work, tuple(request.chosen), request.sources[0], request.cflags[0], request.seed, status.update
+            work,
+            tuple(request.chosen),
+            request.sources[0],
+            request.cflags[0],
+            request.seed,
+            lambda text: status.update(Text(text)),
         )
     for each in costs:
         line = (

@@ -9,6 +9,7 @@ from dbdyno.cli.running import INTERRUPTED, Asked, carried_out
 from dbdyno.cli.values import read_duration
 from dbdyno.console import Console
 from dbdyno.errors import InputError
+from dbdyno.masking import clean_json
 from dbdyno.predict.predicting import USUAL_ROWS, Question
 
 _POWERS = {letter: power for power, letter in enumerate(("", "k", "M", "G", "T"))}
@@ -83,7 +84,7 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
         prediction = predict(calibration, question)
         show_prediction(prediction, console)
         if asked.json is not None:
-            write_json(prediction, asked.json)
+            write_json(clean_json(prediction), asked.json)
         if asked.report is not None:
             write_text(asked.report, prediction_html(prediction))
             console.print(f"report: {asked.report.resolve()}", soft_wrap=True)
