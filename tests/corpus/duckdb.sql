@@ -406,13 +406,13 @@ describe select 1 as a, 'x' as b;
 show tables;
 
 -- Pivot
-pivot orders on state using count(*);
+pivot orders on state in ('open', 'paid') using count(*);
 
 pivot orders on state in ('open', 'paid') using count(*) as n, max(id) as m group by customer order by customer limit 3;
 
-pivot (select customer % 3 as c, state, id from orders) on state using sum(id) group by c order by c;
+pivot (select customer % 3 as c, state, id from orders) on state in ('sent', 'a;b', ':c') using sum(id) group by c order by c;
 
-select * from (pivot orders on state using count(*) group by customer) order by customer limit 2;
+select * from (pivot orders on state in ('open') using count(*) group by customer) order by customer limit 2;
 
 from orders pivot (count(*) for state in ('open', 'sent') group by customer) order by customer limit 2;
 
