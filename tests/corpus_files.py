@@ -1,8 +1,10 @@
 """The corpus: reading statements of each engine, and their expected texts, from `tests/corpus`.
 
 A blank line ends an entry. An entry is a statement with `;` at its end, below `--` lines of two kinds: a topic, or a
-directive. `-- only: mariadb` names the one product that runs the statement; `-- :n = 1..5` gives a parameter's values;
-`-- sent: select $1` is a line of the text that the server must receive, if that is another text than the entry's.
+directive. `-- only: mariadb` names the one product that runs the statement. `-- :n = 1..5` gives a parameter's values.
+`-- sent: select $1` is a line of the text in the server's log, if it differs from the entry's: it has parameters, or
+the server blanks the `!` of a comment that only newer versions execute.
+
 This reader knows no SQL, so that the tests do not depend on the lexer that they test.
 """
 
@@ -18,7 +20,7 @@ _VALUES = "-- :"
 
 @dataclass(frozen=True)
 class Entry:
-    """A statement. ``text``: without the `;`; ``sent``: what the server must receive; ``line``: where it begins.
+    """A statement. ``text``: without the `;`; ``sent``: the text in the server's log; ``line``: where it begins.
 
     ``only``: the one product that runs it, in lower case; ``values``: lines that give parameters their values.
     """
@@ -51,5 +53,9 @@ def read_entries(name: str, product: str | None = None) -> list[Entry]:
 
 
 def sql_file(entries: list[Entry]) -> str:
-    """Write entries as a file of statements. A statement may end with a comment, so that `;` has a line of its own."""
-    return "".join(f"{each.text}\n;\n" for each in entries)
+    """Write entries as a file of statements.
+
+    `;` is on a line of its own, because a statement may end with a comment.
+    """
+    lines = ("\n".join([*each.values, each.text, ";"]) for each in entries)
+    return "\n\n".join(lines) + "\n"

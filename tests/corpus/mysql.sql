@@ -63,6 +63,7 @@ select 1 /*! + 1 */ as two;
 
 select /*!40000 sql_no_cache */ count(*) from customer;
 
+-- sent: select 1 /* 99999999 + this is not run */ + 1
 select 1 /*!99999999 + this is not run */ + 1;
 
 select /*!50000 1, */ 2 /*!32302 , 3 */;
@@ -168,7 +169,7 @@ select @a := 1;
 
 select @a := @a + 1, @b := 5;
 
-select @a, @b, @`quoted var`, @'single', @"double", @nothing;
+select @a := 1, @`quoted var` := 2, @'single' := 3, @"double" := 4, @a.b := 5, @a + @`quoted var`;
 
 select @row := @row + 1 as n, id from customer, (select @row := 0) init limit 5;
 

@@ -91,8 +91,8 @@ select date_add('2024-01-01', interval :days * 2 hour), date_sub('2024-01-01', i
 select date_format(placed, :fmt), date_format(placed, '%H:%i:%s') from orders limit 2;
 
 -- :path = '$.level'
--- sent: select json_extract(data, ?), json_extract(data, '$.a:path') from customer limit 2
-select json_extract(data, :path), json_extract(data, '$.a:path') from customer limit 2;
+-- sent: select json_extract(data, ?), json_extract(data, '$."a:path"') from customer limit 2
+select json_extract(data, :path), json_extract(data, '$."a:path"') from customer limit 2;
 
 -- :level = 3
 -- sent: select count(*) from customer where json_extract(data, '$.level') = ?

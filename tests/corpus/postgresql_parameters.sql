@@ -139,8 +139,8 @@ select id from orders where placed >= :d::timestamptz and to_char(placed, 'HH24:
 select cast(:d as date) + 1, date_trunc('month', cast(:d as timestamp));
 
 -- :x = 15
--- sent: select room from booking where seats @> $1 and seats && int4range($2, $3 + 2, '[]')
-select room from booking where seats @> :x and seats && int4range(:x, :x + 2, '[]');
+-- sent: select room from booking where seats @> $1::int and seats && int4range($2, $3 + 2, '[]')
+select room from booking where seats @> :x::int and seats && int4range(:x, :x + 2, '[]');
 
 -- :tz = 'Europe/Zurich'
 -- sent: select placed at time zone $1 from orders limit 1
