@@ -175,3 +175,27 @@ select c.id, x.id from customer c left join lateral (select id from orders o whe
 -- :p = 0.5
 -- sent: select quantile_cont(credit, 0.5), count(*) filter (credit > ?) from customer
 select quantile_cont(credit, 0.5), count(*) filter (credit > :p) from customer;
+
+-- :a = 2
+-- sent: select id<?, id>?, id<=?, id<>?, id!=?, id==?, id%?, id-?, id||?, not ? = 1, -? from customer limit 1
+select id<:a, id>:a, id<=:a, id<>:a, id!=:a, id==:a, id%:a, id-:a, id||:a, not :a = 1, -:a from customer limit 1;
+
+-- :k = 'level'
+-- sent: select data->?, data->>?, data -> 'tags' ->> ?, data->'$.a:k' from customer limit 1
+select data->:k, data->>:k, data -> 'tags' ->> :k, data->'$.a:k' from customer limit 1;
+
+-- :a = 2
+-- sent: select {'k':id, 'v': ?::int}, [1, 2, 3][id:id], map {'k':id}, "a":id, b:name, c: ?::int from (select 1 as id, 'x' as name)
+select {'k':id, 'v': :a::int}, [1, 2, 3][id:id], map {'k':id}, "a":id, b:name, c: :a::int from (select 1 as id, 'x' as name);
+
+-- :a = 2
+-- sent: select id from customer where id > 1 qualify row_number() over (order by id) < ? + 1
+select id from customer where id > 1 qualify row_number() over (order by id) < :a + 1;
+
+-- :c = 'C'
+-- sent: select trim(leading ? from name), position(? in name), substring(name from 2 for 3) from customer limit 1
+select trim(leading :c from name), position(:c in name), substring(name from 2 for 3) from customer limit 1;
+
+-- :n = 3
+-- sent: select id from customer order by id offset ? rows fetch first ? rows only
+select id from customer order by id offset :n rows fetch first :n rows only;

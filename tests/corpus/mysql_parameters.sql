@@ -181,3 +181,32 @@ select substring_index('a.b.c', '.', :a), elt(:a, 'x', 'y'), lpad('7', :a, '0'),
 -- :a = 2
 -- sent: select lag(id, 2) over (order by id), sum(id + ?) over (partition by kind order by id) from item where id < ? limit 2
 select lag(id, 2) over (order by id), sum(id + :a) over (partition by kind order by id) from item where id < :a limit 2;
+
+-- :a = 2
+-- sent: select sql_no_cache ? from item limit 1
+select sql_no_cache :a from item limit 1;
+
+-- :a = 2
+-- sent: select straight_join ?, i.id from item i limit 1
+select straight_join :a, i.id from item i limit 1;
+
+-- :a = 2
+-- sent: select distinctrow ?, 7 mod ?, 7 div ?, binary ? from item limit 1
+select distinctrow :a, 7 mod :a, 7 div :a, binary :a from item limit 1;
+
+-- :c = 'C'
+-- :n = 2
+-- sent: select trim(leading ? from name), trim(both ? from name), trim(trailing ? from name), position(? in name), substring(name from ? for 3) from customer limit 1
+select trim(leading :c from name), trim(both :c from name), trim(trailing :c from name), position(:c in name), substring(name from :n for 3) from customer limit 1;
+
+-- :a = 2
+-- sent: select id<?, id>?, id<=?, id<>?, id!=?, id%?, id-?, id<=>?, id||?, id&&?, !?, ~?, -? from customer limit 1
+select id<:a, id>:a, id<=:a, id<>:a, id!=:a, id%:a, id-:a, id<=>:a, id||:a, id&&:a, !:a, ~:a, -:a from customer limit 1;
+
+-- :a = 2
+-- sent: select/**/?/**/,?/* :b */, ? # :c
+select/**/:a/**/,:a/* :b */, :a # :c;
+
+-- :a = 2
+-- sent: select 'a\':x', "b\":y", 'c'':z', "d"":w", `x:y`, ? from `Odd Names`
+select 'a\':x', "b\":y", 'c'':z', "d"":w", `x:y`, :a from `Odd Names`;

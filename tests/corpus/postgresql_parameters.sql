@@ -188,3 +188,46 @@ select g from generate_series(1, :n) as g;
 -- :a = 1
 -- sent: select id from customer where id = $1 union all select id from item where id = $2 order by 1
 select id from customer where id = :a union all select id from item where id = :a order by 1;
+
+-- :n = 3
+-- sent: select id from customer order by id offset $1 rows fetch first $2 rows only
+select id from customer order by id offset :n rows fetch first :n rows only;
+
+-- :n = 3
+-- sent: select id from customer order by id fetch next $1 rows only
+select id from customer order by id fetch next :n rows only;
+
+-- :c = 'C'
+-- sent: select trim(leading $1 from name), trim(both $2 from name), trim(trailing $3 from name), position($4 in name), substring(name from 2 for 3) from customer limit 1
+select trim(leading :c from name), trim(both :c from name), trim(trailing :c from name), position(:c in name), substring(name from 2 for 3) from customer limit 1;
+
+-- :a = 2
+-- sent: select 1 operator(pg_catalog.+) $1, overlay(name placing 'x' from $2 for 1) from customer limit 1
+select 1 operator(pg_catalog.+) :a, overlay(name placing 'x' from :a for 1) from customer limit 1;
+
+-- :k = 'level'
+-- :t = '{t1,all}'
+-- sent: select data?$1, data->$2, data->>$3, tags&&$4::text[], tags@>$5::text[] from customer limit 1
+select data?:k, data->:k, data->>:k, tags&&:t::text[], tags@>:t::text[] from customer limit 1;
+
+-- :p = '{address,zip}'
+-- :d = '{"level": 3}'
+-- sent: select data#>$1::text[], data#>>$2::text[], data@>$3::jsonb, data||$4::jsonb, data?|$5::text[], data?&$6::text[] from customer limit 1
+select data#>:p::text[], data#>>:p::text[], data@>:d::jsonb, data||:d::jsonb, data?|:p::text[], data?&:p::text[] from customer limit 1;
+
+-- :path = '$.level ? (@ > 5)'
+-- sent: select data@?$1::jsonpath, data @@'$.level > 8', data @?$2::jsonpath from customer limit 1
+select data@?:path::jsonpath, data @@'$.level > 8', data @?:path::jsonpath from customer limit 1;
+
+-- :re = '^C'
+-- :a = 2
+-- sent: select name~$1, name!~*$2, name~~$3, id<$4, id>$5, id<=$6, id<>$7, id!=$8, id%$9, id-$10, 'x'||$11 from customer limit 1
+select name~:re, name!~*:re, name~~:re, id<:a, id>:a, id<=:a, id<>:a, id!=:a, id%:a, id-:a, 'x'||:re from customer limit 1;
+
+-- :a = 2
+-- sent: select (array[1, 2, 3])[1: $1], (array[1, 2, 3])[$2:3], (array[1, 2, 3])[id : $3] from customer limit 1
+select (array[1, 2, 3])[1: :a], (array[1, 2, 3])[:a:3], (array[1, 2, 3])[id : :a] from customer limit 1;
+
+-- :a = 2
+-- sent: select distinct on (city) id from customer where (id > $1) is true or not $2 = id order by city, id + $3 limit 1
+select distinct on (city) id from customer where (id > :a) is true or not :a = id order by city, id + :a limit 1;

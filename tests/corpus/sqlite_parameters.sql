@@ -174,3 +174,19 @@ select (select count(*) from orders o where o.customer = c.id and o.id > :a) fro
 -- :a = 2
 -- sent: select distinct city from customer order by length(city) > ? desc, city limit ?
 select distinct city from customer order by length(city) > :a desc, city limit :a;
+
+-- :a = 2
+-- sent: select id<?, id>?, id<=?, id<>?, id!=?, id==?, id%?, id-?, id||?, id<<?, id&?, not ?, -? from customer limit 1
+select id<:a, id>:a, id<=:a, id<>:a, id!=:a, id==:a, id%:a, id-:a, id||:a, id<<:a, id&:a, not :a, -:a from customer limit 1;
+
+-- :a = 2
+-- sent: select/**/?/**/,?/* :b */, ? --:c
+select/**/:a/**/,:a/* :b */, :a --:c;
+
+-- :k = 'level'
+-- sent: select data->?, data->>?, data -> 'tags' ->> ?, data->'$.a:k' from customer limit 1
+select data->:k, data->>:k, data -> 'tags' ->> :k, data->'$.a:k' from customer limit 1;
+
+-- :a = 2
+-- sent: select distinct ?, id from customer group by id having count(*) < ? or ? is null order by ? limit ?
+select distinct :a, id from customer group by id having count(*) < :a or :a is null order by :a limit :a;
