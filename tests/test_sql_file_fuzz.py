@@ -1,0 +1,107 @@
+"""Files of statements with random changes: they are read, or refused with an InputError, and nothing else happens."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from corpus_files import read_entries, sql_file
+from dbdyno.engines.known import known_engine
+from dbdyno.engines.sql_lexer import value_places
+from dbdyno.errors import InputError
+from dbdyno.experiment.queries import read_queries, statement_levels
+from dbdyno.experiment.sql_file import read_sql_file
+
+_ENGINES = ("postgresql", "mysql", "sqlite", "duckdb")
+_ENTRIES = {
+    engine: [each for kind in ("", "_parameters") for each in read_entries(f"{engine}{kind}.sql")]
+    for engine in _ENGINES
+}
+
+# What the parts of SQL begin, end or escape, and what files begin or end with.
+_PIECES = (
+    "'", '"', "`", "[", "]", "(", ")", "{", "}", "\\", "\\'", "''", "E'", "U&'", "x'", "N'", "_utf8mb4'", "$$", "$a$",
+    "$", "--", "-- ", "#", "/*", "*/", "/*!", "/*!99999 ", "/*+", "/**/", "/*/", ";", ";;", "\n", "\r\n", "\r", "\t",
+    "\x0b", "\x00", "?", "?|", "@?", ":", "::", ":=", ":a", ":a:b", "$1", "@a", "@@a", "%s", "%(a)s", "?1", "#1", "%",
+    "..", ".", ",", "1e", "\ufeff", "\u00a0", "\u2028", "é", "😀", "\u0301", "\u017f", "İ", "begin", "end", "case",
+    "create trigger", "begin atomic", "go", "delimiter //", "delimiter", "//", "\\G", "\\g", "\\.", ".mode",
+    "-- name: x", "-- name:",
+    "-- :a = 1", "-- :a = '", "-- :a = 1..", "-- :a = 2024-01-01..2024-02-30", "-- :a = @x of y", "-- :",
+)  # fmt: skip
+
+
+@st.composite
+def changed_files(draw: st.DrawFn) -> tuple[str, str]:
+    """An engine and a file of some statements of its corpus, or of another engine's, after random changes."""
+    engine = draw(st.sampled_from(_ENGINES))
+    corpus = _ENTRIES[engine if draw(st.integers(0, 3)) else draw(st.sampled_from(_ENGINES))]
+    text = sql_file(draw(st.lists(st.sampled_from(corpus), min_size=1, max_size=4)))
+    for _ in range(draw(st.integers(1, 6))):
+        tokens = re.findall(r"\w+|\s+|.", text, re.DOTALL)
+        at = draw(st.integers(0, len(tokens)))
+        match draw(st.sampled_from(("insert", "insert", "remove", "replace", "swap", "repeat", "cut"))):
+            case "insert":
+                tokens.insert(at, draw(st.sampled_from(_PIECES)))
+            case "remove":
+                del tokens[at : at + draw(st.integers(1, 5))]
+            case "replace":
+                tokens[at : at + 1] = [draw(st.sampled_from(_PIECES))]
+            case "swap":
+                other = draw(st.integers(0, len(tokens)))
+                low, high = min(at, other), max(at, other)
+                tokens = tokens[:low] + tokens[high:] + tokens[low:high]
+            case "repeat":
+                tokens[at:at] = tokens[at : at + 3] * draw(st.integers(1, 50))
+            case "cut":
+                tokens = tokens[:at]
+        text = "".join(tokens)
+    return engine, text
+
+
+@st.composite
+def encoded(draw: st.DrawFn, text: str) -> bytes:
+    """A text as the bytes of a file, of which some may be changed."""
+    encoding = draw(st.sampled_from(("utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "utf-16-be")))
+    content = bytearray(text.encode(encoding, "replace"))
+    for _ in range(draw(st.sampled_from((0, 0, 0, 1, 3)))):
+        at = draw(st.integers(0, len(content)))
+        content[at : at + draw(st.integers(0, 2))] = draw(st.binary(max_size=3))
+    return bytes(content)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz") / "changed.sql"
+
+
+@pytest.mark.slow
+@settings(max_examples=5_000, suppress_health_check=[HealthCheck.too_slow])
+@given(changed=changed_files(), data=st.data())
+def test_a_changed_file_is_read_or_refused(file: Path, changed: tuple[str, str], data: st.DataObject) -> None:
+    engine, text = changed
+    file.write_bytes(data.draw(encoded(text)))
+    try:
+        text = read_sql_file(str(file))
+        queries = read_queries(text, "changed.sql", engine)
+        statement_levels(queries, {}, "changed.sql", lambda _: ["drawn"])
+    except InputError:
+        return
+    for each in queries:
+        places = value_places(each.sql, known_engine(engine).syntax)
+        assert len(places) == len(each.parameters)
+        # Nothing of a statement is changed but its parameters.
+        starts = [0, *(place + 1 for place in places)]
+        assert all(each.sql[start:end] in text for start, end in zip(starts, [*places, None], strict=True))
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_statements_are_read_back_as_they_were_given(data: st.DataObject) -> None:
+    engine = data.draw(st.sampled_from(_ENGINES))
+    plain = [each for each in _ENTRIES[engine] if not each.values]
+    entries = data.draw(st.lists(st.sampled_from(plain), min_size=1, max_size=20))
+    queries = read_queries(sql_file(entries), "given.sql", engine)
+    assert [each.sql for each in queries] == [each.text for each in entries]
+    assert [each.parameters for each in queries] == [()] * len(entries)
