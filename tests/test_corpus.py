@@ -20,7 +20,8 @@ from corpus_files import DIRECTORY, Entry, read_entries, sql_file
 from dbdyno.cli.naming import Named
 from dbdyno.compile import compile_cell, refusal
 from dbdyno.design import make_cells
-from dbdyno.engines.server.installations import Installation, find_installations, installation_of
+from dbdyno.engines.server.installations import find_installations, installation_of
+from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.sqlite.library import c_compiler
 from dbdyno.engines.url import parse_url
@@ -217,7 +218,7 @@ def corpus(request: pytest.FixtureRequest) -> Corpus:
     return made
 
 
-def compile_entries(corpus: Corpus, entries: Sequence[Entry], file: Path) -> list[CompiledCell]:
+def compile_entries(corpus: Corpus, entries: list[Entry], file: Path) -> list[CompiledCell]:
     """Compile entries as those of a file of statements: a cell for each."""
     file.write_text(sql_file(entries), encoding="utf-8")
     experiment = Named([str(file)]).experiment([corpus.url])

@@ -751,3 +751,14 @@ select ':=', ':a:=', '@a:=1', "@@version", '@' as `@`, `x:y` as `:` from `Odd Na
 select `?`, `?` + 1 as `? + 1` from (select 1 as `?`) q;
 
 select (1,'a')<=>(1,'a'), 1<=>1, 1<>2, 1!=2, 1<=2, 1>=2, 2>>1, 1<<2, 1||0, 1&&1;
+
+-- Comments that are executed
+/*! select 1 */;
+
+/*!50000 select 1 */ + 1;
+
+select /*! '*/', */ 1;
+
+select /*!50000 '?', ':a', ";", */ 1 /*! + (select 1 /* it's; */) */;
+
+select @a.b := 1, @a$c := 2, @_d := 3;

@@ -781,3 +781,16 @@ select interval '1 day' > interval '23 hours', '1 mon'::interval = '30 days'::in
 select time '10:00' + interval '5 hours', time '23:59' - time '01:00', date '2024-02-28' + 2, (timestamp '2024-01-01 00:00' + '1.5 h'::interval)::time;
 
 select case when data ? 'level' then 'has' else 'lacks' end as "?", data->>'a?b' as ":?" from customer limit 1;
+
+-- Strings that go on, names that are keywords
+select E'a\''
+  'b\'c', E'x' -- a comment between
+  '\';:y';
+
+select range ? 'k', s.values ? 'k', zone?'k' from (select '{}'::jsonb as range, '{}'::jsonb as values, '{"k": 1}'::jsonb as zone) s;
+
+select 10 %(3)s, 10 %s, 10%s from (select 4 as s) q;
+
+select U&'a'
+  '\0041', N'b'
+  'c\';

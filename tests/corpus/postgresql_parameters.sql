@@ -202,8 +202,8 @@ select id from customer order by id fetch next :n rows only;
 select trim(leading :c from name), trim(both :c from name), trim(trailing :c from name), position(:c in name), substring(name from 2 for 3) from customer limit 1;
 
 -- :a = 2
--- sent: select 1 operator(pg_catalog.+) $1, overlay(name placing 'x' from $2 for 1) from customer limit 1
-select 1 operator(pg_catalog.+) :a, overlay(name placing 'x' from :a for 1) from customer limit 1;
+-- sent: select 1 operator(pg_catalog.+) ($1), overlay(name placing 'x' from $2 for 1) from customer limit 1
+select 1 operator(pg_catalog.+) (:a), overlay(name placing 'x' from :a for 1) from customer limit 1;
 
 -- :k = 'level'
 -- :t = '{t1,all}'
