@@ -1,11 +1,14 @@
-"""The corpus: reading statements of each engine, and their expected texts, from `tests/corpus`.
+"""The corpus in `tests/corpus`: statements for each engine, with the texts that the engine must receive.
 
-A blank line ends an entry. An entry is a statement with `;` at its end, below `--` lines of two kinds: a topic, or a
-directive. `-- only: mariadb` names the one product that runs the statement. `-- :n = 1..5` gives a parameter's values.
-`-- sent: select $1` is a line of the text in the server's log, if it differs from the entry's: it has parameters, or
-the server blanks the `!` of a comment that only newer versions execute.
+A blank line ends an entry. An entry is a statement that ends with `;`, below `--` lines: a topic, or directives:
 
-This reader knows no SQL, so that the tests do not depend on the lexer that they test.
+- `-- only: mariadb`: the other product does not know this syntax.
+- `-- needs: --allow-writes`: the statement reads, but dbdyno does not recognize that.
+- `-- :n = 1..5`: the values of a parameter.
+- `-- sent: select $1`: a line of the text in the engine's log, if it differs from the entry's. It differs if there are
+  parameters, and if the server blanks the `!` of a comment that only newer versions execute.
+
+The reader does not parse SQL, so the tests do not depend on the lexer that they test.
 """
 
 from dataclasses import dataclass
@@ -15,25 +18,27 @@ DIRECTORY = Path(__file__).parent / "corpus"
 
 _ONLY = "-- only: "
 _SENT = "-- sent: "
+_NEEDS = "-- needs: --allow-writes"
 _VALUES = "-- :"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A statement. ``text``: without the `;`; ``sent``: the text in the server's log; ``line``: where it begins.
+    """A statement, without its `;`.
 
-    ``only``: the one product that runs it, in lower case; ``values``: lines that give parameters their values.
+    ``sent``: the text in the engine's log; ``line``: of the file; ``values``: the directives for its parameters;
+    ``allow_writes``: whether dbdyno runs it with `--allow-writes` only.
     """
 
     text: str
     sent: str
     line: int
-    only: str | None = None
     values: tuple[str, ...] = ()
+    allow_writes: bool = False
 
 
 def read_entries(name: str, product: str | None = None) -> list[Entry]:
-    """Read the entries of a file, without those that are for another product only."""
+    """Read the entries of a file; skip statements that only another product knows."""
     entries = []
     line = 1
     for block in (DIRECTORY / name).read_text(encoding="utf-8").split("\n\n"):
@@ -47,15 +52,12 @@ def read_entries(name: str, product: str | None = None) -> list[Entry]:
             only = next((each.removeprefix(_ONLY).strip() for each in head if each.startswith(_ONLY)), None)
             values = tuple(each for each in head if each.startswith(_VALUES))
             if only is None or product is None or only == product:
-                entries.append(Entry(text, "\n".join(sent) or text, line + len(head), only, values))
+                entries.append(Entry(text, "\n".join(sent) or text, line + len(head), values, _NEEDS in head))
         line += block.count("\n") + 2
     return entries
 
 
 def sql_file(entries: list[Entry]) -> str:
-    """Write entries as a file of statements.
-
-    `;` is on a line of its own, because a statement may end with a comment.
-    """
+    """Return an SQL file with these entries. Each `;` has its own line because a statement may end with a comment."""
     lines = ("\n".join([*each.values, each.text, ";"]) for each in entries)
     return "\n\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Files of statements with random changes: they are read, or refused with an InputError, and nothing else happens."""
+"""Randomly changed SQL files are read or refused with an InputError; they raise no other error."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ _ENTRIES = {
     for engine in _ENGINES
 }
 
-# What the parts of SQL begin, end or escape, and what files begin or end with.
+# Text with a meaning in SQL or in files: quotes, escapes, comments, placeholders, directives, blocks, odd characters.
 _PIECES = (
     "'", '"', "`", "[", "]", "(", ")", "{", "}", "\\", "\\'", "''", "E'", "U&'", "x'", "N'", "_utf8mb4'", "$$", "$a$",
     "$", "--", "-- ", "#", "/*", "*/", "/*!", "/*!99999 ", "/*+", "/**/", "/*/", ";", ";;", "\n", "\r\n", "\r", "\t",
@@ -91,7 +91,7 @@ def test_a_changed_file_is_read_or_refused(file: Path, changed: tuple[str, str],
     for each in queries:
         places = value_places(each.sql, known_engine(engine).syntax)
         assert len(places) == len(each.parameters)
-        # Nothing of a statement is changed but its parameters.
+        # Only parameters are replaced.
         starts = [0, *(place + 1 for place in places)]
         assert all(each.sql[start:end] in text for start, end in zip(starts, [*places, None], strict=True))
 

@@ -566,6 +566,7 @@ select id, `id`, customer.id, `customer`.id, customer.`id` from customer limit 1
 select seq from seq_1_to_10 where seq % 2 = 0;
 
 -- only: mariadb
+-- needs: --allow-writes
 select * from page procedure analyse();
 
 -- only: mariadb
@@ -753,12 +754,15 @@ select `?`, `?` + 1 as `? + 1` from (select 1 as `?`) q;
 select (1,'a')<=>(1,'a'), 1<=>1, 1<>2, 1!=2, 1<=2, 1>=2, 2>>1, 1<<2, 1||0, 1&&1;
 
 -- Comments that are executed
+-- needs: --allow-writes
 /*! select 1 */;
 
+-- needs: --allow-writes
 /*!50000 select 1 */ + 1;
 
 select /*! '*/', */ 1;
 
+-- needs: --allow-writes
 select /*!50000 '?', ':a', ";", */ 1 /*! + (select 1 /* it's; */) */;
 
 select @a.b := 1, @a$c := 2, @_d := 3;

@@ -107,6 +107,7 @@ select 1 as größe, 2 as ñandú, 3 as 漢字, 4 as naïve$name;
 
 select 1 as _a, 2 as a$b, 3 as a1;
 
+-- needs: --allow-writes
 select U&"\0061\0062" from (select 1 as ab) s;
 
 SELECT Name FROM Customer WHERE ID=5;
@@ -434,6 +435,7 @@ select ts_lexize('english_stem', 'stars'), get_current_ts_config(), array_to_tsv
 
 select * from ts_parse('default', 'foo - bar') limit 3;
 
+-- needs: --allow-writes
 select word, ndoc from ts_stat('select words from page') order by ndoc desc, word limit 5;
 
 -- Network, bits, identifiers, geometry, XML
@@ -723,6 +725,7 @@ select percentile_cont(array[0.5, 0.9]) within group (order by extract(epoch fro
 select id, name, similarity from (select id, name, length(name)::float / 20 as similarity from customer) s where similarity > 0.5 order by similarity desc, id limit 2;
 
 -- More strings, numbers and names
+-- needs: --allow-writes
 select U&"d\0061t\+000061" from (select 1 as data) s;
 
 select 'a'
