@@ -207,12 +207,17 @@ def url(server: Server, database: str) -> str:
     return f"{server.installation.engine}://{server.user}@{host}:{server.port}/{database}"
 
 
+def engine_param(name: str, *marks: pytest.MarkDecorator) -> Any:
+    """A parameter for the tests of an engine, which one process runs so that the engine is started once."""
+    return pytest.param(name, marks=[pytest.mark.xdist_group(f"corpus of {name}"), *marks])
+
+
 ENGINES = [
-    pytest.param("postgresql", marks=needs_postgresql),
-    pytest.param("mariadb", marks=needs_mysql),
-    pytest.param("mysql", marks=needs_real_mysql),
-    "sqlite",
-    pytest.param("duckdb", marks=needs_duckdb),
+    engine_param("postgresql", needs_postgresql),
+    engine_param("mariadb", needs_mysql),
+    engine_param("mysql", needs_real_mysql),
+    engine_param("sqlite"),
+    engine_param("duckdb", needs_duckdb),
 ]
 
 
