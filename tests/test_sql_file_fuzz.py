@@ -34,10 +34,12 @@ _PIECES = (
 
 @st.composite
 def changed_files(draw: st.DrawFn) -> tuple[str, str]:
-    """An engine and a file of some statements of its corpus, or of another engine's, after random changes."""
+    """Return an engine and a file: pieces, or statements of this or another engine's corpus, with random changes."""
     engine = draw(st.sampled_from(_ENGINES))
     corpus = _ENTRIES[engine if draw(st.integers(0, 3)) else draw(st.sampled_from(_ENGINES))]
-    text = sql_file(draw(st.lists(st.sampled_from(corpus), min_size=1, max_size=4)))
+    text = sql_file(draw(st.lists(st.sampled_from(corpus), max_size=4)))
+    if not draw(st.integers(0, 3)):
+        text = "".join(draw(st.lists(st.sampled_from((*_PIECES, "select", " ", "1")), max_size=12)))
     for _ in range(draw(st.integers(1, 6))):
         tokens = re.findall(r"\w+|\s+|.", text, re.DOTALL)
         at = draw(st.integers(0, len(tokens)))
