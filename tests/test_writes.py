@@ -64,10 +64,13 @@ def directory() -> Iterator[Path]:
         yield made
 
 
-def serve(directory: Path, engine: str, client: Callable[[Server], list[str]]) -> Iterator[Served]:
-    installation = find_installations(engine)[0]
-    fresh_data(installation, directory / engine)
-    with start_server(installation, directory / engine, directory, {}) as server:
+def serve(
+    directory: Path, engine: str | Installation, client: Callable[[Server], list[str]]
+) -> Iterator[Served]:
+    installation = find_installations(engine)[0] if isinstance(engine, str) else engine
+    data = directory / installation.product
+    fresh_data(installation, data)
+    with start_server(installation, data, directory, {}) as server:
         yield Served(installation, server, client(server))
 
 

@@ -25,6 +25,7 @@ mod sql_text;
 pub mod sqlite;
 #[cfg(feature = "servers")]
 pub mod sqlserver;
+mod tokens;
 mod uses;
 
 pub use registry::Target;

@@ -153,49 +153,6 @@ pub fn first_words(sql: &str, most: usize) -> Vec<String> {
         .collect()
 }
 
-/// Whether a statement does nothing but begin or end a transaction, or a part of one, and does not ask for one that writes.
-pub fn only_controls_transaction(sql: &str) -> bool {
-    const FURTHER: [&str; 20] = [
-        "and",
-        "chain",
-        "committed",
-        "consistent",
-        "deferrable",
-        "isolation",
-        "level",
-        "no",
-        "not",
-        "only",
-        "read",
-        "release",
-        "repeatable",
-        "serializable",
-        "snapshot",
-        "tran",
-        "transaction",
-        "uncommitted",
-        "with",
-        "work",
-    ];
-    let text = sql.trim().trim_end_matches(';').trim_end();
-    if text.contains(|c: char| !(c.is_alphanumeric() || c.is_whitespace() || c == '_' || c == ',')) {
-        return false;
-    }
-    let words = first_words(text, usize::MAX);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
-        ["savepoint" | "release", _]
-        | ["release", "savepoint", _]
-        | ["rollback", "to", _]
-        | ["rollback", "to", "savepoint", _] => true,
-        ["start", "transaction", ref further @ ..]
-        | ["begin" | "commit" | "end" | "rollback" | "abort", ref further @ ..] => {
-            further.iter().all(|word| FURTHER.contains(word))
-        }
-        _ => false,
-    }
-}
-
 /// A statement with its example's values in the placeholders' places; none where it has parameters and no example.
 ///
 /// An engine may plan a search by what is searched for: of a pattern, it matters how it begins.
@@ -439,29 +396,6 @@ mod tests {
             values.push(*value);
         }
         values
-    }
-
-    #[test]
-    fn what_only_begins_or_ends_a_transaction_is_told_from_what_follows_it() {
-        for (sql, expected) in [
-            ("begin", true),
-            ("BEGIN;", true),
-            ("begin isolation level repeatable read, read only", true),
-            ("start transaction with consistent snapshot", true),
-            ("commit and no chain", true),
-            ("savepoint a", true),
-            ("rollback to savepoint a", true),
-            ("end", true),
-            ("begin read write", false),
-            ("start transaction read write", false),
-            ("commit; delete from t", false),
-            ("begin delete from t end", false),
-            ("commit prepared 'a'", false),
-            ("start slave", false),
-            ("", false),
-        ] {
-            assert_eq!(only_controls_transaction(sql), expected, "{sql}");
-        }
     }
 
     #[test]

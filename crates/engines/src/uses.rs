@@ -1,42 +1,27 @@
-//! Asking a server about the statements of transactions, one use after another.
+//! The statements of transactions as a trial sends them.
 
 use crate::sql_text::{Dialect, Template};
-use dbdyno_engine::Failure;
-use dbdyno_engine::writes::{Use, Writes};
-use dbdyno_plan::document::{self, PrepareMode};
+use dbdyno_plan::document::{self, PrepareMode, Statement};
 use dbdyno_program::value::Values;
 use dbdyno_program::{Op, Programs};
 
-/// Asks about each use of each statement, in the order of the transactions, whatever their branches: with parameters as a
-/// first client of a trial draws them, and what earlier uses have put into variables.
-pub fn ask_each(
-    task: &document::Writes,
-    seed: u64,
-    programs: &Programs,
-    dialect: &Dialect,
-    mut ask: impl FnMut(&mut Use<'_>) -> Result<Writes, Failure>,
-) -> Result<Vec<Writes>, Failure> {
+/// The statements of a task. If nothing is prepared, they contain values: those that the first client of a trial draws first,
+/// and null for what an earlier statement would have returned.
+pub fn as_sent(task: &document::Writes, seed: u64, programs: &Programs, dialect: &Dialect) -> Vec<Statement> {
+    let mut statements = task.statements.clone();
+    if task.prepare != PrepareMode::Never {
+        return statements;
+    }
     let mut state = programs.state(seed, task.data_seed.unwrap_or(seed), 0, 1, 0);
-    let mut answers = vec![Writes::No; task.statements.len()];
-    let (mut params, none, mut text) = (Values::default(), Values::default(), String::new());
+    let (mut params, mut is_rendered) = (Values::default(), vec![false; statements.len()]);
     for op in programs.all().iter().flat_map(|program| &program.ops) {
         match op {
             Op::Execute(execute) => {
                 state.make_all(&execute.params, &mut params);
-                if matches!(answers[execute.statement], Writes::Yes(_)) {
-                    continue;
+                if !std::mem::replace(&mut is_rendered[execute.statement], true) {
+                    let template = Template::new(&task.statements[execute.statement].sql, dialect);
+                    template.render(&params, dialect, &mut statements[execute.statement].sql);
                 }
-                let sql = &task.statements[execute.statement].sql;
-                let never = task.prepare == PrepareMode::Never;
-                if never {
-                    Template::new(sql, dialect).render(&params, dialect, &mut text);
-                }
-                answers[execute.statement].worsen(ask(&mut Use {
-                    sql: if never { &text } else { sql },
-                    params: if never { &none } else { &params },
-                    slots: &execute.into,
-                    variables: &mut state.variables,
-                })?);
             }
             Op::Set { .. } => drop(state.step(op, 0)),
             // Without a value, the variable stays as it was.
@@ -44,5 +29,5 @@ pub fn ask_each(
             _ => {}
         }
     }
-    Ok(answers)
+    statements
 }

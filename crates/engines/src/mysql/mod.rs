@@ -9,6 +9,7 @@ mod catalog;
 mod check;
 mod driver;
 mod estimates;
+mod functions;
 mod hold;
 mod inspect;
 mod login;

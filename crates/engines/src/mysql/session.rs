@@ -113,11 +113,6 @@ impl MysqlSession {
         Ok(columns)
     }
 
-    /// Whether a transaction is open.
-    pub(super) fn in_transaction(&self) -> bool {
-        self.reader.has(StatusFlags::SERVER_STATUS_IN_TRANS)
-    }
-
     /// Prepares a statement whose preparation has been asked for, and gives the server's number for it.
     async fn read_preparation(&mut self, index: usize) -> Result<u32, Failure> {
         self.read_shape(index).await.map(|(number, _)| number)

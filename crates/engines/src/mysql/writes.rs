@@ -1,60 +1,285 @@
-//! Which statements write: those that give no rows, and what a transaction that only reads does not let through.
+//! Which statements are known to be reads. Nothing of a statement is executed: it is cut into tokens and prepared.
+//!
+//! A read is one statement of a form that returns rows and neither writes nor locks. Each function that it or one of its
+//! views calls is a native one on a list, or a stored one that is declared to read and calls only such functions.
 
+use super::MysqlEngine;
+use super::functions::{is_keyword, only_reads};
 use super::session::MysqlSession;
-use super::{MysqlEngine, Text};
 use crate::server::ServerTarget;
-use crate::server::net::block_on;
-use crate::sql_text::only_controls_transaction;
-use dbdyno_engine::writes::{Use, Writes};
+use crate::tokens::{Call, Syntax, Token, calls, only_controls_transaction, statements, tokenize};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-/// What the server says of a statement that writes (ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION).
-const READ_ONLY: &str = "(1792, 25006)";
+/// The words that a query begins with, besides a parenthesis.
+const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
 
-/// Tells whether a statement writes. It is prepared first: one that gives no rows counts as writing and is not run, for
-/// many of those end the transaction that they run in, or change the server outside of any. Another is run in a transaction
-/// that only reads, of a session that only reads, and is rolled back.
-pub fn writes(target: &ServerTarget, one: &mut Use<'_>) -> Result<Writes, Failure> {
-    if only_controls_transaction(one.sql) {
-        return Ok(Writes::No);
-    }
-    block_on(ask(target, one))
-}
+/// The words that a statement about the server or a plan begins with.
+const SHOWING: [&str; 4] = ["show", "describe", "desc", "explain"];
 
-async fn ask(target: &ServerTarget, one: &mut Use<'_>) -> Result<Writes, Failure> {
+/// Reserved words of statements that write, lock or execute.
+const WRITING: [&str; 6] = ["into", "update", "delete", "lock", "procedure", "analyze"];
+
+/// Words of a stored function that reach beyond a read-only transaction.
+const UNHELD: [&str; 6] = ["outfile", "dumpfile", "kill", "global", "persist", "persist_only"];
+
+/// The servers' own schemas, whose views only read.
+const SYSTEM: &str = "('information_schema', 'mysql', 'performance_schema', 'sys')";
+
+/// Tells of each statement whether it writes.
+pub async fn writes(target: &ServerTarget, all: &[Statement]) -> Result<Vec<Writes>, Failure> {
     let target = ServerTarget {
         read_only: true,
         ..target.clone()
     };
-    let statement = Statement {
-        name: String::new(),
-        sql: one.sql.to_owned(),
-        request: None,
-        example: Vec::new(),
-        analyze: None,
-    };
-    let statements: Arc<[Text]> = MysqlEngine::texts(&[statement]);
-    let mut session = MysqlSession::open(&target, statements, PrepareMode::PerTransaction).await?;
-    let unknown = |failure: Failure| match failure.kind {
-        FailureKind::Connection => Err(failure),
-        _ => Ok(Writes::Unknown(failure.message.trim_end_matches(": in ").to_owned())),
-    };
-    match session.columns_of(0).await {
-        Ok(0) => return Ok(Writes::Yes("it gives no rows".into())),
-        Ok(_) => {}
-        Err(failure) => return unknown(failure),
-    }
+    let mut session = MysqlSession::open(&target, MysqlEngine::texts(all), PrepareMode::PerTransaction).await?;
     session.query("set session lock_wait_timeout = 5").await?;
-    session.query("start transaction read only").await?;
-    let answer = match one.run(&mut session).await {
-        Err(failure) if failure.message.contains(READ_ONLY) => Writes::Yes(failure.message.clone()),
-        Err(failure) => unknown(failure)?,
-        Ok(_) if !session.in_transaction() => Writes::Yes("it ends the transaction that it runs in".into()),
-        Ok(_) => Writes::No,
+    let modes = session.query("select upper(@@sql_mode)").await?;
+    let modes = modes.into_iter().flatten().flatten().next().unwrap_or_default();
+    let has = |mode: &str| modes.split(',').any(|each| each == mode);
+    let syntax = Syntax {
+        backslashes: !has("NO_BACKSLASH_ESCAPES"),
+        double_quoted_strings: !has("ANSI_QUOTES"),
+        ..Syntax::MYSQL
     };
-    session.query("rollback").await?;
+    let objects = objects(&mut session).await?;
+    let mut answers = Vec::with_capacity(all.len());
+    for (index, statement) in all.iter().enumerate() {
+        answers.push(
+            match judge(&mut session, index, &statement.sql, &syntax, &objects).await {
+                Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
+                Err(failure) => Writes::Unknown(failure.message.trim_end_matches(": in ").to_owned()),
+                Ok(answer) => answer,
+            },
+        );
+    }
     session.close().await?;
-    Ok(answer)
+    Ok(answers)
+}
+
+async fn judge(
+    session: &mut MysqlSession,
+    index: usize,
+    sql: &str,
+    syntax: &Syntax,
+    objects: &[Object],
+) -> Result<Writes, Failure> {
+    let tokens = match tokenize(sql, syntax) {
+        Ok(tokens) => tokens,
+        Err(error) => return Ok(Writes::Unknown(error.to_string())),
+    };
+    let mut all = statements(&tokens);
+    let only = match (all.next(), all.next()) {
+        (Some(only), None) => only,
+        (None, _) => return Ok(Writes::Unknown("it is empty".into())),
+        _ => return Ok(Writes::Unknown("it is more than one statement".into())),
+    };
+    if only_controls_transaction(only) {
+        return Ok(Writes::No);
+    }
+    if let Some(why) = writing_form(only) {
+        return Ok(Writes::Yes(why));
+    }
+    if let Some(why) = writing_call(&tokens, objects, &mut BTreeSet::new()) {
+        return Ok(Writes::Unknown(why));
+    }
+    Ok(match session.columns_of(index).await? {
+        // MySQL knows the columns of such statements later.
+        0 if !only[0].is_one_of(&SHOWING) => Writes::Yes("it returns no rows".into()),
+        _ => Writes::No,
+    })
+}
+
+/// Why the form of a statement is not that of a read.
+fn writing_form(statement: &[Token<'_>]) -> Option<String> {
+    let begin = statement.first()?;
+    let reads = begin.is_mark("(") || begin.is_one_of(&QUERIES) || begin.is_one_of(&SHOWING);
+    if !reads || begin.conditional {
+        return Some(format!("`{begin}` is not a read"));
+    }
+    if let Some(word) = statement.iter().find(|token| token.is_one_of(&WRITING)) {
+        return Some(format!("`{word}` is not part of a read"));
+    }
+    // Whichever executable comments a server skips.
+    let follows = |at: usize, words: &[&str]| {
+        let behind = statement[at + 1..]
+            .iter()
+            .find(|token| !token.conditional || token.is_one_of(words));
+        behind.is_some_and(|token| token.is_one_of(words))
+    };
+    statement.iter().enumerate().find_map(|(at, token)| {
+        if token.is("for") && follows(at, &["share", "update"]) {
+            return Some("it locks the rows that it reads".into());
+        }
+        (token.is("value") && follows(at, &["for"])).then(|| "it takes a value of a sequence".into())
+    })
+}
+
+/// A view or a stored function of the server's users.
+struct Object {
+    name: String,
+    is_function: bool,
+    /// As the server's dictionary has it; empty for a view.
+    access: String,
+    /// `None` if the user may not see it.
+    definition: Option<String>,
+}
+
+/// Reads the definitions of all views and stored functions, except the views of the server itself.
+async fn objects(session: &mut MysqlSession) -> Result<Vec<Object>, Failure> {
+    let rows = session
+        .query(&format!(
+            "select lower(table_name), '', view_definition from information_schema.views
+             where table_schema not in {SYSTEM}
+             union all
+             select lower(routine_name), sql_data_access, routine_definition from information_schema.routines
+             where routine_type = 'FUNCTION'"
+        ))
+        .await?;
+    let object = |row: Vec<Option<String>>| match <[Option<String>; 3]>::try_from(row) {
+        Ok([Some(name), access, definition]) => {
+            let access = access.unwrap_or_default();
+            Some(Object {
+                name,
+                is_function: !access.is_empty(),
+                access,
+                definition: definition.filter(|text| !text.is_empty()),
+            })
+        }
+        _ => None,
+    };
+    Ok(rows.into_iter().filter_map(object).collect())
+}
+
+/// Why code may do more than read: what it calls, itself or through views and stored functions. `seen`: the indices of the
+/// objects that were looked into.
+fn writing_call(tokens: &[Token<'_>], objects: &[Object], seen: &mut BTreeSet<usize>) -> Option<String> {
+    let calls = calls(tokens);
+    let is_stored = |call: &Call| {
+        objects
+            .iter()
+            .any(|each| each.is_function && each.name == call.name.to_lowercase())
+    };
+    if let Some(call) = calls.iter().find(|call| !is_stored(call) && !is_native(call)) {
+        return Some(format!("it calls `{}`, which is not known to only read", call.name));
+    }
+    let names: BTreeSet<String> = tokens
+        .iter()
+        .filter_map(Token::name)
+        .map(|name| name.to_lowercase())
+        .collect();
+    for (index, object) in objects.iter().enumerate() {
+        let is_used = names.contains(&object.name)
+            && (!object.is_function || calls.iter().any(|call| call.name.to_lowercase() == object.name));
+        if is_used && seen.insert(index) {
+            let problem = object.problem(objects, seen);
+            if problem.is_some() {
+                return problem;
+            }
+        }
+    }
+    None
+}
+
+impl Object {
+    /// Why it may do more than read.
+    fn problem(&self, objects: &[Object], seen: &mut BTreeSet<usize>) -> Option<String> {
+        let name = &self.name;
+        if self.is_function && !["NO SQL", "READS SQL DATA"].contains(&self.access.as_str()) {
+            return Some(format!(
+                "the function `{name}` is not declared `reads sql data` or `no sql`"
+            ));
+        }
+        let Some(definition) = &self.definition else {
+            return Some(format!("the user may not see the definition of `{name}`"));
+        };
+        let tokens = match tokenize(definition, &Syntax::MYSQL) {
+            Ok(tokens) => tokens,
+            Err(error) => return Some(format!("the definition of `{name}` can't be read: {error}")),
+        };
+        if let Some(word) = tokens.iter().find(|token| token.is_one_of(&UNHELD)) {
+            return Some(format!("`{name}` contains `{word}`"));
+        }
+        writing_call(&tokens, objects, seen).map(|why| format!("of `{name}`: {why}"))
+    }
+}
+
+/// Whether a call is a native function that only reads, or no call at all.
+fn is_native(call: &Call) -> bool {
+    let name = call.name.to_lowercase();
+    !call.qualified
+        && (call.is_word && is_keyword(&name) || only_reads(&name) || name == "last_insert_id" && call.is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(sql: &str) -> bool {
+        let tokens = tokenize(sql, &Syntax::MYSQL).expect(sql);
+        let function = |name: &str, access: &str, definition: &str| Object {
+            name: name.into(),
+            is_function: !access.is_empty(),
+            access: access.into(),
+            definition: Some(definition.into()),
+        };
+        let objects = [
+            function(
+                "tax",
+                "READS SQL DATA",
+                "begin declare x int; select max(v) into x from t; return x; end",
+            ),
+            function("vague", "CONTAINS SQL", "return 1"),
+            function("locking", "NO SQL", "return get_lock('a', 1)"),
+            function("v", "", "select count(`t`.`a`) AS `n` from `t`"),
+            function("locks", "", "select get_lock('a',1) AS `l`"),
+            function("again", "", "select `locks`.`l` AS `l` from `locks`"),
+        ];
+        statements(&tokens).all(|one| writing_form(one).is_none())
+            && writing_call(&tokens, &objects, &mut BTreeSet::new()).is_none()
+    }
+
+    #[test]
+    fn reads_call_only_what_is_known() {
+        for sql in [
+            "select count(*), max(v) from t where a in (1, 2) and b between (1) and (2)",
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9) select * from n",
+            "select tax(1), app.tax(1) from v",
+            "select insert('abc', 1, 1, 'x'), replace('a', 'b', 'c'), if(1, 2, 3)",
+            "select @a := 1, last_insert_id()",
+            "select /*+ set_var(sort_buffer_size = 16M) */ /*!40001 sql_no_cache */ * from t use index (a)",
+            "explain select * from t",
+            "select st_distance(point(1, 1), point(2, 2)), row_number() over (order by v) from t",
+        ] {
+            assert!(reads(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_not_known_is_no_read() {
+        for sql in [
+            "select get_lock('a', 1)",
+            "select `get_lock`('a', 1)",
+            "select get_lock /*!99999 x */ ('a', 1)",
+            "/*!99999 select */ delete from t",
+            "/*!50000 delete */ from t",
+            "select * from again",
+            "select locking()",
+            "select vague()",
+            "select last_insert_id(5)",
+            "select app.count(1)",
+            "select load_file('/etc/passwd')",
+            "select 1 into outfile 'x'",
+            "select * from t for update",
+            "select * from t for /*!40000 share */",
+            "select next value for s",
+            "select benchmark(9, 1)",
+            "explain analyze select 1",
+            "do sleep(1)",
+        ] {
+            assert!(!reads(sql), "{sql}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::{DIALECT, PostgresqlEngine, bulk, check, hold, reach, space, writes};
 use crate::reach::reach as find_reach;
 use crate::server::net::block_on;
 use crate::server::{ServerProcess, ServerTarget};
-use crate::uses::ask_each;
+use crate::uses::as_sent;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
@@ -36,7 +36,8 @@ impl Driver for PostgresqlTarget {
     }
 
     fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure> {
-        ask_each(task, seed, programs, &DIALECT, |one| writes::writes(&self.0, one))
+        let statements = as_sent(task, seed, programs, &DIALECT);
+        block_on(writes::writes(&self.0, &statements))
     }
 
     fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {

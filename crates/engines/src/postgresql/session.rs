@@ -20,6 +20,15 @@ struct Shape {
     columns: Vec<Oid>,
 }
 
+/// A statement that is prepared on the server.
+#[derive(Debug)]
+pub(super) struct PreparedStatement {
+    /// Its name in the session.
+    pub name: String,
+    /// How many parameters it has.
+    pub parameters: usize,
+}
+
 /// Where the types of the columns to be captured come from.
 #[derive(Debug, Clone, Copy)]
 enum Columns {
@@ -130,6 +139,14 @@ impl PostgresqlSession {
                 _ => {}
             }
         }
+    }
+
+    /// Prepares a statement; gives what the server knows it by, and how many parameters it has.
+    pub(super) async fn prepare_one(&mut self, index: usize) -> Result<PreparedStatement, Failure> {
+        self.prepare(&[index]).await?;
+        let parameters = self.shapes[index].as_ref().map_or(0, |shape| shape.params.len());
+        let name = self.statements[index].prepared.clone();
+        Ok(PreparedStatement { name, parameters })
     }
 
     /// Prepares some statements in one exchange of messages.

@@ -1,76 +1,333 @@
-//! Which statements write: what a transaction that only reads does not let through.
+//! Which statements are known to be reads. Nothing of a statement is executed: it is cut into tokens, prepared and planned.
+//!
+//! A read is one statement of a form that reads, whose plan neither writes nor locks rows, and whose functions PostgreSQL
+//! knows as immutable or stable, apart from a short list. The planner may evaluate such functions, in a read-only transaction.
 
+use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
-use super::{PostgresqlEngine, Text};
 use crate::server::ServerTarget;
-use crate::server::net::block_on;
-use crate::sql_text::only_controls_transaction;
-use dbdyno_engine::writes::{Use, Writes};
+use crate::tokens::{Syntax, Token, calls, only_controls_transaction, statements, tokenize};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use std::sync::Arc;
+use serde_json::Value;
 
-/// What the server says of a statement that writes ("read_only_sql_transaction").
-const READ_ONLY: &str = "(25006)";
+/// Limits of preparing and planning. A lock is waited for as long as other users might bear it.
+const LIMITS: &str = "set statement_timeout = '60s'; set lock_timeout = '5s'; set plan_cache_mode = force_generic_plan";
 
-/// Seconds until a statement that goes on is given up. Locks are waited for as long as a user who is kept out might bear.
-const LIMITS: &str = "set statement_timeout = '600s'; set lock_timeout = '5s'";
+/// Volatile functions of PostgreSQL and its extensions that only read, or change nothing outside the session.
+const READING: [&str; 36] = [
+    "clock_timestamp",
+    "current_query",
+    "currval",
+    "gen_random_uuid",
+    "lastval",
+    "pg_blocking_pids",
+    "pg_current_wal_flush_lsn",
+    "pg_current_wal_insert_lsn",
+    "pg_current_wal_lsn",
+    "pg_database_size",
+    "pg_indexes_size",
+    "pg_is_in_recovery",
+    "pg_jit_available",
+    "pg_last_wal_receive_lsn",
+    "pg_last_wal_replay_lsn",
+    "pg_last_xact_replay_timestamp",
+    "pg_partition_ancestors",
+    "pg_partition_tree",
+    "pg_relation_size",
+    "pg_safe_snapshot_blocking_pids",
+    "pg_sleep",
+    "pg_sleep_for",
+    "pg_sleep_until",
+    "pg_table_size",
+    "pg_tablespace_size",
+    "pg_total_relation_size",
+    "random",
+    "random_normal",
+    "setseed",
+    "statement_timestamp",
+    "timeofday",
+    "uuid_generate_v1",
+    "uuid_generate_v1mc",
+    "uuid_generate_v4",
+    "uuidv4",
+    "uuidv7",
+];
 
-/// Whether the transaction was given a number, as all are that write, and whether it and the next only read. Large objects
-/// and statistics are written by some versions although the transaction only reads.
-const LOOK: &str = "select txid_current_if_assigned() is null, current_setting('transaction_read_only'), \
-     current_setting('default_transaction_read_only')";
+/// Operators that keywords stand for, such as LIKE, IN, BETWEEN, ORDER BY.
+const IMPLIED: [&str; 10] = ["=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*"];
 
-/// Tells whether a statement writes, by running it in a transaction that only reads and is rolled back. Its text is parsed
-/// on its own, so that it cannot be several statements of which one ends the transaction.
-pub fn writes(target: &ServerTarget, one: &mut Use<'_>) -> Result<Writes, Failure> {
-    if only_controls_transaction(one.sql) {
-        return Ok(Writes::No);
-    }
-    block_on(ask(target, one))
+/// The words that a query begins with, besides a parenthesis.
+const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
+
+/// What `EXPLAIN` without `ANALYZE` plans and doesn't execute.
+const PLANNED: [&str; 8] = [
+    "select", "with", "values", "table", "insert", "update", "delete", "merge",
+];
+
+/// What a statement is, by its tokens.
+enum Form {
+    /// It begins or ends a transaction.
+    Control,
+    /// It returns rows, and has a plan.
+    Query,
+    /// `SHOW`, or `EXPLAIN` without `ANALYZE`.
+    Shown,
+    /// `SET`, of the setting with this name.
+    Set(String),
 }
 
-async fn ask(target: &ServerTarget, one: &mut Use<'_>) -> Result<Writes, Failure> {
+/// Tells of each statement whether it writes.
+pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<Vec<Writes>, Failure> {
     let target = ServerTarget {
         read_only: true,
         ..target.clone()
     };
-    let statement = Statement {
-        name: String::new(),
-        sql: one.sql.to_owned(),
-        request: None,
-        example: Vec::new(),
-        analyze: None,
-    };
-    let statements: Arc<[Text]> = PostgresqlEngine::texts(&[statement]);
-    let mut session = PostgresqlSession::open(&target, statements, PrepareMode::PerTransaction).await?;
+    let texts = PostgresqlEngine::texts(statements);
+    let mut session = PostgresqlSession::open(&target, texts, PrepareMode::Once).await?;
     session.query(LIMITS).await?;
-    session.query("begin read only").await?;
-    // Behind its first query, no transaction can become one that writes.
-    session.query("select 1").await?;
-    let answer = match one.run(&mut session).await {
-        Err(failure) if failure.message.ends_with(READ_ONLY) => Writes::Yes(failure.message.clone()),
-        Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
-        Err(failure) => Writes::Unknown(failure.message.clone()),
-        Ok(_) if !session.in_transaction() => Writes::Unknown("it ends the transaction that it runs in".into()),
-        Ok(_) => look(&mut session).await,
+    let conforming = session.query("show standard_conforming_strings").await?;
+    let syntax = Syntax {
+        backslashes: first(&conforming) != Some("on"),
+        ..Syntax::POSTGRESQL
     };
-    if session.in_transaction() {
+    let mut answers = Vec::with_capacity(statements.len());
+    for (index, statement) in statements.iter().enumerate() {
+        session.query("begin read only").await?;
+        let answer = judge(&mut session, index, &statement.sql, &syntax).await;
         session.query("rollback").await?;
+        answers.push(match answer {
+            Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
+            Err(failure) => Writes::Unknown(failure.message.trim_end_matches(": in ").to_owned()),
+            Ok(answer) => answer,
+        });
     }
     session.close().await?;
-    Ok(answer)
+    Ok(answers)
 }
 
-async fn look(session: &mut PostgresqlSession) -> Writes {
-    let rows = match session.query(LOOK).await {
-        Ok(rows) => rows,
-        Err(failure) => return Writes::Unknown(failure.message.clone()),
+async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax: &Syntax) -> Result<Writes, Failure> {
+    let tokens = match tokenize(sql, syntax) {
+        Ok(tokens) => tokens,
+        Err(error) => return Ok(Writes::Unknown(error.to_string())),
     };
-    let seen: Vec<&str> = rows.iter().flatten().flatten().map(String::as_str).collect();
-    match seen[..] {
-        ["t", "on", "on"] => Writes::No,
-        [_, "on", "on"] => Writes::Yes("the server gave it a transaction id, as what writes has".into()),
-        _ => Writes::Yes("it lets the session write".into()),
+    let mut all = statements(&tokens);
+    let form = match (all.next(), all.next()) {
+        (Some(only), None) => form(only),
+        (None, _) => return Ok(Writes::Unknown("it is empty".into())),
+        _ => return Ok(Writes::Unknown("it is more than one statement".into())),
+    };
+    let form = match form {
+        Ok(form) => form,
+        Err(why) => return Ok(Writes::Yes(why)),
+    };
+    if matches!(form, Form::Control) {
+        return Ok(Writes::No);
     }
+    let prepared = session.prepare_one(index).await?;
+    match form {
+        Form::Set(name) => {
+            let rows = session.query(&setting_query(&name)).await?;
+            return Ok(if first(&rows) == Some("t") {
+                Writes::No
+            } else {
+                Writes::Yes(format!("`set {name}` changes more than how queries are planned"))
+            });
+        }
+        Form::Query => {
+            let arguments = vec!["null"; prepared.parameters].join(", ");
+            let arguments = if arguments.is_empty() {
+                arguments
+            } else {
+                format!("({arguments})")
+            };
+            let explain = format!("explain (format json) execute {}{arguments}", prepared.name);
+            let rows = session.query(&explain).await?;
+            let plan: Option<Value> = first(&rows).and_then(|text| serde_json::from_str(text).ok());
+            match plan {
+                None => return Ok(Writes::Unknown("its plan can't be read".into())),
+                Some(plan) => {
+                    if let Some(node) = writing_node(&plan) {
+                        return Ok(Writes::Yes(format!("its plan has a step `{node}`")));
+                    }
+                }
+            }
+        }
+        // What is explained is planned, and not executed.
+        Form::Control | Form::Shown => return Ok(Writes::No),
+    }
+    let rows = session.query(&volatile_query(&tokens)).await?;
+    Ok(match rows.first().map(Vec::as_slice) {
+        Some([Some(why), Some(function)]) => Writes::Yes(format!("{why} `{function}`, which is volatile")),
+        _ => Writes::No,
+    })
+}
+
+/// The first value of some rows.
+fn first(rows: &[Vec<Option<String>>]) -> Option<&str> {
+    rows.first()?.first()?.as_deref()
+}
+
+/// What a statement is, or why it is not a read.
+fn form(statement: &[Token<'_>]) -> Result<Form, String> {
+    if only_controls_transaction(statement) {
+        return Ok(Form::Control);
+    }
+    let [begin, rest @ ..] = statement else {
+        return Err("it is empty".into());
+    };
+    if begin.is("show") {
+        return Ok(Form::Shown);
+    }
+    if begin.is("explain") {
+        let planned = rest
+            .iter()
+            .position(|token| token.is_one_of(&PLANNED))
+            .unwrap_or(rest.len());
+        let executes = |token: &Token<'_>| token.is_one_of(&["analyze", "analyse"]);
+        let is_option = |token: &Token<'_>| !token.is_one_of(&["execute", "declare", "create", "refresh"]);
+        return if planned < rest.len() && rest[..planned].iter().all(|token| !executes(token) && is_option(token)) {
+            Ok(Form::Shown)
+        } else {
+            Err("`explain` of it is more than a plan".into())
+        };
+    }
+    if begin.is("set") {
+        let rest = match rest {
+            [scope, rest @ ..] if scope.is_one_of(&["session", "local"]) => rest,
+            rest => rest,
+        };
+        return match rest {
+            [name, to, _, ..] if name.name().is_some() && (to.is_mark("=") || to.is("to")) => {
+                Ok(Form::Set(name.name().unwrap_or_default()))
+            }
+            _ => Err("`set` changes the session".into()),
+        };
+    }
+    if !(begin.is_mark("(") || begin.is_one_of(&QUERIES)) {
+        return Err(format!("`{begin}` is not a read"));
+    }
+    match statement.iter().find(|token| token.is("into")) {
+        Some(_) => Err("`into` writes to a table".into()),
+        None => Ok(Form::Query),
+    }
+}
+
+/// The first step of a plan that writes, or locks rows.
+fn writing_node(plan: &Value) -> Option<&str> {
+    match plan {
+        Value::Object(fields) => match fields.get("Node Type").and_then(Value::as_str) {
+            Some(node @ ("ModifyTable" | "LockRows")) => Some(node),
+            _ => fields.values().find_map(writing_node),
+        },
+        Value::Array(values) => values.iter().find_map(writing_node),
+        _ => None,
+    }
+}
+
+/// Asks whether a setting is the session's own, and about nothing but planning and memory.
+fn setting_query(name: &str) -> String {
+    format!(
+        "select context = 'user' and (category like 'Query Tuning%' or category like 'Resource Usage%') \
+         from pg_settings where lower(name) = {}",
+        literal(&name.to_lowercase())
+    )
+}
+
+/// Asks for a volatile function that a statement may call: by its name, whatever its schema and arguments, through a view, a
+/// row-level policy, a domain's check, an operator, an aggregate or a cast.
+fn volatile_query(tokens: &[Token<'_>]) -> String {
+    let names = array(tokens.iter().filter_map(Token::name));
+    let called = array(calls(tokens).into_iter().map(|call| call.name));
+    // `row.function` calls a function of the row.
+    let attributes = array(
+        tokens
+            .windows(2)
+            .filter(|pair| pair[0].is_mark("."))
+            .filter_map(|pair| pair[1].name()),
+    );
+    let operators = array(
+        tokens
+            .iter()
+            .filter(|token| token.kind == crate::tokens::Kind::Operator)
+            .map(|token| token.text.to_owned())
+            .chain(IMPLIED.map(str::to_owned)),
+    );
+    let reading = array(READING.map(str::to_owned).into_iter());
+    format!(
+        "with recursive relations(oid) as (
+            select oid from pg_class where relname = any({names})
+            union
+            select d.refobjid from relations r
+                join pg_rewrite w on w.ev_class = r.oid and w.ev_type = '1'
+                join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid
+                    and d.refclassid = 'pg_class'::regclass
+            where r.oid >= {FIRST_OWN}
+        ), trees(why, tree) as (
+            select format('its view `%s` calls', c.relname), w.ev_action::text
+            from relations r join pg_class c on c.oid = r.oid join pg_rewrite w on w.ev_class = c.oid and w.ev_type = '1'
+            where c.relkind = 'v' and c.oid >= {FIRST_OWN}
+            union all
+            select format('the policy `%s` calls', p.polname), p.polqual::text
+            from relations r join pg_policy p on p.polrelid = r.oid where p.polqual is not null
+            union all
+            select format('the domain `%s` calls', t.typname), c.conbin::text
+            from pg_type t join pg_constraint c on c.contypid = t.oid where t.typname = any({names})
+        ), found(why, oid) as (
+            select why, f[1]::oid
+            from trees, regexp_matches(tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) ([0-9]+)', 'g') f
+            union all
+            select why, o.oprcode::oid
+            from trees, regexp_matches(tree, ':opno ([0-9]+)', 'g') f join pg_operator o on o.oid = f[1]::oid
+            union all
+            select 'it calls', oid from pg_proc where proname = any({called})
+            union all
+            select 'it calls', p.oid from pg_proc p join pg_type t on t.oid = p.proargtypes[0]
+            where p.proname = any({attributes}) and p.pronargs - p.pronargdefaults <= 1 and t.typtype in ('c', 'p')
+            union all
+            select format('the operator `%s` calls', oprname), oprcode::oid from pg_operator
+            where exists (select from unnest({operators}) run where position(oprname in run) > 0)
+            union all
+            select format('the cast from `%s` to `%s` calls', castsource::regtype, casttarget::regtype), castfunc
+            from pg_cast where castfunc <> 0
+        ), functions(why, oid) as (
+            select why, oid from found
+            union all
+            select why, part from found join pg_aggregate a on a.aggfnoid = found.oid,
+                unnest(array[aggtransfn, aggfinalfn, aggcombinefn, aggmtransfn, aggminvtransfn, aggmfinalfn]::oid[]) part
+        )
+        select f.why, p.proname from functions f join pg_proc p on p.oid = f.oid
+        where p.provolatile = 'v' and 'internal'::regtype::oid <> all (p.proargtypes::oid[])
+            and not (p.proname = any({reading}) and (p.oid < {FIRST_OWN} or exists (select from pg_depend d
+                where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')))
+        limit 1"
+    )
+}
+
+/// The first object identifier that PostgreSQL gives to what users create (`FirstNormalObjectId`).
+const FIRST_OWN: u32 = 16384;
+
+/// An array of names as an expression.
+fn array(names: impl Iterator<Item = String>) -> String {
+    // PostgreSQL cuts longer names off, in bytes.
+    const LONGEST: usize = 63;
+    let cut = |mut name: String| {
+        name.truncate(
+            (0..=LONGEST.min(name.len()))
+                .rev()
+                .find(|end| name.is_char_boundary(*end))
+                .unwrap_or(0),
+        );
+        literal(&name)
+    };
+    let mut names: Vec<String> = names.map(cut).collect();
+    names.sort_unstable();
+    names.dedup();
+    format!("array[{}]::text[]", names.join(", "))
+}
+
+/// A string as a literal, however the server reads backslashes.
+fn literal(text: &str) -> String {
+    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
