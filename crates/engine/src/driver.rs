@@ -3,7 +3,7 @@
 use crate::changes::Changeable;
 use crate::rows::Loaded;
 use crate::space::Object;
-use crate::writes::{Beyond, Writes};
+use crate::writes::Writes;
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{self, FailureKind, Load, Trial};
 use dbdyno_program::Programs;
@@ -22,13 +22,13 @@ pub trait Driver {
     /// Creates tables and fills them.
     fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure>;
 
-    /// Tells of each statement whether it writes, as the engine knows it, and writes nothing. `programs`: the compiled
-    /// transactions of the task.
+    /// Tells of each statement whether it is known to be a read, and executes none. `programs`: the compiled transactions of the
+    /// task.
     fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure>;
 
-    /// Tells of each statement what it names beyond the database of the target, if it does. `own`: the databases that were
-    /// made for the statements.
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure>;
+    /// Tells of each statement why it leads beyond the database of the target, if it does. `own`: the databases that were made
+    /// for the statements.
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure>;
 
     /// Makes the checks of the contract suite on the target, and tells of each as it ends.
     fn check(&self, _tell: Tell<'_>) -> Result<(), Failure> {

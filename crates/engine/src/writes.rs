@@ -1,5 +1,4 @@
-//! Whether a statement writes, as its engine tells, what it names beyond its database, and how a session is asked that writes
-//! nothing meanwhile.
+//! Whether a statement is known to be a read, and a statement that is run as the only one of a session.
 
 use crate::{Capture, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_program::value::{Owned, Values};
@@ -7,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::task::Poll;
 
-/// What an engine tells of a statement.
+/// What is known of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "writes", content = "why", rename_all = "snake_case")]
 pub enum Writes {
@@ -33,16 +32,7 @@ impl Writes {
     }
 }
 
-/// What a statement names beyond its database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Beyond {
-    /// What told it.
-    pub why: String,
-    /// Whether a transaction that only reads would keep it from being written to.
-    pub held: bool,
-}
-
-/// A statement to ask about: one use of it in a transaction, with the values of its parameters.
+/// A statement to run, with the values of its parameters.
 #[derive(Debug)]
 pub struct Use<'a> {
     /// Its text, with `?` for each parameter.

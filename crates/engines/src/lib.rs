@@ -1,7 +1,7 @@
 //! The systems a worker can put under load: a folder for each engine, and a line for each in [`registry`].
 //!
 //! What an engine's folder must hold is written in `dbdyno_engine::driver`. What several share lies beside the folders: what
-//! servers have in common, texts of SQL, which names lead beyond a database.
+//! servers have in common, texts of SQL and their tokens, which statements lead beyond a database.
 
 // What only servers use of the files that all share.
 #![cfg_attr(not(feature = "servers"), allow(dead_code))]

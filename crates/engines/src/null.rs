@@ -2,7 +2,7 @@
 
 use dbdyno_engine::driver::{Driver, Measure};
 use dbdyno_engine::rows::Loaded;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Capture, Control, Durability, Engine, Facts, Failure, Marks, Rows, Session};
 use dbdyno_plan::document::{self, Load, Trial};
 use dbdyno_program::Programs;
@@ -33,7 +33,7 @@ impl Driver for NullTarget {
         Ok(vec![Writes::No; task.statements.len()])
     }
 
-    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
         Ok(vec![None; statements.len()])
     }
 }

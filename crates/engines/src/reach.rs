@@ -1,140 +1,146 @@
-//! Which statements name something beyond the database that they run in: another database of their server, the server
-//! itself, another file.
+//! Which statements lead beyond the database that was made for them, or beyond the copy of a file: to another database of
+//! their server, to the server itself, to other files and programs.
 //!
-//! A statement that runs in a database can only write to another if it names it, be it in what it defines, as a view or a
-//! trigger. So what names none writes to its own. Which names there are, the server tells; that a name is meant where it
-//! stands is taken for granted where it might be.
+//! A statement stays within it if its beginning is known to, and if nothing in it is known to lead elsewhere.
 
-use crate::sql_text::first_words;
-use dbdyno_engine::writes::Beyond;
+use crate::tokens::{Syntax, Token, only_controls_transaction, statements, tokenize};
 
-/// The words by which statements of an engine lead beyond their database.
-pub struct Ways {
-    /// The beginnings of statements about a whole server, or another file.
-    pub beginnings: Beginnings,
-    /// Words that lead elsewhere wherever they stand: to other servers, files of the server's machine, its variables.
-    pub leading: Leading,
-    /// Those among them that a transaction which only reads does not hold; a word that ends with `*` stands for all that
-    /// begin so. Of functions that others define on them nothing is known.
-    pub unheld: Leading,
-    /// What else such a transaction does not hold, of a statement in lower case and without comments.
-    pub also: fn(&str) -> Option<&'static str>,
+/// What an engine's statements may do within a database of their own.
+pub struct Bounds {
+    /// The lexical rules.
+    pub syntax: Syntax,
+    /// The words that statements begin with.
+    pub verbs: &'static [&'static str],
+    /// The kinds of objects that they may create, alter and drop.
+    pub kinds: &'static [&'static str],
+    /// Why a statement with such a beginning leads beyond the database, if it does.
+    pub beyond: fn(&[Token<'_>]) -> Option<String>,
 }
 
-/// The beginnings of statements: a verb, and what follows it; where nothing does, any.
-pub type Beginnings = &'static [(&'static [&'static str], &'static [&'static str])];
+/// The verbs that a kind of object follows.
+const DEFINING: [&str; 4] = ["create", "alter", "drop", "rename"];
 
-/// Words.
-pub type Leading = &'static [&'static str];
+/// The kinds of objects, of all engines.
+const KINDS: [&str; 43] = [
+    "access",
+    "aggregate",
+    "assembly",
+    "cast",
+    "certificate",
+    "collation",
+    "configuration",
+    "conversion",
+    "credential",
+    "database",
+    "default",
+    "dictionary",
+    "domain",
+    "endpoint",
+    "event",
+    "extension",
+    "foreign",
+    "function",
+    "group",
+    "index",
+    "language",
+    "logfile",
+    "login",
+    "macro",
+    "operator",
+    "policy",
+    "procedure",
+    "publication",
+    "role",
+    "rule",
+    "schema",
+    "secret",
+    "sequence",
+    "server",
+    "statistics",
+    "subscription",
+    "system",
+    "table",
+    "tablespace",
+    "trigger",
+    "type",
+    "user",
+    "view",
+];
 
-/// Names that are attached and are no files of anybody's.
-const NOBODYS: [&str; 2] = ["':memory:'", "''"];
+/// The kinds of objects whose definition contains statements.
+const CODE: [&str; 4] = ["function", "procedure", "trigger", "event"];
 
-/// What makes a variable that is set the server's.
-const SCOPES: [&str; 3] = ["global", "persist", "persist_only"];
-
-/// What stands before the name of a database, where no dot follows it.
+/// What precedes the name of a database that no dot follows.
 const BEFORE_NAMES: [&str; 4] = ["database", "schema", "use", "exists"];
 
-/// Tells for each statement what it names beyond its database, if it does. `names`: the names of the server's databases;
-/// `own`: those among them that were made for the statements.
-pub fn reach(ways: &Ways, names: &[String], own: &[String], statements: &[String]) -> Vec<Option<Beyond>> {
-    let others: Vec<String> = names
+/// Tells for each text why it leads beyond its database, if it does. `others`: the databases of its server that were not made
+/// for it, in lower case.
+pub fn reach(bounds: &Bounds, texts: &[String], others: &[String]) -> Vec<Option<String>> {
+    let one = |text: &String| match tokenize(text, &bounds.syntax) {
+        Err(error) => Some(error.to_string()),
+        Ok(tokens) if defines_code(&tokens) => within(bounds, &tokens).or_else(|| other_database(&tokens, others)),
+        Ok(tokens) => statements(&tokens)
+            .find_map(|statement| within(bounds, statement))
+            .or_else(|| other_database(&tokens, others)),
+    };
+    texts.iter().map(one).collect()
+}
+
+/// The kind of object that a statement creates, alters or drops.
+pub fn kind_of<'a>(statement: &[Token<'a>]) -> Option<Token<'a>> {
+    let [verb, rest @ ..] = statement else { return None };
+    let defines = verb.is_one_of(&DEFINING);
+    rest.iter().copied().find(|token| defines && token.is_one_of(&KINDS))
+}
+
+/// Whether a text defines a function or the like, which contains further statements.
+fn defines_code(tokens: &[Token<'_>]) -> bool {
+    kind_of(tokens).is_some_and(|kind| kind.is_one_of(&CODE))
+}
+
+/// Why a statement leads beyond its database.
+fn within(bounds: &Bounds, statement: &[Token<'_>]) -> Option<String> {
+    let verb = statement.first()?;
+    if only_controls_transaction(statement) {
+        return None;
+    }
+    let leads = |what: &str| Some(format!("`{what}` leads beyond its database"));
+    match kind_of(statement) {
+        Some(kind) if kind.is_one_of(bounds.kinds) => {}
+        Some(kind) => return leads(&format!("{verb} {kind}").to_lowercase()),
+        // `table NAME` stands for the table.
+        None if verb.is_mark("(") || verb.is("table") || verb.is_one_of(bounds.verbs) => {}
+        None => return leads(&verb.text.to_lowercase()),
+    }
+    (bounds.beyond)(statement)
+}
+
+/// Whether a text names one of the databases of its server that were not made for it.
+fn other_database(tokens: &[Token<'_>], others: &[String]) -> Option<String> {
+    tokens.iter().enumerate().find_map(|(at, token)| {
+        let name = token.name()?.to_lowercase();
+        let before = at.checked_sub(1).map(|before| &tokens[before]);
+        let is_path = tokens.get(at + 1).is_some_and(|next| next.is_mark("."));
+        let is_named = is_path || before.is_some_and(|before| before.is_one_of(&BEFORE_NAMES));
+        (is_named && others.contains(&name)).then(|| format!("it names the database `{name}`"))
+    })
+}
+
+/// The databases that were not made for the statements, in lower case.
+pub fn others(names: &[String], own: &[String]) -> Vec<String> {
+    names
         .iter()
         .filter(|name| !own.contains(name) && !name.eq_ignore_ascii_case("information_schema"))
         .map(|name| name.to_lowercase())
+        .collect()
+}
+
+/// Whether ATTACH is of a database in memory, or of one that goes with its connection.
+pub fn attaches_nothing(statement: &[Token<'_>]) -> bool {
+    let names: Vec<&Token<'_>> = statement[1..]
+        .iter()
+        .filter(|token| !token.is_one_of(&["database", "if", "not", "exists"]))
         .collect();
-    let one = |sql: &String| {
-        let text = plain(sql);
-        match unheld_word(&text, ways.unheld).or_else(|| (ways.also)(&text)) {
-            Some(word) => Some(Beyond {
-                why: format!("`{word}` leads beyond its database"),
-                held: false,
-            }),
-            None => beyond(&text, ways.beginnings, ways.leading, &others).map(|why| Beyond { why, held: true }),
-        }
-    };
-    statements.iter().map(one).collect()
-}
-
-/// There is nothing else.
-pub fn nothing_else(_: &str) -> Option<&'static str> {
-    None
-}
-
-/// The words of a text.
-pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c| !is_word(c)).filter(|word| !word.is_empty())
-}
-
-/// Whether a character is part of a word.
-pub fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '@' | '$')
-}
-
-/// A statement as the functions below want it: in lower case and without comments.
-fn plain(sql: &str) -> String {
-    without_comments(sql).to_lowercase()
-}
-
-/// The word in a statement that a transaction which only reads does not hold.
-fn unheld_word(text: &str, unheld: Leading) -> Option<&str> {
-    words(text).find(|word| {
-        unheld.iter().any(|each| match each.strip_suffix('*') {
-            Some(begins) => word.starts_with(begins),
-            None => word == each,
-        })
-    })
-}
-
-/// What a statement names beyond its database.
-fn beyond(text: &str, beginnings: Beginnings, leading: Leading, others: &[String]) -> Option<String> {
-    let has = |part: &str, wanted: &[&str]| words(part).any(|word| wanted.contains(&word));
-    for part in text.split(';') {
-        let words = first_words(part, 3);
-        let at = |index: usize| words.get(index).map_or("", String::as_str);
-        let (first, second) = (at(0), at(1));
-        let about = |(verbs, what): &(&[&str], &[&str])| {
-            verbs.contains(&first) && (what.is_empty() || what.contains(&second) && at(2) != "mapping")
-        };
-        // A database in memory, or one that goes with its connection, is nobody's.
-        let nobodys = first == "attach" && NOBODYS.iter().any(|name| part.contains(name));
-        if !nobodys && beginnings.iter().any(about) || first == "set" && has(part, &SCOPES) {
-            return Some(format!("`{first}` leads beyond its database"));
-        }
-    }
-    if let Some(word) = leading.iter().find(|word| has(text, &[word])) {
-        return Some(format!("`{word}` leads beyond its database"));
-    }
-    others.iter().find_map(|name| {
-        let named = text.match_indices(name.as_str()).any(|(at, _)| {
-            let (before, behind) = (&text[..at], &text[at + name.len()..]);
-            if before.ends_with(is_word) || behind.starts_with(is_word) {
-                return false;
-            }
-            let behind = behind.trim_start_matches(['`', '"', ']', '\'']).trim_start();
-            let before = before.trim_end_matches(['`', '"', '[', '\'']).trim_end();
-            behind.starts_with('.') || BEFORE_NAMES.iter().any(|word| before.ends_with(word))
-        });
-        named.then(|| format!("it names the database `{name}`"))
-    })
-}
-
-/// A text whose comments are spaces, but for those that a server carries out.
-fn without_comments(sql: &str) -> String {
-    let mut text = String::with_capacity(sql.len());
-    let mut rest = sql;
-    while let Some(at) = rest.find("/*") {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let executed = rest.starts_with("/*!") || rest.starts_with("/*M!");
-        let end = rest.find("*/").map_or(rest.len(), |end| end + 2);
-        text.push(' ');
-        if executed {
-            text.push_str(rest[..end].trim_matches(|c: char| "/*!M".contains(c) || c.is_ascii_digit()));
-        }
-        text.push(' ');
-        rest = &rest[end..];
-    }
-    text + rest
+    matches!(names[..], [file, ..] if file.text == "':memory:'" || file.text == "''")
+        && names.get(1).is_none_or(|next| next.is("as") || next.is_mark("("))
 }

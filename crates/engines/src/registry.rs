@@ -4,7 +4,7 @@ use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::space::Object;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Facts, Failure};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{self, Load, Trial};
@@ -45,7 +45,7 @@ macro_rules! engines {
                 match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.writes(task, programs, seed)),+ }
             }
 
-            fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+            fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
                 match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.reach(own, statements)),+ }
             }
 

@@ -133,26 +133,6 @@ impl Template {
     }
 }
 
-/// The first words of a statement, in small letters, behind what does nothing: spaces, comments, semicolons.
-pub fn first_words(sql: &str, most: usize) -> Vec<String> {
-    let mut rest = sql;
-    loop {
-        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '(');
-        rest = match rest.as_bytes() {
-            [b'-', b'-', ..] | [b'#', ..] => rest.split_once('\n').map_or("", |(_, behind)| behind),
-            // What stands in such a comment is carried out.
-            [b'/', b'*', b'!', ..] => rest[3..].trim_start_matches(|c: char| c.is_ascii_digit()),
-            [b'/', b'*', ..] => rest.split_once("*/").map_or("", |(_, behind)| behind),
-            _ => break,
-        };
-    }
-    rest.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '@' || c == '.'))
-        .filter(|word| !word.is_empty())
-        .take(most)
-        .map(str::to_lowercase)
-        .collect()
-}
-
 /// A statement with its example's values in the placeholders' places; none where it has parameters and no example.
 ///
 /// An engine may plan a search by what is searched for: of a pattern, it matters how it begins.
@@ -396,13 +376,6 @@ mod tests {
             values.push(*value);
         }
         values
-    }
-
-    #[test]
-    fn the_first_words_stand_behind_comments() {
-        assert_eq!(first_words(" -- a\n/* b */ ;Attach 'x' as y", 2), ["attach", "x"]);
-        assert_eq!(first_words("/*!40000 drop */ user", 1), ["drop"]);
-        assert!(first_words("/* no end", 1).is_empty());
     }
 
     #[test]

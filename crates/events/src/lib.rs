@@ -10,7 +10,7 @@ use dbdyno_engine::Facts;
 use dbdyno_engine::probe::Tally;
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::space::Object;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_probes::device::DeviceFacts;
 use dbdyno_probes::disk::DiskActivity;
 use schemars::JsonSchema;
@@ -85,10 +85,10 @@ pub enum Event<'a> {
         /// Whether a transaction writes, by its name; one of which it cannot be told does.
         transactions: BTreeMap<String, bool>,
     },
-    /// What statements name beyond their database.
+    /// Which statements lead beyond their database.
     Reach {
-        /// Of each statement, in order; null where it names nothing.
-        beyond: Vec<Option<Beyond>>,
+        /// Why each statement does, in order; null if it doesn't.
+        beyond: Vec<Option<String>>,
     },
     /// A lock is held.
     Held {

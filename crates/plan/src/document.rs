@@ -511,8 +511,8 @@ pub struct Inspect {
     pub target: Target,
 }
 
-/// Find out which statements of some transactions write. Each is run, or only prepared, in such a way that nothing can be
-/// written: in a transaction that only reads and is rolled back. What cannot be found out is told as unknown.
+/// Find out which statements of some transactions are known to be reads. None is executed: each is cut into tokens, prepared,
+/// and looked up in the system's catalog. What is not known is reported as unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Writes {
@@ -530,8 +530,8 @@ pub struct Writes {
     pub data_seed: Option<u64>,
 }
 
-/// Find out which statements name something beyond the database that they run in: another database of the server, the
-/// server itself, another file. Nothing is run.
+/// Find out which statements lead beyond the database that they run in: to another database of the server, the server
+/// itself, another file or program. None is executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reach {

@@ -1,4 +1,4 @@
-//! Which statements write, and which name something beyond their database.
+//! Which statements write, and which lead beyond their database.
 
 use crate::error::WorkError;
 use crate::events::Events;
@@ -42,7 +42,7 @@ pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> 
     Ok(())
 }
 
-/// Finds out which statements name something beyond their database.
+/// Finds out which statements lead beyond their database.
 pub fn look_beyond(task: &Reach, events: &Events) -> Result<(), WorkError> {
     let beyond = Target::try_from(&task.target)?.reach(&task.own, &task.statements)?;
     events.write(&Event::Reach { beyond })?;

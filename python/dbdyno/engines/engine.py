@@ -126,9 +126,6 @@ class Engine:
     password_variable: str | None = None
     """The environment variable with a password that the engine's own programs read."""
 
-    leads_beyond: tuple[str, ...] | None = None
-    """The words without one of which no statement leads beyond its database; ``None``: any may."""
-
     check_settings: Mapping[str, str] = {}
     """The settings that the contract's checks need on a server which dbdyno starts."""
 

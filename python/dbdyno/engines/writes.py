@@ -20,7 +20,7 @@ ALLOW = "--allow-writes"
 # What a statement of SQLite leads to that leads away from the copy.
 OTHER_FILE = "the other file"
 
-# Seconds for asking about all statements of a cell; each that reads is run once.
+# Seconds for asking about all statements of a cell.
 _LONGEST_S = 3600.0
 
 # A statement's first characters tell which it is.
@@ -57,9 +57,9 @@ def writing_transactions(compiled: CompiledCell, provisioners: "Provisioning") -
 
 
 def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> list[Writing]:
-    """Give the statements of a cell's transactions that write on a target, as its engine tells, or may.
+    """Return the statements of a cell's transactions that are not known to be reads. None is executed.
 
-    Nothing is written meanwhile. Raises SystemFailed.
+    Raises SystemFailed.
     """
     return [
         Writing(_text(compiled, each.name), each.why, each.writes == "yes")
@@ -69,64 +69,20 @@ def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> lis
 
 
 def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: Sequence[str]) -> list[Writing]:
-    """Give the statements of a cell that name what lies beyond the databases made for it (``own``) and may write to it.
+    """Return the statements of a cell that lead beyond the databases made for it (``own``), and may write there.
 
-    Those of its transactions are asked about where they name something that a transaction which only reads keeps from
-    harm; those that make and fill its tables are taken for what they name. ``target``: a database of the system that is
-    there. Raises SystemFailed.
+    A statement of its transactions that is known to be a read may lead there. ``target``: a database of the system that
+    exists. Raises SystemFailed.
     """
-    engine = engine_of(target["engine"])
-    if engine.leads_beyond is not None and not _names_any(compiled, engine.leads_beyond):
-        return []
     making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
-    answers = _beyond([*making, *_measured(compiled)], target, own)
-    made, named = ([each for each in part if each] for part in (answers[: len(making)], answers[len(making) :]))
-    # To ask about one that nothing holds would be to carry it out.
-    if engine.is_server and named and all(each.held for each in named):
-        writing = {each.statement for each in writing_statements(compiled, target)}
-        named = [each for each in named if each.statement in writing]
-    return [each.told() for each in (*made, *named)]
-
-
-def unheld_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> list[Writing]:
-    """Give the statements of a cell that lead to what a transaction which only reads does not keep from harm.
-
-    They are taken for what they name, and not run. Raises SystemFailed.
-    """
-    found = _beyond(_measured(compiled), target, [str(target.get("database") or "")])
-    return [each.told() for each in found if each and not each.held]
-
-
-@dataclass(frozen=True)
-class _Beyond:
-    """A statement that names what lies beyond its database, and whether a transaction that only reads holds it."""
-
-    statement: str
-    why: str
-    held: bool
-
-    def told(self) -> Writing:
-        return Writing(self.statement, self.why, certain=False)
-
-
-def _beyond(statements: Sequence[str], target: Mapping[str, Any], own: Sequence[str]) -> list[_Beyond | None]:
-    """Tell of each statement what it names beyond its database; None where it names nothing."""
-    task = {"kind": "reach", "target": target, "own": list(own), "statements": list(statements)}
+    statements = [*making, *(str(each["sql"]) for each in compiled.trial["statements"])]
+    task = {"kind": "reach", "target": target, "own": list(own), "statements": statements}
     answers = ask({"schema": PLAN, "seed": 1, "task": task}, Reach, _LONGEST_S).beyond
-    return [
-        None if answer is None else _Beyond(text, answer.why, answer.held)
-        for text, answer in zip(statements, answers, strict=True)
-    ]
-
-
-def _measured(compiled: CompiledCell) -> list[str]:
-    return [str(each["sql"]) for each in compiled.trial["statements"]]
-
-
-def _names_any(compiled: CompiledCell, words: Iterable[str]) -> bool:
-    """Whether a statement of a cell has one of some words in it."""
-    texts = [*compiled.before, *compiled.after, *_measured(compiled)]
-    return any(word in text.lower() for text in texts for word in words)
+    beyond = [Writing(text, why, certain=False) for text, why in zip(statements, answers, strict=True) if why is not None]
+    if not beyond or not engine_of(target["engine"]).is_server:
+        return beyond
+    writing = {*making, *(each.statement for each in writing_statements(compiled, target))}
+    return [each for each in beyond if each.statement in writing]
 
 
 def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:

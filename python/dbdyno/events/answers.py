@@ -190,21 +190,11 @@ class Writes(Part):
     transactions: dict[str, bool]
 
 
-class Beyond(Part):
-    """What a statement names beyond its database: what told it.
-
-    ``held``: whether a transaction that only reads would keep it from being written to.
-    """
-
-    why: str
-    held: bool
-
-
 class Reach(Part):
-    """What statements name beyond their database, of each in order; null where it names nothing."""
+    """Why each statement, in order, leads beyond its database; null if it doesn't."""
 
     event: Literal["reach"]
-    beyond: list[Beyond | None]
+    beyond: list[str | None]
 
 
 class Answer(Part):

@@ -1,6 +1,7 @@
 //! Which statements write: what kind of statement the library prepares them into. Nothing is run.
 
 use super::{DuckdbEngine, DuckdbSession, DuckdbTarget};
+use crate::tokens::{Syntax, calls, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::PrepareMode;
@@ -21,13 +22,16 @@ pub fn only_reads(session: &DuckdbSession, sql: &str) -> bool {
     };
     let kind = session.kind_of(statement);
     session.forget(statement);
-    kind == QUERY && writing_word(sql).is_none()
+    kind == QUERY && writing_call(sql).is_none()
 }
 
 /// What a query calls that writes.
-fn writing_word(sql: &str) -> Option<&'static str> {
-    let text = sql.to_lowercase();
-    WRITING.iter().find(|word| text.contains(*word)).copied()
+fn writing_call(sql: &str) -> Option<String> {
+    let calls = tokenize(sql, &Syntax::DUCKDB)
+        .map(|tokens| calls(&tokens))
+        .unwrap_or_default();
+    let mut names = calls.into_iter().map(|call| call.name.to_lowercase());
+    names.find(|name| WRITING.contains(&name.as_str()))
 }
 
 /// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
@@ -45,8 +49,8 @@ pub fn writes<'a>(target: &DuckdbTarget, statements: impl Iterator<Item = &'a st
         if !READING.contains(&kind) {
             return Writes::Yes(format!("DuckDB calls it a statement of type {kind}, which is no query"));
         }
-        match writing_word(sql) {
-            Some(word) => Writes::Yes(format!("`{word}` changes what later statements see")),
+        match writing_call(sql) {
+            Some(name) => Writes::Yes(format!("`{name}` changes what later statements see")),
             None => Writes::No,
         }
     };

@@ -7,7 +7,7 @@ use crate::server::ServerProcess;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Facts, Failure};
 use dbdyno_plan::document::{self, FailureKind, Load, Trial};
 use dbdyno_program::Programs;
@@ -38,7 +38,7 @@ impl Driver for HttpTarget {
     }
 
     /// Requests go to the service and nowhere else.
-    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
+    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
         Ok(vec![None; statements.len()])
     }
 

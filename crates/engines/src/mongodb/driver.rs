@@ -5,7 +5,7 @@ use crate::server::ServerProcess;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::document::{self, Load, Trial};
 use dbdyno_program::Programs;
@@ -27,9 +27,8 @@ impl Driver for MongodbTarget {
         Ok(task.statements.iter().map(|each| writes::writes(&each.sql)).collect())
     }
 
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
-        let beyond = |command: &String| writes::reach(command, own).map(|why| Beyond { why, held: true });
-        Ok(statements.iter().map(beyond).collect())
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        Ok(statements.iter().map(|command| writes::reach(command, own)).collect())
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

@@ -1,7 +1,7 @@
 //! MariaDB and MySQL as the worker drives it.
 
 use super::{DIALECT, MysqlEngine, bulk, check, databases, hold, reach, space, writes};
-use crate::reach::reach as find_reach;
+use crate::reach::{others, reach as find_reach};
 use crate::server::net::block_on;
 use crate::server::{ServerProcess, ServerTarget};
 use crate::uses::as_sent;
@@ -9,7 +9,7 @@ use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::space::Object;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
 use dbdyno_program::Programs;
@@ -40,9 +40,9 @@ impl Driver for MysqlTarget {
         block_on(writes::writes(&self.0, &statements))
     }
 
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
-        let names = block_on(databases(&self.0))?;
-        Ok(find_reach(&reach::WAYS, &names, own, statements))
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        let others = others(&block_on(databases(&self.0))?, own);
+        Ok(find_reach(&reach::BOUNDS, statements, &others))
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

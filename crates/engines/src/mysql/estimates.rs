@@ -6,7 +6,8 @@ mod mysql;
 use super::session::MysqlSession;
 use super::{MysqlEngine, Text};
 use crate::server::ServerTarget;
-use crate::sql_text::{first_words, values_of};
+use crate::sql_text::values_of;
+use crate::tokens::{Syntax, tokenize};
 use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{PrepareMode, Statement};
@@ -95,9 +96,7 @@ async fn analyse(
     Ok(if !warned.as_ref().is_ok_and(is_whole) {
         Vec::new()
     } else if is_mariadb {
-        let stops = first_words(sql, usize::MAX)
-            .iter()
-            .any(|word| STOPPING.contains(&word.as_str()));
+        let stops = tokenize(sql, &Syntax::MYSQL).is_ok_and(|all| all.iter().any(|token| token.is_one_of(&STOPPING)));
         mariadb::read(&told, stops)
     } else {
         mysql::read(&told)

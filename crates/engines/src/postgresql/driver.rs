@@ -1,7 +1,6 @@
 //! PostgreSQL as the worker drives it.
 
 use super::{DIALECT, PostgresqlEngine, bulk, check, hold, reach, space, writes};
-use crate::reach::reach as find_reach;
 use crate::server::net::block_on;
 use crate::server::{ServerProcess, ServerTarget};
 use crate::uses::as_sent;
@@ -9,7 +8,7 @@ use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::space::Object;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
 use dbdyno_program::Programs;
@@ -40,8 +39,8 @@ impl Driver for PostgresqlTarget {
         block_on(writes::writes(&self.0, &statements))
     }
 
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
-        Ok(find_reach(&reach::WAYS, &[], own, statements))
+    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        block_on(reach::reach(&self.0, statements))
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

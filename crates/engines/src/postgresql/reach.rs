@@ -1,117 +1,256 @@
 //! Which statements of PostgreSQL lead beyond their database. Its databases cannot name one another.
 
-use crate::reach::{Ways, is_word, words};
-use crate::sql_text::first_words;
+use super::session::PostgresqlSession;
+use super::writes::{READING, array, first};
+use crate::reach::{Bounds, kind_of, reach as find};
+use crate::server::ServerTarget;
+use crate::tokens::{Kind, Syntax, Token, calls, tokenize};
+use dbdyno_engine::{Failure, Session as _};
+use dbdyno_plan::document::PrepareMode;
+use std::sync::Arc;
 
-/// The words by which they do.
-pub const WAYS: Ways = Ways {
-    beginnings: &[
-        (
-            &["create", "alter", "drop", "rename"],
-            &[
-                "role",
-                "user",
-                "group",
-                "database",
-                "tablespace",
-                "subscription",
-                "system",
-            ],
-        ),
-        (&["alter", "reassign", "drop"], &["system", "owned"]),
+/// What stays within the database.
+const BOUNDS: Bounds = Bounds {
+    syntax: Syntax::POSTGRESQL,
+    verbs: &[
+        "analyze",
+        "call",
+        "close",
+        "cluster",
+        "comment",
+        "copy",
+        "deallocate",
+        "declare",
+        "delete",
+        "discard",
+        "do",
+        "execute",
+        "explain",
+        "fetch",
+        "insert",
+        "listen",
+        "lock",
+        "merge",
+        "move",
+        "notify",
+        "prepare",
+        "refresh",
+        "reindex",
+        "reset",
+        "select",
+        "set",
+        "show",
+        "table",
+        "truncate",
+        "unlisten",
+        "update",
+        "vacuum",
+        "values",
+        "with",
     ],
-    leading: &["postgres_fdw", "mysql_fdw"],
-    unheld: &[
-        "dblink*",
-        "lo_export",
-        "pg_backup_*",
-        "pg_cancel_backend",
-        "pg_copy_*",
-        "pg_create_*",
-        "pg_drop_*",
-        "pg_file_*",
-        "pg_import_system_collations",
-        "pg_logical_*",
-        "pg_promote",
-        "pg_reload_conf",
-        "pg_replication_*",
-        "pg_rotate_logfile*",
-        "pg_start_backup",
-        "pg_stat_reset*",
-        "pg_stat_statements_reset",
-        "pg_stop_backup",
-        "pg_switch_*",
-        "pg_sync_*",
-        "pg_terminate_backend",
-        "pg_wal_replay_*",
+    kinds: &[
+        "aggregate",
+        "cast",
+        "collation",
+        "configuration",
+        "conversion",
+        "dictionary",
+        "domain",
+        "extension",
+        "function",
+        "index",
+        "operator",
+        "policy",
+        "procedure",
+        "rule",
+        "schema",
+        "sequence",
+        "statistics",
+        "table",
+        "trigger",
+        "type",
+        "view",
     ],
-    also: copied_away,
+    beyond,
 };
 
-/// Where COPY leads, to or from a program or to a file of its machine.
-fn copied_away(text: &str) -> Option<&'static str> {
-    let copies = |part: &&str| first_words(part, 1).first().is_some_and(|word| word == "copy");
-    text.split(';').filter(copies).find_map(|part| {
-        if words(part).any(|word| word == "program") {
-            return Some("copy … program");
+/// Volatile functions whose effects stay within the database or the session, besides those that only read.
+const OWN: &str = "brin_desummarize_range brin_summarize_new_values brin_summarize_range gin_clean_pending_list lo_close \
+    lo_creat lo_create lo_from_bytea lo_get lo_lseek lo_lseek64 lo_open lo_put lo_tell lo_tell64 lo_truncate \
+    lo_truncate64 lo_unlink loread lowrite nextval pg_advisory_lock pg_advisory_lock_shared pg_advisory_unlock \
+    pg_advisory_unlock_all pg_advisory_unlock_shared pg_advisory_xact_lock pg_advisory_xact_lock_shared pg_notify \
+    pg_stat_clear_snapshot pg_try_advisory_lock pg_try_advisory_lock_shared pg_try_advisory_xact_lock \
+    pg_try_advisory_xact_lock_shared pg_xact_status set_config setval txid_status";
+
+/// Words of code that lead to programs and files, to the whole server, or to statements that are strings.
+const IN_CODE: [&str; 9] = [
+    "checkpoint",
+    "copy",
+    "database",
+    "execute",
+    "load",
+    "role",
+    "subscription",
+    "system",
+    "tablespace",
+];
+
+/// Tells for each text why it leads beyond its database, if it does. The server is asked which functions are its own, and which
+/// extensions anyone may create.
+pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
+    let target = ServerTarget {
+        read_only: true,
+        ..target.clone()
+    };
+    let mut session = PostgresqlSession::open(&target, Arc::new([]), PrepareMode::Once).await?;
+    let mut answers = find(&BOUNDS, texts, &[]);
+    for (text, answer) in texts.iter().zip(&mut answers) {
+        let Ok(tokens) = tokenize(text, &BOUNDS.syntax) else {
+            continue;
+        };
+        let codes: Vec<String> = codes(&tokens);
+        let inside = codes.iter().filter_map(|code| tokenize(code, &BOUNDS.syntax).ok());
+        let called = std::iter::once(tokens.clone())
+            .chain(inside)
+            .flat_map(|tokens| calls(&tokens));
+        let called = array(called.map(|call| call.name));
+        let extensions = array(extension(&tokens).into_iter());
+        let own = array(OWN.split_ascii_whitespace().chain(READING).map(str::to_owned));
+        if answer.is_none() {
+            let rows = session
+                .query(&format!(
+                    "select format('`%s` leads beyond its database', name) from (
+                        select proname from pg_proc
+                        where proname = any({called}) and provolatile = 'v' and pronamespace = 'pg_catalog'::regnamespace
+                            and 'internal'::regtype::oid <> all (proargtypes::oid[]) and proname <> all ({own})
+                        union all
+                        select wanted.name from unnest({extensions}) wanted(name) where not exists (select
+                            from pg_available_extension_versions v where v.name = wanted.name and v.trusted)
+                    ) found(name) limit 1"
+                ))
+                .await?;
+            *answer = first(&rows).map(str::to_owned);
         }
-        // What follows TO is the client, or the name of a file in quotes of some kind.
-        let to_file = part.match_indices("to").any(|(at, to)| {
-            let name = part[at + to.len()..].trim_start();
-            !part[..at].ends_with(is_word) && ["'", "e'", "u&'", "$"].iter().any(|quote| name.starts_with(quote))
-        });
-        to_file.then_some("copy … to")
-    })
+    }
+    session.close().await?;
+    Ok(answers)
+}
+
+/// The extension that a statement creates.
+fn extension(tokens: &[Token<'_>]) -> Option<String> {
+    let at = tokens.iter().position(|token| token.is("extension"))?;
+    kind_of(tokens)?.is("extension").then_some(())?;
+    let name = tokens[at + 1..]
+        .iter()
+        .find(|token| !token.is_one_of(&["if", "not", "exists"]))?;
+    name.name()
+}
+
+/// The code in the strings of a text that defines or executes some.
+fn codes(tokens: &[Token<'_>]) -> Vec<String> {
+    let defines = |word: &str| kind_of(tokens).is_some_and(|kind| kind.is(word));
+    if !(tokens.iter().any(|token| token.is("do")) || defines("function") || defines("procedure")) {
+        return Vec::new();
+    }
+    let strings = tokens.iter().filter(|token| token.kind == Kind::String);
+    strings.map(|token| code_in(token.text)).collect()
+}
+
+/// The content of a string.
+fn code_in(string: &str) -> String {
+    match string.find('$').filter(|at| *at == 0) {
+        Some(_) => {
+            let tag = string[1..].find('$').map_or(1, |end| end + 2);
+            string.get(tag..string.len() - tag).unwrap_or_default().to_owned()
+        }
+        None => string
+            .trim_start_matches(['e', 'E'])
+            .trim_matches('\'')
+            .replace("''", "'"),
+    }
+}
+
+fn beyond(statement: &[Token<'_>]) -> Option<String> {
+    let [verb, rest @ ..] = statement else { return None };
+    let leads = |what: &str| Some(format!("`{what}` leads beyond its database"));
+    if verb.is("set") && rest.iter().any(|token| token.is_one_of(&["authorization", "role"])) {
+        return leads("set role");
+    }
+    if verb.is("copy") && !copies_to_client(rest) {
+        return leads("copy");
+    }
+    for code in codes(statement) {
+        match tokenize(&code, &BOUNDS.syntax) {
+            Err(error) => return Some(format!("its code can't be read: {error}")),
+            Ok(tokens) => {
+                if let Some(word) = tokens.iter().find(|token| token.is_one_of(&IN_CODE)) {
+                    return leads(&word.text.to_lowercase());
+                }
+            }
+        }
+    }
+    let language = rest
+        .iter()
+        .position(|token| token.is("language"))
+        .and_then(|at| rest.get(at + 1));
+    let name = language.map(|token| token.name().unwrap_or_else(|| code_in(token.text)));
+    match name {
+        Some(name) if !["sql", "plpgsql"].contains(&name.to_lowercase().as_str()) => leads(&format!("language {name}")),
+        _ => None,
+    }
+}
+
+/// Whether COPY is from or to the client.
+fn copies_to_client(rest: &[Token<'_>]) -> bool {
+    let mut depth = 0_i32;
+    let direction = rest.iter().position(|token| {
+        depth += i32::from(token.is_mark("(")) - i32::from(token.is_mark(")"));
+        depth == 0 && token.is_one_of(&["from", "to"])
+    });
+    direction
+        .and_then(|at| rest.get(at + 1))
+        .is_some_and(|place| place.is_one_of(&["stdin", "stdout"]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::reach;
-    use dbdyno_engine::writes::Beyond;
-
-    /// What a statement names beyond its database `own`.
-    fn told(sql: &str) -> Option<Beyond> {
-        reach(&WAYS, &[], &[], &[sql.to_owned()]).remove(0)
-    }
 
     #[test]
-    fn what_a_transaction_that_only_reads_does_not_hold_is_told() {
+    fn what_is_about_the_whole_server_or_its_machine_is_told() {
         for (sql, expected) in [
-            (
-                "select * from dblink('dbname=app', 'insert into a values (1)') as t(n int)",
-                true,
-            ),
-            ("select DBLINK_connect_u('a')", true),
+            ("create role a", true),
+            ("alter system set work_mem = '1MB'", true),
+            ("drop database app", true),
+            ("-- /*\ndrop database app", true),
+            ("create table role (x int)", false),
+            ("create unique index on t (role)", false),
+            ("create or replace temporary view v as select 1", false),
+            ("create foreign table f (x int) server s", true),
+            ("create event trigger e on ddl_command_end execute function f()", true),
+            ("alter default privileges grant select on tables to public", true),
             ("copy t to '/tmp/out.csv'", true),
             ("copy (select 1) to E'/tmp/a' csv", true),
             ("select 1; copy t from program 'id'", true),
             ("copy t\nto'/tmp/out.csv'", true),
             ("copy t to $$/tmp/out.csv$$", true),
+            ("copy stdout from '/tmp/x'", true),
             ("copy t to stdout", false),
             ("copy t from stdin", false),
-            ("select pg_stat_reset(), 1", true),
-            ("select pg_terminate_backend(1)", true),
-            ("select pg_stat_activity from a", false),
             ("insert into copy values (' to ')", false),
-            ("select /* dblink */ 1", false),
+            ("do $$ begin copy (select 1) to program 'x'; end $$", true),
+            ("do $$ begin execute 'drop ' || 'database app'; end $$", true),
+            ("do 'begin copy t to ''/tmp/x''; end'", true),
+            ("do $$ begin insert into t values (1); end $$", false),
+            (
+                "create function f() returns int language plpython3u as 'import os'",
+                true,
+            ),
+            ("create function f() returns int language sql as 'select 1'", false),
+            ("set role postgres", true),
+            ("set work_mem = '1MB'", false),
         ] {
-            let unheld = told(sql).is_some_and(|beyond| !beyond.held);
-            assert_eq!(unheld, expected, "{sql}");
-        }
-    }
-
-    #[test]
-    fn what_is_about_the_whole_server_is_told() {
-        for (sql, expected) in [
-            ("create role a", true),
-            ("alter system set work_mem = '1MB'", true),
-            ("drop database app", true),
-            ("create table role (x int)", false),
-            ("create user mapping for a server b", false),
-            ("create extension postgres_fdw", true),
-        ] {
-            assert_eq!(told(sql).is_some(), expected, "{sql}");
+            assert_eq!(find(&BOUNDS, &[sql.to_owned()], &[])[0].is_some(), expected, "{sql}");
         }
     }
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 const LIMITS: &str = "set statement_timeout = '60s'; set lock_timeout = '5s'; set plan_cache_mode = force_generic_plan";
 
 /// Volatile functions of PostgreSQL and its extensions that only read, or change nothing outside the session.
-const READING: [&str; 36] = [
+pub(super) const READING: [&str; 36] = [
     "clock_timestamp",
     "current_query",
     "currval",
@@ -54,6 +54,9 @@ const READING: [&str; 36] = [
     "uuidv4",
     "uuidv7",
 ];
+
+/// Functions that are stable, and give the transaction an identifier as if it wrote.
+const EFFECTIVE: [&str; 2] = ["pg_current_xact_id", "txid_current"];
 
 /// Operators that keywords stand for, such as LIKE, IN, BETWEEN, ORDER BY.
 const IMPLIED: [&str; 10] = ["=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*"];
@@ -127,6 +130,8 @@ async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax:
     }
     let prepared = session.prepare_one(index).await?;
     match form {
+        // What is explained is planned, and not executed.
+        Form::Control | Form::Shown => return Ok(Writes::No),
         Form::Set(name) => {
             let rows = session.query(&setting_query(&name)).await?;
             return Ok(if first(&rows) == Some("t") {
@@ -135,37 +140,33 @@ async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax:
                 Writes::Yes(format!("`set {name}` changes more than how queries are planned"))
             });
         }
-        Form::Query => {
-            let arguments = vec!["null"; prepared.parameters].join(", ");
-            let arguments = if arguments.is_empty() {
-                arguments
-            } else {
-                format!("({arguments})")
-            };
-            let explain = format!("explain (format json) execute {}{arguments}", prepared.name);
-            let rows = session.query(&explain).await?;
-            let plan: Option<Value> = first(&rows).and_then(|text| serde_json::from_str(text).ok());
-            match plan {
-                None => return Ok(Writes::Unknown("its plan can't be read".into())),
-                Some(plan) => {
-                    if let Some(node) = writing_node(&plan) {
-                        return Ok(Writes::Yes(format!("its plan has a step `{node}`")));
-                    }
-                }
-            }
-        }
-        // What is explained is planned, and not executed.
-        Form::Control | Form::Shown => return Ok(Writes::No),
+        Form::Query => {}
     }
-    let rows = session.query(&volatile_query(&tokens)).await?;
-    Ok(match rows.first().map(Vec::as_slice) {
-        Some([Some(why), Some(function)]) => Writes::Yes(format!("{why} `{function}`, which is volatile")),
-        _ => Writes::No,
+    let rows = session.query(&unsafe_function_query(&tokens)).await?;
+    if let Some([Some(why), Some(function)]) = rows.first().map(Vec::as_slice) {
+        let why = format!("{why} `{function}`, which is not declared stable or immutable");
+        return Ok(Writes::Unknown(why));
+    }
+    let arguments = vec!["null"; prepared.parameters].join(", ");
+    let arguments = if arguments.is_empty() {
+        arguments
+    } else {
+        format!("({arguments})")
+    };
+    let explain = format!("explain (format json) execute {}{arguments}", prepared.name);
+    let rows = session.query(&explain).await?;
+    let plan: Option<Value> = first(&rows).and_then(|text| serde_json::from_str(text).ok());
+    Ok(match plan {
+        None => Writes::Unknown("its plan can't be read".into()),
+        Some(plan) => match writing_node(&plan) {
+            Some(node) => Writes::Yes(format!("its plan has a step `{node}`")),
+            None => Writes::No,
+        },
     })
 }
 
 /// The first value of some rows.
-fn first(rows: &[Vec<Option<String>>]) -> Option<&str> {
+pub(super) fn first(rows: &[Vec<Option<String>>]) -> Option<&str> {
     rows.first()?.first()?.as_deref()
 }
 
@@ -181,16 +182,16 @@ fn form(statement: &[Token<'_>]) -> Result<Form, String> {
         return Ok(Form::Shown);
     }
     if begin.is("explain") {
-        let planned = rest
-            .iter()
-            .position(|token| token.is_one_of(&PLANNED))
-            .unwrap_or(rest.len());
-        let executes = |token: &Token<'_>| token.is_one_of(&["analyze", "analyse"]);
-        let is_option = |token: &Token<'_>| !token.is_one_of(&["execute", "declare", "create", "refresh"]);
-        return if planned < rest.len() && rest[..planned].iter().all(|token| !executes(token) && is_option(token)) {
-            Ok(Form::Shown)
-        } else {
-            Err("`explain` of it is more than a plan".into())
+        // Options may be quoted names.
+        let is_more = |token: &Token<'_>| {
+            let name = token.name();
+            name.is_some_and(|name| {
+                ["analyze", "analyse", "execute", "declare", "create", "refresh"].contains(&name.as_str())
+            })
+        };
+        return match rest.iter().position(|token| token.is_one_of(&PLANNED)) {
+            Some(planned) if !rest[..planned].iter().any(is_more) => Ok(Form::Shown),
+            _ => Err("`explain` of it is more than a plan".into()),
         };
     }
     if begin.is("set") {
@@ -235,9 +236,9 @@ fn setting_query(name: &str) -> String {
     )
 }
 
-/// Asks for a volatile function that a statement may call: by its name, whatever its schema and arguments, through a view, a
+/// Asks for a function that a statement may call and that is not known to read: by its name, whatever its schema and arguments, through a view, a
 /// row-level policy, a domain's check, an operator, an aggregate or a cast.
-fn volatile_query(tokens: &[Token<'_>]) -> String {
+fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
     let names = array(tokens.iter().filter_map(Token::name));
     let called = array(calls(tokens).into_iter().map(|call| call.name));
     // `row.function` calls a function of the row.
@@ -255,6 +256,7 @@ fn volatile_query(tokens: &[Token<'_>]) -> String {
             .chain(IMPLIED.map(str::to_owned)),
     );
     let reading = array(READING.map(str::to_owned).into_iter());
+    let effective = array(EFFECTIVE.map(str::to_owned).into_iter());
     format!(
         "with recursive relations(oid) as (
             select oid from pg_class where relname = any({names})
@@ -298,7 +300,7 @@ fn volatile_query(tokens: &[Token<'_>]) -> String {
                 unnest(array[aggtransfn, aggfinalfn, aggcombinefn, aggmtransfn, aggminvtransfn, aggmfinalfn]::oid[]) part
         )
         select f.why, p.proname from functions f join pg_proc p on p.oid = f.oid
-        where p.provolatile = 'v' and 'internal'::regtype::oid <> all (p.proargtypes::oid[])
+        where (p.provolatile = 'v' or p.proname = any({effective})) and 'internal'::regtype::oid <> all (p.proargtypes::oid[])
             and not (p.proname = any({reading}) and (p.oid < {FIRST_OWN} or exists (select from pg_depend d
                 where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')))
         limit 1"
@@ -309,7 +311,7 @@ fn volatile_query(tokens: &[Token<'_>]) -> String {
 const FIRST_OWN: u32 = 16384;
 
 /// An array of names as an expression.
-fn array(names: impl Iterator<Item = String>) -> String {
+pub(super) fn array(names: impl Iterator<Item = String>) -> String {
     // PostgreSQL cuts longer names off, in bytes.
     const LONGEST: usize = 63;
     let cut = |mut name: String| {

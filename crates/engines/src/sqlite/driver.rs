@@ -7,7 +7,7 @@ use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::space::Object;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::changes::Changes;
 use dbdyno_plan::document::{self, FailureKind, Load, PrepareMode, Trial};
@@ -56,8 +56,8 @@ impl Driver for SqliteTarget {
         writes::writes(self, task.statements.iter().map(|each| each.sql.as_str()))
     }
 
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
-        Ok(find_reach(&reach::WAYS, &[], own, statements))
+    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        Ok(find_reach(&reach::BOUNDS, statements, &[]))
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

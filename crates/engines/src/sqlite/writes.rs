@@ -1,8 +1,8 @@
 //! Which statements write: `sqlite3_stmt_readonly` of what they are prepared into. Nothing is run.
 
 use super::{SqliteEngine, Watch};
-use crate::sql_text::first_words;
 use crate::sqlite::target::SqliteTarget;
+use crate::tokens::{Syntax, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::{FailureKind, PrepareMode};
@@ -20,7 +20,8 @@ pub fn writes<'a>(target: &SqliteTarget, statements: impl Iterator<Item = &'a st
                 match session.reads_only(rest) {
                     Ok((true, read)) => {
                         // What is attached is a file that the statements behind it may write to.
-                        if first_words(rest, 1) == ["attach"] {
+                        let first = tokenize(&rest[..read], &Syntax::SQLITE);
+                        if first.is_ok_and(|tokens| tokens.first().is_some_and(|verb| verb.is("attach"))) {
                             answer.worsen(Writes::Unknown("it attaches another database".into()));
                         }
                         rest = &rest[read..];

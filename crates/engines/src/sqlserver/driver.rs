@@ -1,11 +1,11 @@
 //! SQL Server as the worker drives it.
 
 use super::{SqlserverEngine, SqlserverTarget, bulk, check, databases, reach};
-use crate::reach::reach as find_reach;
+use crate::reach::{others, reach as find_reach};
 use crate::server::net::block_on;
 use dbdyno_engine::driver::{Driver, Measure, Tell};
 use dbdyno_engine::rows::Loaded;
-use dbdyno_engine::writes::{Beyond, Writes};
+use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
 use dbdyno_program::Programs;
@@ -29,9 +29,9 @@ impl Driver for SqlserverTarget {
         Ok(vec![Writes::Unknown(why.into()); task.statements.len()])
     }
 
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<Beyond>>, Failure> {
-        let names = block_on(databases(self))?;
-        Ok(find_reach(&reach::WAYS, &names, own, statements))
+    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        let others = others(&block_on(databases(self))?, own);
+        Ok(find_reach(&reach::BOUNDS, statements, &others))
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

@@ -1,29 +1,62 @@
 //! Which statements of SQL Server lead beyond their database.
 
-use crate::reach::{Ways, nothing_else};
+use crate::reach::{Bounds, kind_of};
+use crate::tokens::{Syntax, Token};
 
-/// The words by which they do.
-pub const WAYS: Ways = Ways {
-    beginnings: &[
-        (
-            &["create", "alter", "drop"],
-            &[
-                "login",
-                "database",
-                "server",
-                "endpoint",
-                "credential",
-                "availability",
-                "resource",
-            ],
-        ),
-        (&["backup", "kill", "reconfigure", "restore", "shutdown", "use"], &[]),
-        (
-            &["exec", "execute"],
-            &["sp_configure", "xp_cmdshell", "sp_addlogin", "sp_attach_db"],
-        ),
+/// What stays within the database.
+pub const BOUNDS: Bounds = Bounds {
+    syntax: Syntax::SQLSERVER,
+    verbs: &[
+        "begin", "commit", "declare", "delete", "exec", "execute", "if", "insert", "merge", "print", "rollback",
+        "save", "select", "set", "truncate", "update", "values", "while", "with",
     ],
-    leading: &["opendatasource", "openquery", "openrowset"],
-    unheld: &[],
-    also: nothing_else,
+    kinds: &[
+        "function",
+        "index",
+        "procedure",
+        "schema",
+        "sequence",
+        "statistics",
+        "table",
+        "trigger",
+        "type",
+        "view",
+    ],
+    beyond,
 };
+
+/// Words that lead elsewhere wherever they are: statements need no semicolons between them.
+const ELSEWHERE: [&str; 16] = [
+    "backup",
+    "bulk",
+    "dbcc",
+    "deny",
+    "grant",
+    "kill",
+    "opendatasource",
+    "openquery",
+    "openrowset",
+    "reconfigure",
+    "restore",
+    "revert",
+    "revoke",
+    "shutdown",
+    "use",
+    "writetext",
+];
+
+fn beyond(statement: &[Token<'_>]) -> Option<String> {
+    // A second definition may follow the first one.
+    let within = (1..statement.len()).find_map(|at| {
+        let kind = kind_of(&statement[at..])?;
+        (!kind.is_one_of(BOUNDS.kinds)).then(|| format!("`{} {kind}` leads beyond its database", statement[at]))
+    });
+    within.or_else(|| {
+        statement.iter().find_map(|token| {
+            let name = token.name()?.to_lowercase();
+            let is_system = name.starts_with("sp_") || name.starts_with("xp_");
+            let leads = is_system || token.is_one_of(&ELSEWHERE);
+            leads.then(|| format!("`{name}` leads beyond its database"))
+        })
+    })
+}

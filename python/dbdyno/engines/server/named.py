@@ -19,7 +19,7 @@ from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
-from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, unheld_statements, writing_statements
+from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, writing_statements
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import FactsRead, Loaded
 from dbdyno.events.reading import E
@@ -137,9 +137,7 @@ class NamedProvisioner:
             own = [database_name(self._token, end) for end in ENDS]
             what, found = "what it names", reaching_statements(compiled, target, own)
         else:
-            what, found = "what it names", unheld_statements(compiled, target)
-            if not found:
-                what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
+            what, found = f"the database `{self._own_database}`", writing_statements(compiled, target)
         if not self._allow_writes:
             refuse(compiled.cell.system, what, found)
         self._judged.add(asked)

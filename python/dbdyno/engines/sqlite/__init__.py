@@ -42,8 +42,6 @@ class Sqlite(Engine):
     file_calls = True
     locks: Locks = "file"
     grammar = "sqlite"
-    # Without one of these words no statement leads to another file.
-    leads_beyond = ("attach", "vacuum")
     durability: Mapping[str, Mapping[str, str]] = {
         POWER_SAFE: {"synchronous": "extra"},
         PROCESS_SAFE: {"synchronous": "off"},
