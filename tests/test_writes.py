@@ -64,9 +64,7 @@ def directory() -> Iterator[Path]:
         yield made
 
 
-def serve(
-    directory: Path, engine: str | Installation, client: Callable[[Server], list[str]]
-) -> Iterator[Served]:
+def serve(directory: Path, engine: str | Installation, client: Callable[[Server], list[str]]) -> Iterator[Served]:
     installation = find_installations(engine)[0] if isinstance(engine, str) else engine
     data = directory / installation.product
     fresh_data(installation, data)
@@ -190,7 +188,11 @@ def test_values_in_the_text_and_captured_ones_are_those_of_a_trial(
     text = HEAD.replace("[load]\n", NEVER)
     insert = transaction("insert into users (v) values (?)", params=", params = [{ uniform = [1, 2] }]")
     assert "`insert` is not a read" in str(check(provisioners, compiled(text + insert, postgresql.url))).lower()
-    interval = transaction("select interval ? from users", params=", params = [{ pick = ['1 day'] }]", own="postgresql")
+    # As a parameter, the value could not be prepared.
+    interval = (
+        '[[transactions]]\nname = "x"\nsteps = [{ execute = { any = "select ?", postgresql = "select interval ?" }'
+    )
+    interval += ", params = [{ pick = ['1 day'] }] }]\n"
     assert check(provisioners, compiled(text + interval, postgresql.url)) is None
     captured = """[[transactions]]
 name = "captured"

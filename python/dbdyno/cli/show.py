@@ -39,7 +39,7 @@ def print_experiments() -> None:
 def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
     from dbdyno.cli.effects import check_levels
-    from dbdyno.compile import compile_cell, describe, refusal
+    from dbdyno.compile import compile_cell, describe, outside_effects, refusal
     from dbdyno.design import make_cells, parse_set
     from dbdyno.engines.url import parse_url
     from dbdyno.plan.cell import ResolvedCell
@@ -52,7 +52,9 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     firsts: dict[str, ResolvedCell] = {}
     for cell in cells.cells:
         firsts.setdefault(cell.system.name, cell)
-    described = {name: describe(compile_cell(experiment, cell)) for name, cell in firsts.items()}
+    compiled = [compile_cell(experiment, cell) for cell in cells.cells]
+    described = {name: describe(compiled[cells.cells.index(cell)]) for name, cell in firsts.items()}
+    effects = dict.fromkeys(each for cell in compiled for each in outside_effects(cell))
     console = Console()
 
     def line(text: str = "") -> None:
@@ -66,6 +68,10 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     line("\nfactors")
     for text in _factors(experiment):
         line(f"    {text}")
+    if effects:
+        line("\nexecutes, loads and connects to")
+        for text in effects:
+            line(f"    {text}")
     if experiment.head.recommendations:
         line("\nrecommendations, with --try-recommendations")
         for recommendation in experiment.head.recommendations:

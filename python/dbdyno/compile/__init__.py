@@ -2,5 +2,6 @@
 
 from dbdyno.compile.cell import compile_cell, refusal
 from dbdyno.compile.describe import Description, TransactionText, describe
+from dbdyno.compile.outside import outside_effects
 
-__all__ = ["Description", "TransactionText", "compile_cell", "describe", "refusal"]
+__all__ = ["Description", "TransactionText", "compile_cell", "describe", "outside_effects", "refusal"]

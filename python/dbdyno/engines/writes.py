@@ -78,7 +78,9 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     statements = [*making, *(str(each["sql"]) for each in compiled.trial["statements"])]
     task = {"kind": "reach", "target": target, "own": list(own), "statements": statements}
     answers = ask({"schema": PLAN, "seed": 1, "task": task}, Reach, _LONGEST_S).beyond
-    beyond = [Writing(text, why, certain=False) for text, why in zip(statements, answers, strict=True) if why is not None]
+    beyond = [
+        Writing(text, why, certain=False) for text, why in zip(statements, answers, strict=True) if why is not None
+    ]
     if not beyond or not engine_of(target["engine"]).is_server:
         return beyond
     writing = {*making, *(each.statement for each in writing_statements(compiled, target))}

@@ -1,12 +1,13 @@
 """One run from the request to the stored result."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from dbdyno.cluster.address import read_cluster
 from dbdyno.cluster.machines import LoadMachines
+from dbdyno.compile import outside_effects
 from dbdyno.console import Console
 from dbdyno.design import file_systems
 from dbdyno.document import Document
@@ -60,6 +61,7 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
     check_processes()
     probe_seconds()
     prepared = prepare(request)
+    _announce_outside_effects(request, prepared.compiled)
     seed = random.SystemRandom().getrandbits(48) if request.seed is None else request.seed
     with Provisioners(request.directory, request.allow_writes) as provisioners, ExitStack() as stack:
         _check(prepared.compiled, provisioners)
@@ -232,6 +234,17 @@ def _undecided(request: Request, prepared: Prepared) -> bool:
     if request.experiment.head.growth is not None or request.cluster is not None or request.why is not None:
         return False
     return request.interleaving is None and (prepared.stopping is not None or request.against is not None)
+
+
+def _announce_outside_effects(request: Request, cells: Sequence[CompiledCell]) -> None:
+    """Print what the experiment file does outside dbdyno's own files, before any of it happens."""
+    effects = dict.fromkeys(each for cell in cells for each in outside_effects(cell, request.systems))
+    if effects:
+        console = Console(stderr=True)
+        for each in effects:
+            console.print(
+                f"{request.experiment.name} {each}", style="yellow", highlight=False, markup=False, soft_wrap=True
+            )
 
 
 def _announce(request: Request, console: Console) -> None:

@@ -83,6 +83,8 @@ impl Database {
             if (api.create_config)(&raw mut config) != OK {
                 return Err(failed("no configuration could be made".into()));
             }
+            // A statement must not download code. Libraries without the setting have no extensions to install either.
+            (api.set_config)(config, c"autoinstall_known_extensions".as_ptr(), c"false".as_ptr());
             for (name, value) in &target.settings {
                 if (api.set_config)(config, text_for_c(name)?.as_ptr(), text_for_c(value)?.as_ptr()) != OK {
                     (api.destroy_config)(&raw mut config);

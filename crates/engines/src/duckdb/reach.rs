@@ -92,6 +92,10 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
     if verb.is("copy") && !copies_in(rest) {
         return Some("`copy … to` writes a file".into());
     }
+    let is_of_all = rest.get(1).is_none_or(|next| next.is_mark("("));
+    if verb.is("update") && rest.first().is_some_and(|what| what.is("extensions")) && is_of_all {
+        return Some("`update extensions` downloads code".into());
+    }
     if verb.is_one_of(&["set", "reset", "pragma"]) {
         let scopes = ["session", "global", "local"];
         let name = rest
@@ -151,7 +155,8 @@ mod tests {
             ("install httpfs", true),
             ("load httpfs", true),
             ("call enable_logging()", true),
-            ("update extensions", false),
+            ("update extensions", true),
+            ("update extensions set a = 1", false),
             ("set threads = 2", false),
             ("set global memory_limit = '1GB'", false),
             ("set secret_directory = '/tmp'", true),
