@@ -42,6 +42,11 @@ class Sqlite(Engine):
     file_calls = True
     locks: Locks = "file"
     grammar = "sqlite"
+    # The statements and functions that crates/engines/src/sqlite/reach.rs looks for; SQLite can't spell them otherwise.
+    leads_beyond = (
+        *("attach", "pragma", "vacuum", "virtual", "edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile"),
+        *("sqlar_uncompress", "writefile", "zipfile"),
+    )
     durability: Mapping[str, Mapping[str, str]] = {
         POWER_SAFE: {"synchronous": "extra"},
         PROCESS_SAFE: {"synchronous": "off"},
