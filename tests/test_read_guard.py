@@ -57,7 +57,10 @@ def directory() -> Iterator[Path]:
 
 # --- PostgreSQL
 
-POSTGRESQL_SETUP = """
+# PostgreSQL cuts a longer name off.
+LONG = "x" * 63
+
+POSTGRESQL_SETUP = f"create function {LONG}(x int) returns int language sql as 'select 1';" + """
 create table users (id serial primary key, name text, v int, data jsonb, tags text[], made timestamptz default now());
 insert into users (name, v, data, tags) select 'user ' || i, i, jsonb_build_object('a', i), array['a', 'b']
     from generate_series(1, 20) i;
@@ -226,6 +229,7 @@ POSTGRESQL_EFFECTS = [
     "select * from dblink('dbname=postgres', 'delete from users') as t(id int)",
     # What users defined, directly and out of sight.
     "select volatile_one()",
+    f"select {LONG}y(1)",
     "select inserting()",
     "select public.deleting(id) from users",
     'select "Odd Name"()',

@@ -102,6 +102,12 @@ fn writing_form(statement: &[Token<'_>]) -> Option<String> {
     if let Some(word) = statement.iter().find(|token| token.is_one_of(&WRITING)) {
         return Some(format!("`{word}` is not part of a read"));
     }
+    if statement
+        .iter()
+        .any(|token| token.name().is_some_and(|name| name.eq_ignore_ascii_case("nextval")))
+    {
+        return Some("it takes a value of a sequence".into());
+    }
     // Whichever executable comments a server skips.
     let follows = |at: usize, words: &[&str]| {
         let behind = statement[at + 1..]

@@ -88,17 +88,17 @@ pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<V
         ..target.clone()
     };
     let texts = PostgresqlEngine::texts(statements);
-    let mut session = PostgresqlSession::open(&target, texts, PrepareMode::Once).await?;
+    let mut session = PostgresqlSession::open(&target, texts.clone(), PrepareMode::Once).await?;
     session.query(LIMITS).await?;
     let conforming = session.query("show standard_conforming_strings").await?;
     let syntax = Syntax {
         backslashes: first(&conforming) != Some("on"),
         ..Syntax::POSTGRESQL
     };
-    let mut answers = Vec::with_capacity(statements.len());
-    for (index, statement) in statements.iter().enumerate() {
+    let mut answers = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
         session.query("begin read only").await?;
-        let answer = judge(&mut session, index, &statement.sql, &syntax).await;
+        let answer = judge(&mut session, index, &text.numbered, &syntax).await;
         session.query("rollback").await?;
         answers.push(match answer {
             Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
@@ -314,16 +314,12 @@ const FIRST_OWN: u32 = 16384;
 pub(super) fn array(names: impl Iterator<Item = String>) -> String {
     // PostgreSQL cuts longer names off, in bytes.
     const LONGEST: usize = 63;
-    let cut = |mut name: String| {
-        name.truncate(
-            (0..=LONGEST.min(name.len()))
-                .rev()
-                .find(|end| name.is_char_boundary(*end))
-                .unwrap_or(0),
-        );
-        literal(&name)
+    let cut = |name: String| {
+        let ends = name.char_indices().map(|(at, c)| at + c.len_utf8());
+        literal(&name[..ends.take_while(|end| *end <= LONGEST).last().unwrap_or(0)])
     };
-    let mut names: Vec<String> = names.map(cut).collect();
+    // With a single-byte encoding, letters beyond ASCII are put into lower case too.
+    let mut names: Vec<String> = names.flat_map(|name| [name.to_lowercase(), name]).map(cut).collect();
     names.sort_unstable();
     names.dedup();
     format!("array[{}]::text[]", names.join(", "))
