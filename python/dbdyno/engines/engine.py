@@ -127,7 +127,7 @@ class Engine:
     """The environment variable with a password that the engine's own programs read."""
 
     leads_beyond: Collection[str] | None = None
-    """Words without which no statement leads beyond its database, so that the worker needn't be asked; None: unknown."""
+    """Words without which no statement leads beyond its database, so the worker isn't asked; ``None``: unknown."""
 
     check_settings: Mapping[str, str] = {}
     """The settings that the contract's checks need on a server which dbdyno starts."""
