@@ -70,10 +70,10 @@ const KINDS: [&str; 43] = [
 /// The kinds of objects whose definition contains statements.
 const CODE: [&str; 4] = ["function", "procedure", "trigger", "event"];
 
-/// What precedes the name of a database that no dot follows.
+/// Words before the name of a database, if no dot follows it.
 const BEFORE_NAMES: [&str; 4] = ["database", "schema", "use", "exists"];
 
-/// Tells for each text why it leads beyond its database, if it does. `others`: the databases of its server that were not made
+/// Returns for each text why it leads beyond its database, if it does. `others`: the databases of its server that were not made
 /// for it, in lower case.
 pub fn reach(bounds: &Bounds, texts: &[String], others: &[String]) -> Vec<Option<String>> {
     let one = |text: &String| match tokenize(text, &bounds.syntax) {
@@ -115,7 +115,7 @@ fn within(bounds: &Bounds, statement: &[Token<'_>]) -> Option<String> {
     (bounds.beyond)(statement)
 }
 
-/// Whether a text names one of the databases of its server that were not made for it.
+/// Whether a text names a database that was not made for it, and which.
 fn other_database(tokens: &[Token<'_>], others: &[String]) -> Option<String> {
     tokens.iter().enumerate().find_map(|(at, token)| {
         let name = token.name()?.to_lowercase();
@@ -135,7 +135,7 @@ pub fn others(names: &[String], own: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Whether ATTACH is of a database in memory, or of one that goes with its connection.
+/// Whether ATTACH opens no file: a database in memory, or a temporary one.
 pub fn attaches_nothing(statement: &[Token<'_>]) -> bool {
     let names: Vec<&Token<'_>> = statement[1..]
         .iter()

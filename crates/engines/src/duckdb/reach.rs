@@ -1,4 +1,4 @@
-//! Which statements of DuckDB lead to other files, to extensions or to other machines.
+//! Which DuckDB statements lead to other files, to extensions or to other machines.
 
 use crate::reach::{Bounds, attaches_nothing};
 use crate::tokens::{Syntax, Token, calls};
@@ -77,7 +77,7 @@ const SETTINGS: &str = "calendar checkpoint_threshold collations database_list d
 fn beyond(statement: &[Token<'_>]) -> Option<String> {
     let [verb, rest @ ..] = statement else { return None };
     if verb.is_one_of(&["explain", "prepare"]) {
-        // What is explained or prepared is a statement that may be executed.
+        // EXPLAIN ANALYZE and EXECUTE execute the inner statement.
         let inner = rest
             .iter()
             .position(|token| token.is_one_of(&["attach", "copy", "pragma", "set", "call", "load"]));

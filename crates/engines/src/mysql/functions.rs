@@ -1,6 +1,6 @@
-//! What may stand before a parenthesis in a read: native functions of MariaDB and MySQL, and keywords.
+//! Names before a parenthesis that a read may contain: native functions and keywords.
 
-/// Functions of the servers that only read, or change nothing outside the session.
+/// Native functions that only read, or affect only the session.
 const READING: &str = "abs acos add_months adddate addtime aes_decrypt aes_encrypt any_value ascii asin atan atan2 avg bin \
     bin_to_uuid bit_and bit_count bit_length bit_or bit_xor cast ceil ceiling char char_length character_length \
     charset chr coalesce coercibility collation column_add column_check column_create column_delete column_exists \
@@ -51,7 +51,7 @@ pub fn is_keyword(name: &str) -> bool {
     contains(KEYWORDS, name)
 }
 
-/// Whether a name in lower case is that of a native function which only reads.
+/// Whether a native function, its name in lower case, only reads.
 pub fn only_reads(name: &str) -> bool {
     contains(READING, name) || name.starts_with(SPATIAL)
 }

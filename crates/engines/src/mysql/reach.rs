@@ -1,4 +1,4 @@
-//! Which statements of MariaDB and MySQL lead beyond their database.
+//! Which MariaDB and MySQL statements lead beyond their database.
 
 use crate::reach::Bounds;
 use crate::tokens::{Syntax, Token};
@@ -27,7 +27,7 @@ pub const BOUNDS: Bounds = Bounds {
 /// Words and functions that lead to files of the server's machine.
 const FILES: [&str; 3] = ["dumpfile", "load_file", "outfile"];
 
-/// What makes a variable that is set the server's, or the account's.
+/// Words with which SET changes the server or the account.
 const SET: [&str; 6] = ["default", "global", "password", "persist", "persist_only", "role"];
 
 /// Words with which statements of a routine lead elsewhere, or are strings.

@@ -1,4 +1,4 @@
-//! Which statements are known to be reads. Nothing of a statement is executed: it is cut into tokens and prepared.
+//! Which statements are known to be reads. No statement is executed: each is cut into tokens and prepared.
 //!
 //! A read is one statement of a form that returns rows and neither writes nor locks. Each function that it or one of its
 //! views calls is a native one on a list, or a stored one that is declared to read and calls only such functions.
@@ -28,7 +28,7 @@ const UNHELD: [&str; 6] = ["outfile", "dumpfile", "kill", "global", "persist", "
 /// The servers' own schemas, whose views only read.
 const SYSTEM: &str = "('information_schema', 'mysql', 'performance_schema', 'sys')";
 
-/// Tells of each statement whether it writes.
+/// Returns for each statement whether it writes.
 pub async fn writes(target: &ServerTarget, all: &[Statement]) -> Result<Vec<Writes>, Failure> {
     let target = ServerTarget {
         read_only: true,
@@ -92,7 +92,7 @@ async fn judge(
     })
 }
 
-/// Why the form of a statement is not that of a read.
+/// Why a statement doesn't have the form of a read.
 fn writing_form(statement: &[Token<'_>]) -> Option<String> {
     let begin = statement.first()?;
     let reads = begin.is_mark("(") || begin.is_one_of(&QUERIES) || begin.is_one_of(&SHOWING);

@@ -1,4 +1,4 @@
-//! Which statements of PostgreSQL lead beyond their database. Its databases cannot name one another.
+//! Which PostgreSQL statements lead beyond their database. They can't name tables of another database.
 
 use super::session::PostgresqlSession;
 use super::writes::{READING, array, first};
@@ -74,7 +74,7 @@ const BOUNDS: Bounds = Bounds {
     beyond,
 };
 
-/// Volatile functions whose effects stay within the database or the session, besides those that only read.
+/// Volatile functions whose effects stay within the database or the session, in addition to [`READING`].
 const OWN: &str = "brin_desummarize_range brin_summarize_new_values brin_summarize_range gin_clean_pending_list lo_close \
     lo_creat lo_create lo_from_bytea lo_get lo_lseek lo_lseek64 lo_open lo_put lo_tell lo_tell64 lo_truncate \
     lo_truncate64 lo_unlink loread lowrite nextval pg_advisory_lock pg_advisory_lock_shared pg_advisory_unlock \
@@ -95,7 +95,7 @@ const IN_CODE: [&str; 9] = [
     "tablespace",
 ];
 
-/// Tells for each text why it leads beyond its database, if it does. The server is asked which functions are its own, and which
+/// Returns for each text why it leads beyond its database, if it does. The server's catalog says which functions are built in and which
 /// extensions anyone may create.
 pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
     let target = ServerTarget {
@@ -146,7 +146,7 @@ fn extension(tokens: &[Token<'_>]) -> Option<String> {
     name.name()
 }
 
-/// The code in the strings of a text that defines or executes some.
+/// The code in the strings of DO, CREATE FUNCTION and CREATE PROCEDURE.
 fn codes(tokens: &[Token<'_>]) -> Vec<String> {
     let defines = |word: &str| kind_of(tokens).is_some_and(|kind| kind.is(word));
     if !(tokens.iter().any(|token| token.is("do")) || defines("function") || defines("procedure")) {

@@ -1,4 +1,4 @@
-//! Which statements are known to be reads. Nothing of a statement is executed: it is cut into tokens, prepared and planned.
+//! Which statements are known to be reads. No statement is executed: each is cut into tokens, prepared and planned.
 //!
 //! A read is one statement of a form that reads, whose plan neither writes nor locks rows, and whose functions PostgreSQL
 //! knows as immutable or stable, apart from a short list. The planner may evaluate such functions, in a read-only transaction.
@@ -15,7 +15,7 @@ use serde_json::Value;
 /// Limits of preparing and planning. A lock is waited for as long as other users might bear it.
 const LIMITS: &str = "set statement_timeout = '60s'; set lock_timeout = '5s'; set plan_cache_mode = force_generic_plan";
 
-/// Volatile functions of PostgreSQL and its extensions that only read, or change nothing outside the session.
+/// Volatile functions that only read, or affect only the session. PostgreSQL or an extension defines them.
 pub(super) const READING: [&str; 36] = [
     "clock_timestamp",
     "current_query",
@@ -69,7 +69,7 @@ const PLANNED: [&str; 8] = [
     "select", "with", "values", "table", "insert", "update", "delete", "merge",
 ];
 
-/// What a statement is, by its tokens.
+/// The form of a statement, by its tokens.
 enum Form {
     /// It begins or ends a transaction.
     Control,
@@ -81,7 +81,7 @@ enum Form {
     Set(String),
 }
 
-/// Tells of each statement whether it writes.
+/// Returns for each statement whether it writes.
 pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<Vec<Writes>, Failure> {
     let target = ServerTarget {
         read_only: true,
@@ -130,7 +130,7 @@ async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax:
     }
     let prepared = session.prepare_one(index).await?;
     match form {
-        // What is explained is planned, and not executed.
+        // EXPLAIN plans a statement without executing it.
         Form::Control | Form::Shown => return Ok(Writes::No),
         Form::Set(name) => {
             let rows = session.query(&setting_query(&name)).await?;
@@ -170,7 +170,7 @@ pub(super) fn first(rows: &[Vec<Option<String>>]) -> Option<&str> {
     rows.first()?.first()?.as_deref()
 }
 
-/// What a statement is, or why it is not a read.
+/// The form of a statement, or why it is not a read.
 fn form(statement: &[Token<'_>]) -> Result<Form, String> {
     if only_controls_transaction(statement) {
         return Ok(Form::Control);
@@ -227,7 +227,7 @@ fn writing_node(plan: &Value) -> Option<&str> {
     }
 }
 
-/// Asks whether a setting is the session's own, and about nothing but planning and memory.
+/// Query: may any user set this, and does it affect only planning and memory?
 fn setting_query(name: &str) -> String {
     format!(
         "select context = 'user' and (category like 'Query Tuning%' or category like 'Resource Usage%') \
@@ -236,7 +236,7 @@ fn setting_query(name: &str) -> String {
     )
 }
 
-/// Asks for a function that a statement may call and that is not known to read: by its name, whatever its schema and arguments, through a view, a
+/// Query for a function that a statement may call and that is not known to read: by its name, whatever its schema and arguments, through a view, a
 /// row-level policy, a domain's check, an operator, an aggregate or a cast.
 fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
     let names = array(tokens.iter().filter_map(Token::name));

@@ -1,4 +1,4 @@
-//! Which statements of SQLite lead to other files, or change the process.
+//! Which SQLite statements lead to other files, or change the process.
 
 use crate::reach::{Bounds, attaches_nothing};
 use crate::tokens::{Syntax, Token, calls};

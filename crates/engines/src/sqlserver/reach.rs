@@ -1,4 +1,4 @@
-//! Which statements of SQL Server lead beyond their database.
+//! Which SQL Server statements lead beyond their database.
 
 use crate::reach::{Bounds, kind_of};
 use crate::tokens::{Syntax, Token};
