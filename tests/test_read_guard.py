@@ -29,7 +29,7 @@ from test_writes import HEAD, Served, serve, transaction
 
 
 def told(place: dict[str, Any], texts: Sequence[str]) -> list[str | None]:
-    """Why each statement is not known to be a read; ``None`` if it is."""
+    """Ask why each statement is not known to be a read; ``None`` if it is."""
     statements = [{"name": f"s{number}", "sql": text} for number, text in enumerate(texts)]
     transactions = [{"name": "any", "steps": [{"do": "begin"}]}]
     task = {"kind": "writes", "target": place, "statements": statements, "transactions": transactions}
@@ -79,6 +79,7 @@ create function inserting() returns int language sql as 'insert into log values 
 create function deleting(x int) returns int language plpgsql as $$ begin delete from users; return x; end $$;
 create function doubled(x int) returns int language sql immutable as 'select x * 2';
 create function most() returns int language plpgsql stable as $$ begin return (select max(v) from users); end $$;
+create function crosstab(sql text) returns int language plpgsql stable as $$ begin execute sql; return 1; end $$;
 create function by_row(u users) returns int language sql as 'select pg_advisory_lock(1)::text::int';
 create function "Odd Name"() returns int language sql as 'select 1';
 create procedure proceeding() language sql as 'insert into log values (2)';
@@ -232,6 +233,7 @@ POSTGRESQL_EFFECTS = [
     "select * from dblink('dbname=postgres', 'delete from users') as t(id int)",
     # What users defined, directly and out of sight.
     "select volatile_one()",
+    "select crosstab('select pg_advisory_lock(1)')",
     f"select {LONG}y(1)",
     "select inserting()",
     "select public.deleting(id) from users",

@@ -95,8 +95,8 @@ const IN_CODE: [&str; 9] = [
     "tablespace",
 ];
 
-/// Returns for each text why it leads beyond its database, if it does. The server's catalog says which functions are built in and which
-/// extensions anyone may create.
+/// Returns for each text why it leads beyond its database, if it does. The server's catalog says which functions are built
+/// in, and which extensions anyone may create.
 pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
     let target = ServerTarget {
         read_only: true,

@@ -16,11 +16,13 @@ use serde_json::Value;
 const LIMITS: &str = "set statement_timeout = '60s'; set lock_timeout = '5s'; set plan_cache_mode = force_generic_plan";
 
 /// Volatile functions that only read, or affect only the session. PostgreSQL or an extension defines them.
-pub(super) const READING: [&str; 36] = [
+pub(super) const READING: [&str; 38] = [
     "clock_timestamp",
     "current_query",
     "currval",
+    "gen_random_bytes",
     "gen_random_uuid",
+    "gen_salt",
     "lastval",
     "pg_blocking_pids",
     "pg_current_wal_flush_lsn",
@@ -55,8 +57,19 @@ pub(super) const READING: [&str; 36] = [
     "uuidv7",
 ];
 
-/// Functions that are stable, and give the transaction an identifier as if it wrote.
-const EFFECTIVE: [&str; 2] = ["pg_current_xact_id", "txid_current"];
+/// Functions that are declared stable, and give the transaction an identifier or execute a string.
+const EFFECTIVE: [&str; 10] = [
+    "connectby",
+    "crosstab",
+    "crosstab2",
+    "crosstab3",
+    "crosstab4",
+    "crosstab_hash",
+    "crosstabn",
+    "pg_current_xact_id",
+    "txid_current",
+    "xpath_table",
+];
 
 /// Operators that keywords stand for, such as LIKE, IN, BETWEEN, ORDER BY.
 const IMPLIED: [&str; 10] = ["=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*"];
@@ -236,8 +249,8 @@ fn setting_query(name: &str) -> String {
     )
 }
 
-/// Query for a function that a statement may call and that is not known to read: by its name, whatever its schema and arguments, through a view, a
-/// row-level policy, a domain's check, an operator, an aggregate or a cast.
+/// Query for a function that a statement may call and that is not known to read: by its name, whatever its schema and
+/// arguments, or through a view, a policy, a domain, an operator, an aggregate or a cast.
 fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
     let names = array(tokens.iter().filter_map(Token::name));
     let called = array(calls(tokens).into_iter().map(|call| call.name));
