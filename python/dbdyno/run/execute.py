@@ -242,9 +242,7 @@ def _announce_outside_effects(request: Request, cells: Sequence[CompiledCell]) -
     if effects:
         console = Console(stderr=True)
         for each in effects:
-            console.print(
-                f"{request.experiment.name} {each}", style="yellow", highlight=False, markup=False, soft_wrap=True
-            )
+            console.print(f"{request.experiment.name} {each}", style="yellow", soft_wrap=True)
 
 
 def _announce(request: Request, console: Console) -> None:
