@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sqlite3
+import subprocess
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
@@ -17,10 +18,12 @@ from rich.console import Console
 from conftest import Cli, loading
 from dbdyno.cli.naming import Named
 from dbdyno.cli.running import Asked
+from dbdyno.plan.cell import PLAN
 from dbdyno.run.execute import execute
 from dbdyno.run.machine import in_memory
 from dbdyno.shipped import package_path
 from dbdyno.store import Store, open_store
+from dbdyno.worker import worker_path
 from dbdyno.workplace.claims import Claim
 from experiment_files import result_schema
 from test_processes import workers_at_work
@@ -268,6 +271,34 @@ def test_a_killed_worker_fails_its_trial_and_not_the_run(cli: Cli, small: Small)
     document = json.loads((cli.directory / "out.json").read_text())
     assert document["failed_trials"][0]["kind"] == "killed"
     assert cli.left_behind() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_another_program_stops_fails_its_trial(cli: Cli, small: Small, number: signal.Signals) -> None:
+    path = cli.write("long.toml", small(LONG, ("clients = [1, 2]", "clients = [2]")))
+    process = cli.start("run", path, "--rounds", "1", "--store", "runs.db", "--json", "out.json")
+    _worker_of(process.pid).send_signal(number)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    assert "by a signal that dbdyno did not send" in " ".join(out.split())
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert document["status"] == "failed"
+    assert document["failed_trials"][0]["kind"] == "stopped"
+
+
+def test_a_worker_whose_parent_has_ended_does_not_begin() -> None:
+    plan = {"schema": PLAN, "seed": 1, "task": {"kind": "btree", "questions": []}}
+
+    def work(parent: int) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "DBDYNO_PARENT": str(parent)}
+        return subprocess.run(
+            [worker_path()], input=json.dumps(plan), env=environment, capture_output=True, text=True, check=False
+        )
+
+    assert work(os.getpid()).returncode == 0
+    orphan = work(os.getppid())
+    assert orphan.returncode == 1
+    assert "the controller that started this worker has ended" in orphan.stdout
 
 
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(cli: Cli, small: Small) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from dbdyno.errors import SystemFailed, TrialFailed
 from dbdyno.events.answers import Error
 from dbdyno.events.reading import E, Heard, NotAnEvent, read_line
+from dbdyno.events.trial import TrialResult
 from dbdyno.workplace.listening import AtOnce, Interrupted
 
 JsonObject = dict[str, Any]
@@ -63,6 +64,7 @@ class EndsInTime:
 
     def __init__(self) -> None:
         """Nothing is asked of it yet."""
+        self.asked_to_stop = False
         self.timed_out = False
         self.given_up = False
         self._timers: list[threading.Timer] = []
@@ -74,6 +76,7 @@ class EndsInTime:
 
     def stop(self) -> None:
         """Ask it to end its window now and say what it measured; kill it where it has not within ``GRACE_S``."""
+        self.asked_to_stop = True
         if self.alive:
             self._ask()
             self._after(GRACE_S, self._give_up)
@@ -135,7 +138,8 @@ class Worker(EndsInTime):
             stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            env=padded_environment(padding),
+            # The worker ends at once if its parent is not this process any more.
+            env=padded_environment(padding) | {"DBDYNO_PARENT": str(os.getpid())},
             # Ctrl-C on the terminal is the laboratory's to hear: it asks the worker to stop and keeps what it has.
             start_new_session=True,
         )
@@ -210,7 +214,7 @@ def events_in(lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker
     """Give the events in what a worker writes, line by line, as they come.
 
     ``ended``: gives, when the lines have ended, its exit code and what it wrote to standard error. Raises WorkerFailed
-    where a line is no event, or the last one is no success.
+    if a line is not an event, if the last event is an error, or if something else than dbdyno ended a window early.
     """
     failure: Error | None = None
     for line in lines:
@@ -222,12 +226,21 @@ def events_in(lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker
             failure = heard.event
         else:
             failure = None
+            if isinstance(heard.event, TrialResult):
+                _check_not_stopped(heard.event, worker)
             yield heard
     code, errors = ended()
     if failure is not None:
         raise WorkerFailed(failure.message, failure.kind, failure.code)
     if code != 0:
         raise WorkerFailed(_ending(code, errors, worker.given_up), "killed" if code < 0 else "worker")
+
+
+def _check_not_stopped(result: TrialResult, worker: EndsInTime) -> None:
+    """Raise WorkerFailed if a signal ended the window that dbdyno did not send."""
+    if result.ended_by == "interrupted" and not worker.asked_to_stop:
+        after = f"{result.elapsed_s:.3g} s into the measured window"
+        raise WorkerFailed(f"the worker was stopped {after} by a signal that dbdyno did not send", "stopped")
 
 
 def _ending(code: int, errors: str, given_up: bool) -> str:

@@ -113,7 +113,24 @@ fn listen() -> Result<(), std::io::Error> {
             return Err(std::io::Error::last_os_error());
         }
     }
-    // However the laboratory ends, no load goes on without it.
+    end_with_parent()
+}
+
+/// The environment variable with the process id of the controller that started this worker.
+const PARENT: &str = "DBDYNO_PARENT";
+
+/// Asks the kernel to kill this process when its parent ends, so that no load outlives its controller.
+///
+/// An error: the parent has ended already.
+fn end_with_parent() -> Result<(), std::io::Error> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    Ok(())
+    // The kernel sends no signal for a parent that ended before it was asked: this process then has another parent.
+    let expected: Option<i32> = std::env::var(PARENT).ok().and_then(|pid| pid.parse().ok());
+    let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
+    match (expected, parent) {
+        (Some(expected), Some(parent)) if expected != parent => {
+            Err(std::io::Error::other("the controller that started this worker has ended"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -157,7 +157,7 @@ class _Process:
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
                 errors="replace",
-                env={**os.environ, "DBDYNO_PADDING": "x" * self._padding},
+                env={**os.environ, "DBDYNO_PADDING": "x" * self._padding, "DBDYNO_PARENT": str(os.getpid())},
                 start_new_session=True,
             )
         except OSError as error:
