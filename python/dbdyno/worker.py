@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dbdyno.errors import SystemFailed, TrialFailed
+from dbdyno.errors import InputError, SystemFailed, TrialFailed
 from dbdyno.events.answers import Error
 from dbdyno.events.reading import E, Heard, NotAnEvent, read_line
 from dbdyno.events.trial import TrialResult
@@ -22,6 +23,8 @@ JsonObject = dict[str, Any]
 
 # Seconds a worker has, after it was asked to stop, to write what it measured.
 GRACE_S = 10.0
+
+_SERVER_TIMEOUT = "DBDYNO_SERVER_TIMEOUT"
 
 
 class WorkerFailed(TrialFailed):
@@ -52,6 +55,23 @@ def worker_path() -> Path:
     if found is None:
         raise SystemFailed("dbdyno-worker is not installed beside dbdyno: install the package anew")
     return Path(found)
+
+
+def server_timeout(usual: float) -> float:
+    """Return the seconds for which a server that does not answer is waited for: ``DBDYNO_SERVER_TIMEOUT``, or the usual.
+
+    The worker reads the same variable for logging in and for dbdyno's own questions. Raises InputError.
+    """
+    text = os.environ.get(_SERVER_TIMEOUT)
+    if not text:
+        return usual
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InputError(_SERVER_TIMEOUT, f"`{text}` is not a number of seconds above 0", "give one, as 30")
+    return seconds
 
 
 def padded_environment(padding: int) -> dict[str, str]:

@@ -1,6 +1,7 @@
 //! A session with short calls that take the answer, whenever it comes.
 
 use crate::Problem;
+use dbdyno_engine::patience::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::{Owned, Value, Values};
@@ -12,10 +13,10 @@ thread_local! {
     static RUNTIME: io::Result<Runtime> = Builder::new_current_thread().enable_all().build();
 }
 
-/// Runs a future to its end in this thread.
+/// Runs a future to its end in this thread. A failure is a timeout if it has not ended within [`answer_limit`].
 pub fn wait<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     RUNTIME.with(|runtime| match runtime {
-        Ok(runtime) => runtime.block_on(future),
+        Ok(runtime) => runtime.block_on(answered(answer_limit(), future)),
         Err(error) => {
             let problem = format!("starting to wait for events: {error}");
             Err(Failure::new(FailureKind::Other, problem))

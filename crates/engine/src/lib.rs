@@ -12,6 +12,7 @@ pub mod changes;
 pub mod driver;
 pub mod estimates;
 pub mod observed;
+pub mod patience;
 pub mod probe;
 pub mod rows;
 pub mod space;

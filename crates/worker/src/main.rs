@@ -128,9 +128,9 @@ fn end_with_parent() -> Result<(), std::io::Error> {
     let expected: Option<i32> = std::env::var(PARENT).ok().and_then(|pid| pid.parse().ok());
     let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     match (expected, parent) {
-        (Some(expected), Some(parent)) if expected != parent => {
-            Err(std::io::Error::other("the controller that started this worker has ended"))
-        }
+        (Some(expected), Some(parent)) if expected != parent => Err(std::io::Error::other(
+            "the controller that started this worker has ended",
+        )),
         _ => Ok(()),
     }
 }

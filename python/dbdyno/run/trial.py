@@ -25,7 +25,7 @@ from dbdyno.run.processes import Processes
 from dbdyno.run.provisioners import Ready
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
-from dbdyno.worker import JsonObject, Worker, WorkerFailed
+from dbdyno.worker import JsonObject, Worker, WorkerFailed, server_timeout
 from dbdyno.workplace.listening import Interrupted
 from dbdyno.workplace.processors import bound_to, processors_of
 
@@ -33,6 +33,7 @@ from dbdyno.workplace.processors import bound_to, processors_of
 LONGEST_TRIAL_S = 3600.0
 
 # Added to a trial's own time limit: opening, warming up, and one transaction that began just before the end.
+# `DBDYNO_SERVER_TIMEOUT` sets another time.
 _SLACK_S = 120.0
 
 
@@ -276,10 +277,10 @@ def _padding(seed: int, block: int, cell: Cell) -> int:
 
 
 def longest_s(request: JsonObject, of: int = 1) -> float:
-    """Return the seconds after which a trial that takes one of ``of`` slices is stopped."""
+    """Return the seconds after which a trial that takes one of ``of`` slices is stopped. Raises InputError."""
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
-    return LONGEST_TRIAL_S if window is None else float(window * of + warmup + _SLACK_S)
+    return LONGEST_TRIAL_S if window is None else float(window * of + warmup + server_timeout(_SLACK_S))
 
 
 def hear(trial: Trial, heard: Heard, watcher: Watcher) -> None:

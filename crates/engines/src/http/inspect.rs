@@ -1,6 +1,7 @@
 //! What a service is, as far as it tells.
 
 use super::{HttpEngine, HttpTarget};
+use crate::server::located;
 use crate::server::net::block_on;
 use dbdyno_engine::{Capture, Durability, Facts, Failure, Marks, Session as _, Wanted, printable};
 use dbdyno_plan::document::Statement;
@@ -14,7 +15,7 @@ const LONGEST: usize = 100;
 
 /// Asks a service for the head of what is at its base, whatever that is.
 pub fn facts(target: &HttpTarget) -> Result<Facts, Failure> {
-    block_on(ask(target))
+    block_on(ask(target)).map_err(|failure| located(failure, &target.place()))
 }
 
 async fn ask(target: &HttpTarget) -> Result<Facts, Failure> {

@@ -5,11 +5,11 @@ use super::scram::Scram;
 use super::target::MongodbTarget;
 use super::values::{find, garbled, integer};
 use super::wire::Wire;
-use crate::server::net::in_time;
 use bson::raw::cstr;
 use bson::spec::BinarySubtype;
 use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
 use dbdyno_engine::Failure;
+use dbdyno_engine::patience::{answer_limit, answered, logged_in};
 use dbdyno_plan::document::FailureKind;
 use std::ops::Range;
 
@@ -29,13 +29,18 @@ pub async fn begin(target: &MongodbTarget, auth_source: &str) -> Result<Wire, Fa
         }
         Ok(wire)
     };
-    in_time(begun)
+    logged_in(begun)
         .await
         .map_err(|failure: Failure| failure.explained(|message| format!("connecting to {}: {message}", target.place())))
 }
 
-/// Sends a command, and gives the place of its answer, which says that all is well.
-pub async fn ask(wire: &mut Wire, database: &str, mut command: RawDocumentBuf) -> Result<Range<usize>, Failure> {
+/// Sends a command of dbdyno's own, and gives the place of its answer, which says that all is well.
+pub async fn ask(wire: &mut Wire, database: &str, command: RawDocumentBuf) -> Result<Range<usize>, Failure> {
+    answered(answer_limit(), exchange(wire, database, command)).await
+}
+
+/// The same for a part of a measured statement, whose time has no limit.
+pub async fn exchange(wire: &mut Wire, database: &str, mut command: RawDocumentBuf) -> Result<Range<usize>, Failure> {
     command.append(cstr!("$db"), database);
     let message = wire.begin();
     wire.connection.out.extend_from_slice(command.as_bytes());
@@ -60,7 +65,7 @@ async fn greet(wire: &mut Wire, whose: Option<String>) -> Result<Vec<String>, Fa
         "os": {"type": std::env::consts::OS},
     };
     command.append(cstr!("client"), client);
-    let place = ask(wire, "admin", command).await?;
+    let place = exchange(wire, "admin", command).await?;
     let hello = wire.document(&place)?;
     let version = find(hello, &["maxWireVersion"]).and_then(integer);
     if version.is_none_or(|version| version < NEEDED_VERSION) {
@@ -91,7 +96,7 @@ async fn log_in(
     let mut scram = Scram::new(user, password).map_err(impossible)?;
     let first = binary(scram.first().as_bytes());
     let start = rawdoc! {"saslStart": 1_i64, "mechanism": MECHANISM, "payload": first};
-    let place = ask(wire, database, start).await?;
+    let place = exchange(wire, database, start).await?;
     let (conversation, payload, _) = step(wire.document(&place)?)?;
     let answer = scram.answer(&payload).map_err(impossible)?;
     let (_, payload, mut done) = go_on(wire, database, conversation, answer.as_bytes()).await?;
@@ -110,7 +115,7 @@ async fn go_on(
     payload: &[u8],
 ) -> Result<(i64, Vec<u8>, bool), Failure> {
     let command = rawdoc! {"saslContinue": 1_i64, "conversationId": conversation, "payload": binary(payload)};
-    let place = ask(wire, database, command).await?;
+    let place = exchange(wire, database, command).await?;
     step(wire.document(&place)?)
 }
 

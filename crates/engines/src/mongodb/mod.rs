@@ -28,6 +28,7 @@ mod writes;
 pub use session::MongodbSession;
 pub use target::MongodbTarget;
 
+use crate::server::located;
 use crate::server::net::block_on;
 use command::Command;
 use dbdyno_engine::observed::{Backlog, Counters};
@@ -92,7 +93,7 @@ impl Engine for MongodbEngine {
     }
 
     fn facts(&self) -> Result<Facts, Failure> {
-        block_on(inspect::facts(self))
+        block_on(inspect::facts(self)).map_err(|failure| located(failure, &self.target.place()))
     }
 
     fn probe(&self) -> &dyn Probe {

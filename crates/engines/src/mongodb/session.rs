@@ -106,7 +106,7 @@ impl Session for MongodbSession {
             if let Some(batch) = command.batch {
                 next.append(cstr!("batchSize"), batch);
             }
-            let place = login::ask(&mut self.wire, &self.database, next).await?;
+            let place = login::exchange(&mut self.wire, &self.database, next).await?;
             let next = read(self.wire.bytes(&place), command, &mut capture)?;
             rows.returned += next.rows.returned;
             more = next.more;

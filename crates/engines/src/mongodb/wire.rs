@@ -3,7 +3,7 @@
 
 use super::target::MongodbTarget;
 use super::values::{self, garbled};
-use crate::server::net::Connection;
+use crate::server::net::{Connection, too_long};
 use bson::RawDocument;
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
@@ -111,8 +111,11 @@ impl Wire {
         };
         let word = |at: usize| i32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let length = usize::try_from(word(0)).map_err(|_| garbled())?;
-        if word(12) != OP_MSG || word(8) != self.number || length > LONGEST {
+        if word(12) != OP_MSG || word(8) != self.number {
             return Err(garbled());
+        }
+        if length > LONGEST {
+            return Err(too_long(length, LONGEST));
         }
         if there.len() < length {
             return Ok(None);

@@ -9,6 +9,7 @@ use crate::server::net::block_on;
 use crate::sql_text::backquoted;
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
+use dbdyno_engine::patience::WORK;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
@@ -41,7 +42,7 @@ async fn fill(engine: &MysqlEngine, load: &Load, seed: u64) -> Result<Vec<Loaded
 
 impl Loader for MysqlSession {
     async fn run(&mut self, sql: &str) -> Result<(), Failure> {
-        self.query(sql).await.map(drop)
+        self.query_within(WORK, sql).await.map(drop)
     }
 
     async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure> {

@@ -9,6 +9,7 @@ use crate::server::ServerTarget;
 use crate::sql_text::values_of;
 use crate::tokens::{Syntax, tokenize};
 use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
+use dbdyno_engine::patience::answer_limit;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{PrepareMode, Statement};
 use dbdyno_plan::literal::Literal;
@@ -86,7 +87,7 @@ async fn analyse(
         .template
         .render(&values_of(values), session.dialect(), &mut text);
     text.insert_str(0, verb);
-    let answer = session.query(&text).await;
+    let answer = session.query_within(longest + answer_limit(), &text).await;
     // MySQL gives what it has where the time is over, with a warning.
     let warned = session.query("show warnings").await;
     session.query("rollback").await?;

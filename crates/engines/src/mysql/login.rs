@@ -1,22 +1,23 @@
 //! How a connection begins: the server's greeting, who we are, and what it asks for to believe it.
 
 use super::wire::{Wire, error, garbled, ok};
-use crate::server::net::{Connection, FULL, in_time};
+use crate::server::net::{Connection, FULL, LONGEST};
 use crate::server::tls;
 use crate::server::{ServerTarget, Tls};
+use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
+use dbdyno_engine::patience::logged_in;
 use dbdyno_plan::document::FailureKind;
 use mysql_common::auth::plugins::{caching_sha2_password::scramble_sha256, mysql_native_password::scramble_native};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::{MyDeserialize as _, MySerialize as _};
+use rustls::pki_types::SubjectPublicKeyInfoDer;
+use rustls::pki_types::pem::PemObject as _;
 use std::collections::HashMap;
 use std::fmt::Display;
-
-/// The longest packet we say to take; servers go by their own `max_allowed_packet`.
-const LONGEST: u32 = 1 << 30;
 
 /// The encoding and order of texts, `utf8mb4_general_ci`, as the answer to the greeting has it too.
 const UTF8MB4: u8 = 45;
@@ -39,7 +40,7 @@ pub async fn begin(target: &ServerTarget, besides: CapabilityFlags) -> Result<Be
         };
         log_in(Wire::new(connection), target, besides).await
     };
-    in_time(begun).await.map_err(|failure| {
+    logged_in(begun).await.map_err(|failure| {
         failure.explained(|message| {
             let advice = if message.ends_with("(1040)") { FULL } else { "" };
             format!("connecting to {}: {message}{advice}", target.place())
@@ -108,7 +109,7 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
         Some(password.plugin.clone()),
         capabilities,
         attributes,
-        LONGEST,
+        LONGEST as u32,
     );
     let mut payload = Vec::new();
     response.serialize(&mut payload);
@@ -120,6 +121,7 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
         let answer = match body {
             [0x00, ..] => {
                 let status = ok(body)?.status;
+                wire.longest = LONGEST;
                 return Ok(Begun { wire, status });
             }
             [0xff, ..] => {
@@ -156,7 +158,7 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
 
 /// Says that the rest is encrypted, and begins with that.
 async fn encrypt(wire: &mut Wire, tls: &Tls, host: &str, capabilities: CapabilityFlags) -> Result<(), Failure> {
-    let request = SslRequest::new(capabilities, LONGEST, UTF8MB4);
+    let request = SslRequest::new(capabilities, LONGEST as u32, UTF8MB4);
     let mut payload = Vec::new();
     request.serialize(&mut payload);
     reply(wire, &payload).await?;
@@ -232,12 +234,21 @@ impl Password<'_> {
                 for (byte, mask) in password.iter_mut().zip(self.nonce.iter().cycle()) {
                     *byte ^= mask;
                 }
-                let encrypted = mysql_common::crypto::encrypt(&password, key)
-                    .map_err(|error| impossible(format_args!("the server's public key is of no use: {error}")))?;
-                Ok(Some(encrypted))
+                encrypt_for(key, &password)
+                    .map(Some)
+                    .ok_or_else(|| impossible("the server sent a public key that is not an RSA key"))
             }
         }
     }
+}
+
+/// Encrypts a password with a server's RSA key (PEM). Nothing, if it is not one.
+fn encrypt_for(key: &[u8], password: &[u8]) -> Option<Vec<u8>> {
+    let key = SubjectPublicKeyInfoDer::from_pem_slice(key).ok()?;
+    let key = OaepPublicEncryptingKey::new(PublicEncryptingKey::from_der(&key).ok()?).ok()?;
+    let mut room = vec![0; key.ciphertext_size()];
+    let encrypted = key.encrypt(&OAEP_SHA1_MGF1SHA1, password, &mut room, None).ok()?;
+    Some(encrypted.to_vec())
 }
 
 fn impossible(why: impl Display) -> Failure {
@@ -246,11 +257,58 @@ fn impossible(why: impl Display) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::{NONCE, Script, ok};
+    use super::super::script::{NONCE, Script, any_packets, framed, greeting, ok};
     use super::*;
     use crate::server::net::block_on;
+    use proptest::prelude::*;
 
     const ALL: u32 = u32::MAX;
+
+    const KEY: &str = "-----BEGIN PUBLIC KEY-----\n\
+                       MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA0p/F3FxEcPUj0ebexWR5\n\
+                       dQXGc7wJgomIjd4G20hDuIF4jktb7/6zQwGANpryChDYmm9LplLJFP4Fm8I208+8\n\
+                       7gpceTy6gf3r5Hvfl0VM1BGcit61uFERLo/yQmmKCFdCbS5aHddANVs2g3zMnoiX\n\
+                       VUmXlDpfL/z6UpME8B/I4CBZ3du83G3yJMPOWNSDYFVrKF+8zbtlEiDfVfELNlMT\n\
+                       8PkG15lDeHk8dR9cfHXgsliXHOGNRr/hA1OIrc2SzdJ4d9oV43ZZoJ8Fhza3WTPi\n\
+                       Y5AXK9Iu7YvCZjyfd/mDb3t3UlB+VxxoEF3h2Pe5mcvyt6KB3pnaTNJ4BMf+z8Fv\n\
+                       1wIDAQAB\n\
+                       -----END PUBLIC KEY-----\n";
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn whatever_a_server_sends_is_a_login_or_a_failure(
+            (at, byte) in (0_usize..80, any::<u8>()), plugin in 0_usize..3, mut packets in any_packets(), whole: bool,
+        ) {
+            let plugins = ["mysql_native_password", "caching_sha2_password", "other"];
+            let mut first = greeting(plugins[plugin], ALL & !(CapabilityFlags::CLIENT_SSL.bits()));
+            if !whole && at < first.len() {
+                first[at] = byte;
+            }
+            packets.insert(0, first);
+            let target: ServerTarget = serde_json::from_value(serde_json::json!({
+                "host": "/s", "port": 1, "user": "u", "password": "p", "database": "d",
+            })).unwrap();
+            block_on(async {
+                let wire = Wire::new(Connection::that_sent(&framed(0, &packets)));
+                let _ = log_in(wire, &target, CapabilityFlags::empty()).await;
+                Ok(())
+            }).unwrap();
+        }
+
+        #[test]
+        fn a_key_that_was_changed_is_used_or_refused(at in 27_usize..440, byte: u8, cut in 0_usize..440) {
+            let password = Password {
+                password: b"secret", nonce: NONCE.to_vec(), plugin: AuthPlugin::CachingSha2Password,
+            };
+            let mut key = KEY.as_bytes().to_vec();
+            key[at] = byte;
+            let _ = password.more(&key, false);
+            key.truncate(cut.max(27));
+            let _ = password.more(&key, false);
+        }
+    }
 
     /// Logs in at a server that gives some answers: how that ended, and what the server heard.
     fn log_in_at(plugin: &str, answers: &[&[u8]], password: &str) -> (Result<(), Failure>, Vec<Vec<u8>>) {
@@ -290,14 +348,8 @@ mod tests {
             plugin: AuthPlugin::CachingSha2Password,
         };
         assert_eq!(password.more(&[4], false).unwrap(), Some(vec![2]));
-        let key = "-----BEGIN PUBLIC KEY-----\n\
-                   MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQC/N5LcARFUrBjKScH1ajYXhEpg\n\
-                   E3Vf1fq2SPR1zQvlwzBlLHMaRnK0/f9gXbWcYB6DYIBWT/JlEDNfulWDDJQ7p/jX\n\
-                   EKvRa00gLmrcbJwIa/vOa1GWFT0d+B1wzY/J6mwDEsbKPZHMdx5lMJ357OdoIiuT\n\
-                   kzN5hF2daGjii//WRwIDAQAB\n\
-                   -----END PUBLIC KEY-----\n";
-        let sent = password.more(key.as_bytes(), false).unwrap().unwrap();
-        assert_eq!(sent.len(), 128);
+        let sent = password.more(KEY.as_bytes(), false).unwrap().unwrap();
+        assert_eq!(sent.len(), 256);
         assert!(password.more(b"no key", false).is_err());
     }
 

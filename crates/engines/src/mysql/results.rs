@@ -2,8 +2,12 @@
 
 use super::values::{Column, field, take_binary, take_text};
 use super::wire::{Wire, error, garbled, number, ok};
+use crate::server::net::{LONGEST_ANSWER, answer_too_long};
 use dbdyno_engine::{Capture, Failure, Marks, Rows};
 use mysql_common::constants::StatusFlags;
+
+/// The most columns that an answer has, by the limits of MariaDB and MySQL for tables and their joins.
+const MOST_COLUMNS: u64 = 65_535;
 
 /// Reads answers.
 pub struct Reader {
@@ -89,6 +93,9 @@ impl Reader {
     /// Reads the definitions of columns, which are only looked into if a row is.
     #[inline]
     async fn read_columns(&mut self, wire: &mut Wire, count: u64, look: bool) -> Result<(), Failure> {
+        if count > MOST_COLUMNS {
+            return Err(garbled());
+        }
         if look {
             self.columns.clear();
         }
@@ -106,7 +113,7 @@ impl Reader {
 
     /// Reads all results of a text, and gives the rows of all of them, as text.
     pub async fn read_words(&mut self, wire: &mut Wire) -> Result<Vec<Vec<Option<String>>>, Failure> {
-        let mut rows = Vec::new();
+        let (mut rows, mut length) = (Vec::new(), 0);
         loop {
             let place = wire.packet().await?;
             let body = wire.body(&place);
@@ -125,6 +132,10 @@ impl Reader {
                         }
                         if body.first() == Some(&0xff) {
                             return Err(error(body));
+                        }
+                        length += body.len() + size_of::<Vec<u8>>();
+                        if length > LONGEST_ANSWER {
+                            return Err(answer_too_long());
                         }
                         let row = (0..count).map(|_| {
                             let field = field(&mut body)?;

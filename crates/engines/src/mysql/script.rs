@@ -62,7 +62,8 @@ pub fn ok() -> Vec<u8> {
 /// The nonce of the greeting.
 pub const NONCE: &[u8; 20] = b"abcdefghijklmnopqrst";
 
-fn greeting(plugin: &str, capabilities: u32) -> Vec<u8> {
+/// The greeting of a server with some capabilities.
+pub fn greeting(plugin: &str, capabilities: u32) -> Vec<u8> {
     let mut packet = b"\x0a8.4.0-test\0".to_vec();
     packet.extend_from_slice(&7u32.to_le_bytes());
     packet.extend_from_slice(&NONCE[..8]);
@@ -79,13 +80,43 @@ fn greeting(plugin: &str, capabilities: u32) -> Vec<u8> {
     packet
 }
 
-fn say(stream: &mut UnixStream, mut number: u8, packets: &[Vec<u8>]) {
-    for packet in packets {
-        let head = packet.len() as u32 | u32::from(number) << 24;
-        stream.write_all(&head.to_le_bytes()).unwrap();
-        stream.write_all(packet).unwrap();
-        number = number.wrapping_add(1);
-    }
+/// Packets as they are sent, numbered from `number` on.
+pub fn framed(number: u8, packets: &[Vec<u8>]) -> Vec<u8> {
+    let heads = (0_u32..).zip(packets).map(|(at, packet)| {
+        let head = packet.len() as u32 | u32::from(number.wrapping_add(at as u8)) << 24;
+        [&head.to_le_bytes()[..], packet].concat()
+    });
+    heads.collect::<Vec<_>>().concat()
+}
+
+fn say(stream: &mut UnixStream, number: u8, packets: &[Vec<u8>]) {
+    stream.write_all(&framed(number, packets)).unwrap();
+}
+
+/// Packets that begin like those of the protocol and go on with anything.
+pub fn any_packets() -> impl proptest::strategy::Strategy<Value = Vec<Vec<u8>>> {
+    use proptest::prelude::*;
+    let first = prop_oneof![
+        Just(0x00),
+        Just(0x01),
+        Just(0x02),
+        Just(0xfb),
+        Just(0xfe),
+        Just(0xff),
+        any::<u8>()
+    ];
+    let rest = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..40),
+        // Small numbers, so that lengths and counts fit now and then.
+        proptest::collection::vec(0_u8..6, 0..40),
+        // A column's definition.
+        proptest::collection::vec(any::<u8>(), 13).prop_map(|mut end| {
+            end[0] = 0x0c;
+            end
+        }),
+    ];
+    let packet = (first, rest).prop_map(|(first, rest)| [&[first][..], &rest].concat());
+    proptest::collection::vec(packet, 0..8)
 }
 
 fn hear(stream: &mut UnixStream) -> Option<(u8, Vec<u8>)> {

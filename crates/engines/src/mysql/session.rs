@@ -9,12 +9,14 @@ use super::wire::{Wire, error, garbled};
 use crate::server::ServerTarget;
 use crate::sql_text::{Dialect, backquoted};
 use bytes::{BufMut as _, BytesMut};
+use dbdyno_engine::patience::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_program::value::Values;
 use mysql_common::constants::{CapabilityFlags, Command, StatusFlags};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 /// A statement that the server has prepared.
 #[derive(Debug)]
@@ -105,12 +107,17 @@ impl MysqlSession {
 
     /// Prepares a statement, closes it again, and tells how many columns the rows have that it gives; 0: it gives none.
     pub(super) async fn columns_of(&mut self, index: usize) -> Result<u16, Failure> {
+        let (number, columns) = answered(answer_limit(), self.prepare_one(index)).await?;
+        self.close_statement(number);
+        Ok(columns)
+    }
+
+    /// Prepares a statement, and gives the server's number for it and how many columns it gives.
+    async fn prepare_one(&mut self, index: usize) -> Result<(u32, u16), Failure> {
         let sql = self.statements[index].sql.as_bytes();
         self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
         self.wire.connection.flush().await?;
-        let (number, columns) = self.read_shape(index).await?;
-        self.close_statement(number);
-        Ok(columns)
+        self.read_shape(index).await
     }
 
     /// Prepares a statement whose preparation has been asked for, and gives the server's number for it.
@@ -188,10 +195,7 @@ impl Session for MysqlSession {
     async fn prepare_all(&mut self) -> Result<(), Failure> {
         for index in 0..self.statements.len() {
             if self.prepared[index].is_none() {
-                let sql = self.statements[index].sql.as_bytes();
-                self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
-                self.wire.connection.flush().await?;
-                let number = self.read_preparation(index).await?;
+                let (number, _) = answered(answer_limit(), self.prepare_one(index)).await?;
                 let bound = Vec::new();
                 self.prepared[index] = Some(Prepared { number, bound });
             }
@@ -275,9 +279,21 @@ impl Session for MysqlSession {
 impl MysqlSession {
     /// Runs a text, and gives the rows of all its statements, as text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        self.query_within(answer_limit(), sql).await
+    }
+
+    /// The same, for a text that may take longer than a question.
+    pub(super) async fn query_within(
+        &mut self,
+        limit: Duration,
+        sql: &str,
+    ) -> Result<Vec<Vec<Option<String>>>, Failure> {
         self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
-        self.wire.connection.flush().await?;
-        self.reader.read_words(&mut self.wire).await
+        let answer = async {
+            self.wire.connection.flush().await?;
+            self.reader.read_words(&mut self.wire).await
+        };
+        answered(limit, answer).await
     }
 
     /// The columns of the text that [`Self::query`] last ran.
@@ -311,7 +327,69 @@ fn assignments(settings: &[(String, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MysqlEngine;
+    use super::super::script::{any_packets, framed};
+    use super::super::wire::Wire;
     use super::*;
+    use crate::server::net::{Connection, block_on};
+    use dbdyno_engine::Wanted;
+    use dbdyno_program::value::{Owned, Value};
+    use proptest::prelude::*;
+
+    fn session_with(sent: &[u8], prepare: PrepareMode) -> MysqlSession {
+        let statement = serde_json::json!({"name": "s", "sql": "select ?"});
+        let statements = MysqlEngine::texts(&[serde_json::from_value(statement).unwrap()]);
+        MysqlSession {
+            wire: Wire::new(Connection::that_sent(sent)),
+            prepared: statements.iter().map(|_| None).collect(),
+            statements,
+            prepare,
+            asked: Asked::Text,
+            later: BytesMut::new(),
+            bound: Vec::new(),
+            reader: Reader::new(2),
+            text: String::new(),
+        }
+    }
+
+    async fn run(session: &mut MysqlSession) -> Result<Rows, Failure> {
+        let mut params = Values::default();
+        params.push(Value::Integer(1));
+        let (mut variables, mut marks) = (vec![Owned::Null; 3], Marks::new(None));
+        let _ = session.execute(0, &params, Capture::nothing(), &mut marks);
+        let mut wanted = Wanted {
+            slots: &[0, 1, 2],
+            variables: &mut variables,
+        };
+        session.answer(Capture::new(&mut wanted), &mut marks).await
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn whatever_a_server_sends_is_an_answer_or_a_failure(
+            packets in any_packets(), tail in proptest::collection::vec(any::<u8>(), 0..8), deprecates_eof: bool,
+        ) {
+            // Of one parameter and no column, so that the execution is reached.
+            let prepared = framed(1, &[vec![0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0], vec![0]]);
+            let sent = [framed(1, &packets), tail].concat();
+            block_on(async {
+                let _ = session_with(&sent, PrepareMode::Never).query("select 1").await;
+                for prepare in [PrepareMode::Once, PrepareMode::PerTransaction, PrepareMode::Never] {
+                    for before in [&[][..], &prepared] {
+                        let mut session = session_with(&[before, &sent].concat(), prepare);
+                        session.wire.deprecates_eof = deprecates_eof;
+                        if prepare == PrepareMode::Once {
+                            let _ = session.prepare_all().await;
+                        }
+                        let _ = run(&mut session).await;
+                    }
+                }
+                Ok(())
+            }).unwrap();
+        }
+    }
 
     #[test]
     fn variables_are_set_with_numbers_and_strings() {

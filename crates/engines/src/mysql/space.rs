@@ -5,6 +5,7 @@ use super::DIALECT;
 use super::session::MysqlSession;
 use crate::server::ServerTarget;
 use crate::sql_text::{backquoted, write_literal};
+use dbdyno_engine::patience::WORK;
 use dbdyno_engine::space::Object;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
@@ -17,7 +18,8 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
     for table in tables {
         let mut name = String::new();
         write_literal(Value::Text(table), &DIALECT, &mut name);
-        session.query(&format!("analyze table {}", backquoted(table))).await?;
+        let analyze = format!("analyze table {}", backquoted(table));
+        session.query_within(WORK, &analyze).await?;
         let trees = format!(
             "select index_name, max(case when stat_name = 'size' then stat_value end) * @@innodb_page_size, \
              max(case when stat_name = 'n_leaf_pages' then stat_value end) from mysql.innodb_index_stats \
@@ -52,7 +54,7 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
                 "select count(*), avg(data_size) / @@innodb_page_size from information_schema.innodb_buffer_page \
                  where table_name = concat('`', database(), '`.`', {name}, '`') and index_name = {tree} and number_records > 0"
             );
-            if let Ok(rows) = session.query(&seen).await
+            if let Ok(rows) = session.query_within(WORK, &seen).await
                 && let Some([Some(count), Some(fill)]) = rows.first().map(Vec::as_slice)
             {
                 made.leaf_fill = fill.parse().ok();

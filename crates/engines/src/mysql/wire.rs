@@ -2,7 +2,7 @@
 //! payload that is too long for one packet goes on in the next.
 
 use super::kind;
-use crate::server::net::Connection;
+use crate::server::net::{self, Connection, too_long};
 use bytes::{Buf as _, BufMut as _, BytesMut};
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
@@ -20,6 +20,8 @@ pub struct Wire {
     number: u8,
     /// Whether rows end with an OK packet and columns with nothing, or both with an EOF packet.
     pub deprecates_eof: bool,
+    /// The longest payload that the server may announce, in bytes.
+    pub longest: usize,
 }
 
 impl Wire {
@@ -29,6 +31,7 @@ impl Wire {
             connection,
             number: 0,
             deprecates_eof: false,
+            longest: net::LONGEST_AT_LOGIN,
         }
     }
 
@@ -90,7 +93,7 @@ impl Wire {
     #[inline]
     pub async fn packet(&mut self) -> Result<Range<usize>, Failure> {
         loop {
-            if let Some(place) = self.take() {
+            if let Some(place) = self.take()? {
                 return Ok(place);
             }
             self.connection.read().await?;
@@ -104,32 +107,42 @@ impl Wire {
     }
 
     #[inline]
-    fn take(&mut self) -> Option<Range<usize>> {
+    fn take(&mut self) -> Result<Option<Range<usize>>, Failure> {
         let there = self.connection.there();
-        let (head, rest) = there.split_first_chunk::<HEAD>()?;
+        let Some((head, rest)) = there.split_first_chunk::<HEAD>() else {
+            return Ok(None);
+        };
         let (length, number) = heading(*head);
+        if length > self.longest {
+            return Err(too_long(length, self.longest));
+        }
         if length == LONGEST {
             return self.take_long();
         }
         if rest.len() < length {
-            return None;
+            return Ok(None);
         }
         self.number = number.wrapping_add(1);
         let mut place = self.connection.take(HEAD + length);
         place.start += HEAD;
-        Some(place)
+        Ok(Some(place))
     }
 
     /// Takes a payload of several packets when all of them have come, and joins it.
     #[cold]
-    fn take_long(&mut self) -> Option<Range<usize>> {
+    fn take_long(&mut self) -> Result<Option<Range<usize>>, Failure> {
         let there = self.connection.there();
         let (mut packets, mut end) = (Vec::new(), 0);
         let number = loop {
-            let (head, rest) = there.get(end..)?.split_first_chunk::<HEAD>()?;
+            let Some((head, rest)) = there.get(end..).and_then(|rest| rest.split_first_chunk::<HEAD>()) else {
+                return Ok(None);
+            };
             let (length, number) = heading(*head);
+            if end + length > self.longest {
+                return Err(too_long(end + length, self.longest));
+            }
             if rest.len() < length {
-                return None;
+                return Ok(None);
             }
             packets.push(end + HEAD..end + HEAD + length);
             end += HEAD + length;
@@ -146,7 +159,7 @@ impl Wire {
         }
         self.number = number.wrapping_add(1);
         let place = self.connection.take(end);
-        Some(place.start + HEAD..place.start + joined)
+        Ok(Some(place.start + HEAD..place.start + joined))
     }
 }
 
@@ -311,6 +324,7 @@ mod tests {
                 2 * LONGEST + 5,
             ] {
                 let sent: Vec<u8> = (0..length).map(|at| (at / 7) as u8).collect();
+                wire.longest = net::LONGEST;
                 wire.command(3, &sent);
                 wire.connection.flush().await.unwrap();
                 let place = wire.packet().await.unwrap();

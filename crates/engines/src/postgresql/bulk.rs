@@ -7,6 +7,7 @@ use crate::server::net::block_on;
 use crate::sql_text::quoted;
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
+use dbdyno_engine::patience::WORK;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
@@ -30,14 +31,14 @@ async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<L
         session.run(&format!("vacuum (analyze) {}", quoted(table))).await?;
     }
     // Only some users may; without it the server does the same some minutes later.
-    let _ = session.query("checkpoint").await;
+    let _ = session.query_within(WORK, "checkpoint").await;
     report.push(Loaded::since("(vacuum and checkpoint)".into(), 0, clock, start));
     Ok(report)
 }
 
 impl Loader for PostgresqlSession {
     async fn run(&mut self, sql: &str) -> Result<(), Failure> {
-        self.query(sql).await.map(drop)
+        self.query_within(WORK, sql).await.map(drop)
     }
 
     async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure> {

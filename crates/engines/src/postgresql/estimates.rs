@@ -5,6 +5,7 @@ use super::{PostgresqlEngine, Text};
 use crate::server::ServerTarget;
 use crate::sql_text::values_of;
 use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
+use dbdyno_engine::patience::{answer_limit, answered};
 use dbdyno_engine::writes::Use;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{PrepareMode, Statement};
@@ -79,14 +80,14 @@ async fn analyse(
     // Behind its first query, no transaction can become one that writes.
     session.query("select 1").await?;
     let mut variables = [Owned::Null];
-    let answer = Use {
+    let params = values_of(values);
+    let mut analysis = Use {
         sql,
-        params: &values_of(values),
+        params: &params,
         slots: &[0],
         variables: &mut variables,
-    }
-    .run(&mut session)
-    .await;
+    };
+    let answer = answered(longest + answer_limit(), analysis.run(&mut session)).await;
     if session.in_transaction() {
         session.query("rollback").await?;
     }

@@ -22,8 +22,8 @@ mod writes;
 pub use driver::PostgresqlTarget;
 pub use session::PostgresqlSession;
 
-use crate::server::ServerTarget;
 use crate::server::net::block_on;
+use crate::server::{ServerTarget, located};
 use crate::sql_text::{Dialect, Template, with_example};
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::Probe;
@@ -107,7 +107,7 @@ impl Engine for PostgresqlEngine {
     }
 
     fn facts(&self) -> Result<Facts, Failure> {
-        block_on(inspect::facts(self))
+        block_on(inspect::facts(self)).map_err(|failure| located(failure, &self.target.place()))
     }
 
     fn probe(&self) -> &dyn Probe {

@@ -5,6 +5,8 @@ use super::Text;
 use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
 use crate::server::ServerTarget;
+use crate::server::net::{LONGEST_ANSWER, answer_too_long};
+use dbdyno_engine::patience::{WORK, answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::{Value, Values};
@@ -12,6 +14,7 @@ use postgres_protocol::Oid;
 use postgres_protocol::message::frontend;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 /// What a prepared statement takes and gives.
 #[derive(Debug, Default)]
@@ -84,8 +87,17 @@ impl PostgresqlSession {
 
     /// Runs a text that may hold several statements, and gives the rows of all of them, as text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        self.query_within(answer_limit(), sql).await
+    }
+
+    /// The same, for a text that may take longer than a question.
+    pub(super) async fn query_within(
+        &mut self,
+        limit: Duration,
+        sql: &str,
+    ) -> Result<Vec<Vec<Option<String>>>, Failure> {
         frontend::query(sql, &mut self.wire.connection.out).map_err(unsayable)?;
-        self.rows().await
+        answered(limit, self.rows()).await
     }
 
     /// Runs a text that may hold one statement alone, and gives its rows, as text.
@@ -94,18 +106,22 @@ impl PostgresqlSession {
         frontend::parse("", sql, [], out).map_err(unsayable)?;
         bind("", &Values::default(), |_| 0, out)?;
         end(out)?;
-        self.rows().await
+        answered(answer_limit(), self.rows()).await
     }
 
     /// Sends what is asked, and reads its rows to the end.
     async fn rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Failure> {
         self.wire.connection.flush().await?;
-        let (mut rows, mut failure) = (Vec::new(), None);
+        let (mut rows, mut failure, mut length) = (Vec::new(), None, 0);
         loop {
             let message = self.wire.message().await?;
             let body = self.wire.body(&message);
             match message.tag {
                 b'D' => {
+                    length += body.len() + size_of::<Vec<u8>>();
+                    if length > LONGEST_ANSWER {
+                        return Err(answer_too_long());
+                    }
                     let fields = Fields::of(body)?;
                     let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
                     rows.push(
@@ -240,7 +256,7 @@ impl PostgresqlSession {
 impl Session for PostgresqlSession {
     async fn prepare_all(&mut self) -> Result<(), Failure> {
         let all: Vec<usize> = (0..self.statements.len()).collect();
-        self.prepare(&all).await
+        answered(answer_limit(), self.prepare(&all)).await
     }
 
     #[inline]
@@ -360,7 +376,7 @@ impl PostgresqlSession {
     pub(super) async fn end_copy(&mut self) -> Result<(), Failure> {
         frontend::copy_done(&mut self.wire.connection.out);
         self.wire.connection.flush().await?;
-        self.skip_to_ready().await
+        answered(WORK, self.skip_to_ready()).await
     }
 }
 
@@ -449,7 +465,7 @@ fn changed(tag: &[u8]) -> u64 {
     if tag.starts_with(b"SELECT") {
         return 0;
     }
-    let mut count = 0;
+    let mut count = 0_u64;
     let end = tag
         .iter()
         .rposition(|byte| byte.is_ascii_digit())
@@ -459,14 +475,94 @@ fn changed(tag: &[u8]) -> u64 {
         .rposition(|byte| *byte == b' ')
         .map_or(end, |at| at + 1);
     for digit in &tag[start..end] {
-        count = count * 10 + u64::from(digit.wrapping_sub(b'0'));
+        count = count.wrapping_mul(10).wrapping_add(u64::from(digit.wrapping_sub(b'0')));
     }
     count
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::PostgresqlEngine;
     use super::*;
+    use crate::server::net::{Connection, block_on};
+    use dbdyno_engine::Wanted;
+    use dbdyno_program::value::Owned;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// What a server may send: messages of the protocol with any bodies, and any bytes.
+    fn anything_sent() -> impl Strategy<Value = Vec<u8>> {
+        let body = prop_oneof![
+            vec(any::<u8>(), 0..60),
+            // A way to log in, or a number of fields, and lengths that fit now and then.
+            (0u8..13, vec(0u8..4, 0..60)).prop_map(|(first, rest)| [&[0, first][..], &rest].concat()),
+            (0u8..13, vec(any::<u8>(), 0..60)).prop_map(|(method, rest)| [&[0, 0, 0, method][..], &rest].concat()),
+        ];
+        let tag = proptest::sample::select(&b"RRDDTTCtt1nnEZSKAN2GdHv"[..]);
+        let message = (tag, body).prop_map(|(tag, body)| {
+            let length = (body.len() as u32 + 4).to_be_bytes();
+            [&[tag][..], &length, &body].concat()
+        });
+        let piece = prop_oneof![8 => message, 1 => vec(any::<u8>(), 0..20)];
+        vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+    }
+
+    fn session_with(sent: &[u8], prepare: PrepareMode) -> PostgresqlSession {
+        let statement = serde_json::json!({"name": "s", "sql": "select ?"});
+        let statements = PostgresqlEngine::texts(&[serde_json::from_value(statement).unwrap()]);
+        PostgresqlSession {
+            wire: Wire::new(Connection::that_sent(sent)),
+            shapes: statements.iter().map(|_| None).collect(),
+            statements,
+            prepare,
+            columns: Columns::Told,
+            told: Vec::new(),
+            open: false,
+            text: String::new(),
+        }
+    }
+
+    async fn run(session: &mut PostgresqlSession) -> Result<Rows, Failure> {
+        let mut params = Values::default();
+        params.push(Value::Integer(1));
+        let (mut variables, mut marks) = (vec![Owned::Null; 3], Marks::new(None));
+        let mut wanted = Wanted {
+            slots: &[0, 1, 2],
+            variables: &mut variables,
+        };
+        let _ = session.execute(0, &params, Capture::new(&mut wanted), &mut marks);
+        let mut wanted = Wanted {
+            slots: &[0, 1, 2],
+            variables: &mut variables,
+        };
+        session.answer(Capture::new(&mut wanted), &mut marks).await
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn whatever_a_server_sends_is_an_answer_or_a_failure(sent in anything_sent()) {
+            let target = serde_json::json!({
+                "host": "h", "port": 1, "user": "u", "password": "p", "database": "d", "session": [],
+            });
+            let target: ServerTarget = serde_json::from_value(target).unwrap();
+            block_on(async {
+                let _ = Wire::new(Connection::that_sent(&sent)).begin(&target).await;
+                let _ = session_with(&sent, PrepareMode::Never).query("select 1").await;
+                for prepare in [PrepareMode::Once, PrepareMode::PerTransaction, PrepareMode::Never] {
+                    let mut session = session_with(&sent, prepare);
+                    if prepare == PrepareMode::Once {
+                        let _ = session.prepare_all().await;
+                    }
+                    let _ = run(&mut session).await;
+                    let _ = run(&mut session_with(&sent, prepare)).await;
+                }
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
 
     #[test]
     fn the_tag_tells_how_many_rows_were_changed() {

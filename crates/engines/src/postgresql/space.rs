@@ -4,6 +4,7 @@ use super::DIALECT;
 use super::session::PostgresqlSession;
 use crate::server::ServerTarget;
 use crate::sql_text::{quoted, write_literal};
+use dbdyno_engine::patience::WORK;
 use dbdyno_engine::space::Object;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
@@ -31,7 +32,7 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
              join pg_am a on a.oid = c.relam {from} where i.indrelid = to_regclass({name}) and a.amname = 'btree'"
         );
         for sql in [own, indexes] {
-            let rows = session.query(&sql).await?;
+            let rows = session.query_within(WORK, &sql).await?;
             objects.extend(rows.iter().filter_map(|row| object(table, row)));
         }
     }

@@ -2,15 +2,19 @@
 
 use super::kind;
 use crate::server::ServerTarget;
-use crate::server::net::{Connection, FULL, in_time};
+use crate::server::net::{Connection, FULL, LONGEST, LONGEST_AT_LOGIN, too_long};
 use crate::server::tls;
 use dbdyno_engine::Failure;
+use dbdyno_engine::patience::logged_in;
 use dbdyno_plan::document::FailureKind;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
 use std::fmt::Display;
 use std::ops::Range;
+
+/// A message's first byte and its length.
+const HEAD: usize = 5;
 
 /// A message's first byte and where its body lies in the input.
 pub struct Message {
@@ -21,26 +25,35 @@ pub struct Message {
 /// A connection to a server.
 pub struct Wire {
     pub connection: Connection,
+    /// The longest message that the server may announce, in bytes.
+    longest: usize,
 }
 
 impl Wire {
+    /// A connection over which nothing has been said yet.
+    pub fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            longest: LONGEST_AT_LOGIN,
+        }
+    }
+
     /// Connects and identifies itself. The connection is ready for statements when this returns.
     pub async fn connect(target: &ServerTarget) -> Result<Self, Failure> {
         let begun = async {
             let mut wire = if target.host.starts_with('/') {
                 let path = format!("{}/.s.PGSQL.{}", target.host.trim_end_matches('/'), target.port);
-                let connection = Connection::unix(&path).await?;
-                Self { connection }
+                Self::new(Connection::unix(&path).await?)
             } else {
-                let connection = Connection::tcp(&target.host, target.port).await?;
-                let mut wire = Self { connection };
+                let mut wire = Self::new(Connection::tcp(&target.host, target.port).await?);
                 wire.encrypt(target).await?;
                 wire
             };
             wire.begin(target).await?;
+            wire.longest = LONGEST;
             Ok(wire)
         };
-        in_time(begun).await.map_err(|failure: Failure| {
+        logged_in(begun).await.map_err(|failure: Failure| {
             failure.explained(|message| {
                 let advice = if message.ends_with("(53300)") { FULL } else { "" };
                 format!("connecting to {}: {message}{advice}", target.place())
@@ -69,7 +82,8 @@ impl Wire {
         }
     }
 
-    async fn begin(&mut self, target: &ServerTarget) -> Result<(), Failure> {
+    /// Logs in.
+    pub async fn begin(&mut self, target: &ServerTarget) -> Result<(), Failure> {
         let own = [
             ("user", target.user.as_str()),
             ("database", target.database.as_str()),
@@ -163,22 +177,29 @@ impl Wire {
     }
 
     fn take(&mut self) -> Result<Option<Message>, Failure> {
-        let there = self.connection.there();
-        let Some((head, _)) = there.split_first_chunk::<5>() else {
+        let Some((tag, length)) = heading(self.connection.there(), self.longest)? else {
             return Ok(None);
         };
-        let [tag, length @ ..] = *head;
-        let length = u32::from_be_bytes(length) as usize;
-        if length < 4 {
-            return Err(garbled());
-        }
-        if there.len() < length + 1 {
-            return Ok(None);
-        }
-        let mut body = self.connection.take(length + 1);
-        body.start += 5;
+        let mut body = self.connection.take(HEAD + length);
+        body.start += HEAD;
         Ok(Some(Message { tag, body }))
     }
+}
+
+/// The first byte of the message that the bytes begin with, and its body's length, if all of it has come.
+#[inline]
+fn heading(there: &[u8], longest: usize) -> Result<Option<(u8, usize)>, Failure> {
+    let Some(([tag, length @ ..], rest)) = there.split_first_chunk::<HEAD>() else {
+        return Ok(None);
+    };
+    // The length counts its own four bytes.
+    let length = (u32::from_be_bytes(*length) as usize)
+        .checked_sub(4)
+        .ok_or_else(garbled)?;
+    if length > longest {
+        return Err(too_long(length, longest));
+    }
+    Ok((rest.len() >= length).then_some((*tag, length)))
 }
 
 /// A big-endian number of 32 bits at the start of a message's body, and what follows it.

@@ -4,7 +4,9 @@ pub(crate) mod holding;
 pub(crate) mod net;
 pub(crate) mod tls;
 
+use dbdyno_engine::Failure;
 use dbdyno_engine::driver::Site;
+use dbdyno_plan::document::FailureKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -89,6 +91,16 @@ impl ServerProcess {
             storage: process.map(|process| Path::new(process.data.as_str())),
             server: process.map(|process| process.pid),
         }
+    }
+}
+
+/// The failure of a question of dbdyno's own with the server's place, if it is the connection that failed.
+pub(crate) fn located(failure: Failure, place: &str) -> Failure {
+    match failure.kind {
+        FailureKind::Connection | FailureKind::Timeout if !failure.message.contains(place) => {
+            failure.explained(|message| format!("{place}: {message}"))
+        }
+        _ => failure,
     }
 }
 

@@ -46,6 +46,9 @@ pub struct Connection {
 
 const ROOM: usize = 16 * 1024;
 
+/// By how many bytes the buffer for what comes grows at most at once.
+const MOST_GROWTH: usize = 32 << 20;
+
 impl Connection {
     /// Connects to a Unix socket.
     pub async fn unix(path: &str) -> Result<Self, Failure> {
@@ -64,6 +67,14 @@ impl Connection {
     /// is longer.
     pub fn of(stream: TcpStream, room: usize) -> Self {
         Self::with_room(Stream::Tcp(stream), room)
+    }
+
+    /// A connection to a server that has sent some bytes and then closed it. Call it within a runtime.
+    #[cfg(test)]
+    pub fn that_sent(bytes: &[u8]) -> Self {
+        let (own, mut server) = std::os::unix::net::UnixStream::pair().unwrap();
+        server.write_all(bytes).unwrap();
+        Self::over(Stream::Unix(unix::Socket::of(own).unwrap()))
     }
 
     fn over(stream: Stream) -> Self {
@@ -279,8 +290,9 @@ impl Connection {
             self.there = 0..self.there.len();
         }
         if self.there.end == self.input.len() {
-            // A message longer than all the room there is.
-            self.input.resize(self.input.len() * 2, 0);
+            // A message longer than the buffer. It grows with what has come, not with what was announced.
+            self.input
+                .resize(self.input.len() + self.input.len().min(MOST_GROWTH), 0);
         }
         let mut room = ReadBuf::new(&mut self.input[self.there.end..]);
         let stream = &mut self.stream;
@@ -387,20 +399,37 @@ pub fn reason(error: &io::Error) -> String {
 /// What helps against a server that lets nobody else in.
 pub const FULL: &str = ": it must let in more (`max_connections`), or the load have fewer clients";
 
-/// How long a server may take to let a session in.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest message that a server may announce before it has let a session in. Its greeting takes some hundred bytes.
+pub const LONGEST_AT_LOGIN: usize = 1 << 20;
 
-/// Waits for a session to begin, but not for ever: whatever listens there may be no server of the kind, and say nothing.
-pub async fn in_time<T>(begun: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    within(PATIENCE, begun).await
+/// The longest message that a server may announce later: what PostgreSQL and MySQL send at most.
+pub const LONGEST: usize = 1 << 30;
+
+/// The longest answer to a question of dbdyno's own, of which all rows are kept.
+pub const LONGEST_ANSWER: usize = 1 << 28;
+
+/// The failure of a server that announces a message longer than the limit.
+#[cold]
+pub fn too_long(announced: usize, limit: usize) -> Failure {
+    let message = format!(
+        "the server announced a message of {announced} bytes; the limit is {}",
+        size(limit)
+    );
+    Failure::new(FailureKind::Connection, message)
 }
 
-async fn within<T>(patience: Duration, begun: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::time::timeout(patience, begun).await.unwrap_or_else(|_| {
-        let seconds = patience.as_secs_f64();
-        let message = format!("nobody was let in within {seconds} s: is a server of this kind there?");
-        Err(Failure::new(FailureKind::Connection, message))
-    })
+/// The failure of a server whose answer to a question of dbdyno's own does not end.
+#[cold]
+pub fn answer_too_long() -> Failure {
+    let message = format!("the server's answer is longer than {}", size(LONGEST_ANSWER));
+    Failure::new(FailureKind::Connection, message)
+}
+
+fn size(bytes: usize) -> String {
+    match bytes >> 20 {
+        mebibytes if mebibytes >= 1 << 10 => format!("{} GiB", mebibytes >> 10),
+        mebibytes => format!("{mebibytes} MiB"),
+    }
 }
 
 /// Runs a future that talks to a server to its end, in this thread.
@@ -412,22 +441,5 @@ pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T
             FailureKind::Other,
             format!("starting to wait for events: {}", reason(&error)),
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_is_not_let_in_does_not_wait_for_ever() {
-        let silent = within(Duration::from_millis(1), std::future::pending());
-        let failure = block_on::<()>(silent).unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Connection);
-        assert_eq!(
-            failure.message,
-            "nobody was let in within 0.001 s: is a server of this kind there?"
-        );
-        assert_eq!(block_on(in_time(async { Ok(1) })), Ok(1));
     }
 }

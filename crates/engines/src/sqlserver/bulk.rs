@@ -10,6 +10,7 @@ use super::target::SqlserverTarget;
 use crate::server::net::block_on;
 use crate::sql_text::{bracketed, write_literal};
 use dbdyno_engine::Failure;
+use dbdyno_engine::patience::WORK;
 use dbdyno_engine::rows::{self, Loaded, Loader};
 use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
@@ -37,7 +38,7 @@ async fn fill(engine: &SqlserverEngine, load: &Load, seed: u64) -> Result<Vec<Lo
     if !load.tables.is_empty() {
         let start = clock.now();
         // Only some users may; without it the server does the same in its own time.
-        let _ = session.query("checkpoint").await;
+        let _ = session.query_within(WORK, "checkpoint").await;
         report.push(Loaded::since("(checkpoint)".into(), 0, clock, start));
     }
     Ok(report)
@@ -45,7 +46,7 @@ async fn fill(engine: &SqlserverEngine, load: &Load, seed: u64) -> Result<Vec<Lo
 
 impl Loader for SqlserverSession {
     async fn run(&mut self, sql: &str) -> Result<(), Failure> {
-        self.query(sql).await.map(drop)
+        self.query_within(WORK, sql).await.map(drop)
     }
 
     async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
@@ -98,7 +99,7 @@ fn row(values: &Values, text: &mut String) {
 
 async fn send(session: &mut SqlserverSession, text: &mut String) -> Result<(), Failure> {
     if !text.is_empty() {
-        session.query(text).await?;
+        session.query_within(WORK, text).await?;
         text.clear();
     }
     Ok(())

@@ -3,8 +3,8 @@
 use super::failure;
 use super::target::SqlserverTarget;
 use crate::server::TlsMode;
-use crate::server::net::in_time;
 use dbdyno_engine::Failure;
+use dbdyno_engine::patience::logged_in;
 use dbdyno_plan::document::FailureKind;
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
@@ -27,7 +27,7 @@ pub async fn begin(target: &SqlserverTarget) -> Result<Connection, Failure> {
         }
         Ok(connection)
     };
-    in_time(begun)
+    logged_in(begun)
         .await
         .map_err(|failure: Failure| failure.explained(|message| format!("connecting to {}: {message}", target.place())))
 }

@@ -19,6 +19,7 @@ mod values;
 pub use session::SqlserverSession;
 pub use target::SqlserverTarget;
 
+use crate::server::located;
 use crate::server::net::block_on;
 use crate::sql_text::{Dialect, Template, with_example};
 use dbdyno_engine::{Engine, Facts, Failure};
@@ -88,7 +89,7 @@ impl Engine for SqlserverEngine {
     }
 
     fn facts(&self) -> Result<Facts, Failure> {
-        block_on(inspect::facts(self))
+        block_on(inspect::facts(self)).map_err(|failure| located(failure, &self.target.place()))
     }
 }
 

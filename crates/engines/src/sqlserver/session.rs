@@ -5,6 +5,7 @@ use super::login::{Connection, begin};
 use super::target::SqlserverTarget;
 use super::values::{read, write};
 use super::{Text, failure};
+use dbdyno_engine::patience::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_program::value::{Owned, Values};
@@ -13,6 +14,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tiberius::{ColumnData, Query, QueryItem};
 
 /// What an answer says: its rows, and the columns of the first where they are wanted.
@@ -52,11 +54,19 @@ impl SqlserverSession {
 
     /// Runs a text that may hold several statements, and gives the rows of all of them.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Owned>>, Failure> {
+        self.query_within(answer_limit(), sql).await
+    }
+
+    /// The same, for a text that may take longer than a question.
+    pub(super) async fn query_within(&mut self, limit: Duration, sql: &str) -> Result<Vec<Vec<Owned>>, Failure> {
         let State::Idle(connection) = &mut self.state else {
             return Err(lost());
         };
-        let results = connection.simple_query(sql).await.map_err(failure)?.into_results();
-        let rows = results.await.map_err(failure)?.into_iter().flatten();
+        let answer = async {
+            let results = connection.simple_query(sql).await.map_err(failure)?.into_results();
+            results.await.map_err(failure)
+        };
+        let rows = answered(limit, answer).await?.into_iter().flatten();
         Ok(rows
             .map(|row| row.cells().map(|(_, cell)| read(cell)).collect())
             .collect())

@@ -35,6 +35,16 @@ impl Socket {
         }))
     }
 
+    /// A socket that is connected already.
+    #[cfg(test)]
+    pub fn of(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        // SAFETY: as in `connect`.
+        Ok(Self(unsafe {
+            AsyncFd::register_with_interest(stream, Interest::READABLE)?
+        }))
+    }
+
     /// The same socket, to hold up the thread that uses it.
     pub fn into_blocking(self) -> io::Result<UnixStream> {
         let stream = self.0.into_inner();

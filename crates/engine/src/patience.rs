@@ -1,0 +1,84 @@
+//! How long a server may take outside the measured load: to let a session in, and to answer dbdyno's own questions.
+//!
+//! Whatever listens at an address may be no server of the kind, or may have stopped. Measured statements have no limit here:
+//! the controller stops a trial that does not end.
+
+use crate::Failure;
+use dbdyno_plan::document::FailureKind;
+use std::future::Future;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The longest that a login may take, preparing the statements not included.
+const LOGIN: Duration = Duration::from_secs(30);
+
+/// The longest that a question of dbdyno's own may take, such as for settings or a plan.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// The longest that work on all rows of a table may take, such as creating an index.
+pub const WORK: Duration = Duration::from_secs(3600);
+
+/// The environment variable that sets both limits, in seconds.
+const VARIABLE: &str = "DBDYNO_SERVER_TIMEOUT";
+
+/// The time limit for answers to dbdyno's own questions.
+pub fn answer_limit() -> Duration {
+    chosen().unwrap_or(ANSWER)
+}
+
+/// Waits for a login until the time limit for logins is over.
+pub async fn logged_in<T>(login: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let limit = chosen().unwrap_or(LOGIN);
+    let late = |seconds| format!("login timed out after {seconds} s; is this the right kind of server?");
+    within(limit, login, FailureKind::Connection, late).await
+}
+
+/// Waits for an answer until a time limit is over.
+pub async fn answered<T>(limit: Duration, answer: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let late = |seconds| format!("the server did not answer within {seconds} s");
+    within(limit, answer, FailureKind::Timeout, late).await
+}
+
+async fn within<T>(
+    limit: Duration,
+    future: impl Future<Output = Result<T, Failure>>,
+    kind: FailureKind,
+    late: impl Fn(f64) -> String,
+) -> Result<T, Failure> {
+    let ended = tokio::time::timeout(limit, future).await;
+    ended.unwrap_or_else(|_| Err(Failure::new(kind, late(limit.as_secs_f64()))))
+}
+
+fn chosen() -> Option<Duration> {
+    static CHOSEN: OnceLock<Option<Duration>> = OnceLock::new();
+    *CHOSEN.get_or_init(|| read(&std::env::var(VARIABLE).ok()?))
+}
+
+fn read(text: &str) -> Option<Duration> {
+    let limit = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
+    (!limit.is_zero()).then_some(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::runtime::Builder;
+
+    #[test]
+    fn a_server_that_says_nothing_is_not_waited_for_forever() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let silent = answered::<()>(Duration::from_millis(1), std::future::pending());
+        let failure = runtime.block_on(silent).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Timeout);
+        assert_eq!(failure.message, "the server did not answer within 0.001 s");
+        assert_eq!(runtime.block_on(logged_in(async { Ok(1) })), Ok(1));
+    }
+
+    #[test]
+    fn a_limit_is_a_number_of_seconds_above_zero() {
+        assert_eq!(read("1.5"), Some(Duration::from_millis(1500)));
+        for text in ["", "0", "-1", "nan", "inf", "1e300", "soon"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}
