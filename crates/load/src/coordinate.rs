@@ -121,16 +121,16 @@ pub(crate) fn coordinate<E: Engine>(
     let all_done = || finished.load(Ordering::Acquire) as usize >= live.len();
     shared.gather(&shared.connected);
     if shared.refused.load(Ordering::Relaxed) {
-        shared.warmup_start.store(u64::MAX, Ordering::Release);
+        shared.announce(&shared.warmup_start, u64::MAX);
         return Err(TrialError::Thread("a client could not connect".into()));
     }
     say(Event::Phase("warmup"));
     let warmup_start = shared.start(coordinator, "warmup", &shared.warmup_start)?;
     enforce(shared, true);
-    shared.warmup_start.store(warmup_start, Ordering::Release);
+    shared.announce(&shared.warmup_start, warmup_start);
     shared.gather(&shared.warm);
     let mut first = machine.read().inspect_err(|_| {
-        shared.window_start.store(u64::MAX, Ordering::Release);
+        shared.announce(&shared.window_start, u64::MAX);
     })?;
     say(Event::Phase("window"));
     let begin =
@@ -145,7 +145,7 @@ pub(crate) fn coordinate<E: Engine>(
     timeline.take();
     let mut server_before = machine.server_cpu();
     let mut calls_before = shared.preloaded.map(Preloaded::read);
-    shared.window_start.store(begin, Ordering::Release);
+    shared.announce(&shared.window_start, begin);
     first.at = begin;
     let mut window_start = begin;
     if shared.leads_in() {

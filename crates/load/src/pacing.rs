@@ -15,9 +15,6 @@ pub trait Timer {
 
     /// Waits for so many nanoseconds, as nearly as it can be done; gives how many it were.
     fn hold(&self, nanoseconds: u64) -> impl Future<Output = u64>;
-
-    /// Waits a little, for something that another thread is to do.
-    fn look_again(&self) -> impl Future<Output = ()>;
 }
 
 /// Waits by putting the thread to sleep: for engines with a thread for each client.
@@ -54,10 +51,6 @@ impl Timer for ThreadTimer {
 
     async fn hold(&self, nanoseconds: u64) -> u64 {
         changes::wait(nanoseconds)
-    }
-
-    async fn look_again(&self) {
-        self.sleep_until(self.clock.now() + 200_000).await;
     }
 }
 

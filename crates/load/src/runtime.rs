@@ -8,7 +8,6 @@ use futures_util::stream::FuturesUnordered;
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 /// Runs a future whose parts all answer at once, in this thread.
 pub fn run_alone<F: Future>(future: F) -> F::Output {
@@ -47,9 +46,5 @@ impl Timer for SharedTimer {
 
     async fn hold(&self, nanoseconds: u64) -> u64 {
         self.0.hold(nanoseconds).await
-    }
-
-    async fn look_again(&self) {
-        tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

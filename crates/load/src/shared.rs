@@ -9,8 +9,12 @@ use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_probes::Clock;
 use dbdyno_program::Programs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a client that shares its thread waits until it looks again whether a phase starts.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// What the clients of a trial share.
 pub struct Shared<'a, E: Engine> {
@@ -48,6 +52,8 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) refused: AtomicBool,
     /// Set when all is over: the clients' threads, whose CPU times are read to the end, may end.
     pub(crate) released: AtomicBool,
+    /// Wakes the clients' threads that wait for one of the two starts, or to be released.
+    pub(crate) announced: (Mutex<()>, Condvar),
     /// The coordinating thread, which is woken when something has come.
     pub(crate) coordinator: std::thread::Thread,
 }
@@ -67,11 +73,45 @@ impl<E: Engine> Shared<'_, E> {
         at.fetch_add(1, Ordering::Release);
     }
 
+    /// Sets when a phase starts, and wakes the clients that wait for it.
+    pub(crate) fn announce(&self, start: &AtomicU64, at: u64) {
+        start.store(at, Ordering::Release);
+        self.wake_clients();
+    }
+
+    /// Lets the clients' threads end.
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::Release);
+        self.wake_clients();
+    }
+
+    fn wake_clients(&self) {
+        // A thread that is about to wait has the lock, and would miss the call otherwise.
+        drop(self.announced.0.lock().unwrap_or_else(PoisonError::into_inner));
+        self.announced.1.notify_all();
+    }
+
+    /// Waits, in a client's own thread, for what is announced. A thread that looked again and again would take the CPU from
+    /// the clients still at work: with some hundreds of threads nearly all of it.
+    fn wait_until(&self, announced: impl Fn() -> bool) {
+        let mut lock = self.announced.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !announced() {
+            lock = self.announced.1.wait(lock).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits, in a client's own thread, until it may end.
+    pub(crate) fn wait_for_release(&self) {
+        self.wait_until(|| self.released.load(Ordering::Acquire));
+    }
+
     /// Waits until a start has been set and has come.
     pub(crate) async fn wait_for<T: Timer>(&self, timer: &T, start: &AtomicU64) -> u64 {
         loop {
             match start.load(Ordering::Acquire) {
-                0 => timer.look_again().await,
+                // The thread has no other clients.
+                0 if !E::REMOTE => self.wait_until(|| start.load(Ordering::Acquire) != 0),
+                0 => tokio::time::sleep(LOOK_AGAIN).await,
                 u64::MAX => return u64::MAX,
                 at => {
                     timer.sleep_until(at).await;
@@ -117,7 +157,7 @@ impl<E: Engine> Shared<'_, E> {
         at: &AtomicU64,
     ) -> Result<u64, TrialError> {
         coordinator.start(phase, self.clock, notice::<E>()).map_err(|error| {
-            at.store(u64::MAX, Ordering::Release);
+            self.announce(at, u64::MAX);
             TrialError::Coordinator(error)
         })
     }

@@ -65,6 +65,7 @@ pub fn run<E: Engine>(
         watched: AtomicBool::new(false),
         refused: AtomicBool::new(false),
         released: AtomicBool::new(false),
+        announced: Default::default(),
         coordinator: std::thread::current(),
     };
     let live: Vec<Live> = (0..threads)
@@ -93,9 +94,7 @@ pub fn run<E: Engine>(
                 }
                 finished.fetch_add(1, Ordering::Release);
                 shared.coordinator.unpark();
-                while !shared.released.load(Ordering::Acquire) {
-                    std::thread::sleep(std::time::Duration::from_micros(500));
-                }
+                shared.wait_for_release();
                 record
             };
             let builder = std::thread::Builder::new().name(format!("client-{number}"));
@@ -103,8 +102,8 @@ pub fn run<E: Engine>(
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     // The clients that were started wait for a start that will never come.
-                    shared.warmup_start.store(u64::MAX, Ordering::Release);
-                    shared.released.store(true, Ordering::Release);
+                    shared.announce(&shared.warmup_start, u64::MAX);
+                    shared.release();
                     return Err(TrialError::Thread(format!(
                         "starting the thread {number} of clients: {error}"
                     )));
@@ -121,7 +120,7 @@ pub fn run<E: Engine>(
             coordinator,
             &mut say,
         );
-        shared.released.store(true, Ordering::Release);
+        shared.release();
         let mut records = Vec::with_capacity(handles.len());
         for handle in handles {
             let record = handle
