@@ -130,6 +130,16 @@ def test_no_cell_left_says_why() -> None:
     assert str(caught.value) == "small.toml: no cell is left: `threads=4,cache=shared` is excluded: too slow"
 
 
+def test_too_many_combinations_are_refused_before_they_are_made() -> None:
+    factors = "".join(f"f{number} = {list(range(10))}\n" for number in range(9))
+    with pytest.raises(InputError) as caught:
+        make_cells(small(f"[factors]\n{factors}"))
+    assert str(caught.value) == (
+        "small.toml: factors: 1,000,000,000 combinations of levels; the limit is 10,000; "
+        "choose fewer levels, as with `--set factor=level`"
+    )
+
+
 def test_systems_are_a_factor() -> None:
     made = small(FACTORS)
     systems = [parse_url("sqlite:"), parse_url("sqlite:?journal_mode=wal")]

@@ -78,7 +78,9 @@ def test_conditions(text: str, left: object, compare: str, right: object) -> Non
 
 
 @given(
-    st.from_regex(r"[a-z]\w{0,5}", fullmatch=True), st.sampled_from(["<", "<=", ">", ">=", "=", "!="]), st.integers()
+    st.from_regex(r"[a-z]\w{0,5}", fullmatch=True),
+    st.sampled_from(["<", "<=", ">", ">=", "=", "!="]),
+    st.integers(-(2**63), 2**63 - 1),
 )
 def test_every_comparison_with_a_number_reads(name: str, operator: str, number: int) -> None:
     condition = read_condition(f"{name} {operator} {number}")

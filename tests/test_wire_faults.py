@@ -30,7 +30,7 @@ class TookAll(Exception):
 
 
 class FakeServer:
-    """A server on a port of loopback that does the same to each client. ``took_all``: a client has no limit to bytes."""
+    """A server on a port of loopback that does the same to each client. ``took_all``: a client took all its bytes."""
 
     def __init__(self, serve: Fault) -> None:
         self._serve = serve

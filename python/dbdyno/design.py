@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from itertools import product
 
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.levels import Level
+from dbdyno.definition.limits import MOST_CELLS
 from dbdyno.definition.validation import nearest
 from dbdyno.engines.url import parse_url, tell_apart
 from dbdyno.errors import InputError
@@ -128,6 +130,7 @@ def make_cells(
     excluded: list[Excluded] = []
     alike = _Alike()
     of_factors = [chosen[name] if name in chosen else usual[name].levels for name in factors]
+    _check_number(experiment, of_factors)
     for combination in product(*of_factors):
         levels = dict(zip(factors, combination, strict=True))
         cell = Cell(cell_id(factors, levels), levels, specs[levels[SYSTEM].name])
@@ -144,6 +147,14 @@ def make_cells(
         raise InputError(experiment.place, f"no cell is left: `{first.cell.id}` is excluded: {first.reason}", "")
     names = tuple(tuple(level.name for level in levels) for levels in of_factors)
     return Cells(tuple(cells), tuple(excluded), names)
+
+
+def _check_number(experiment: Experiment, levels: Sequence[Sequence[Level]]) -> None:
+    """Raise InputError if there are more combinations of levels than a run could measure, before they are made."""
+    number = math.prod(map(len, levels))
+    if number > MOST_CELLS:
+        problem = f"{number:,} combinations of levels; the limit is {MOST_CELLS:,}"
+        raise InputError(f"{experiment.place}: factors", problem, "choose fewer levels, as with `--set factor=level`")
 
 
 class _Alike:

@@ -58,7 +58,7 @@ def worker_path() -> Path:
 
 
 def server_timeout(usual: float) -> float:
-    """Return the seconds for which a server that does not answer is waited for: ``DBDYNO_SERVER_TIMEOUT``, or the usual.
+    """Return how many seconds to wait for a server that does not answer: ``DBDYNO_SERVER_TIMEOUT``, or the usual.
 
     The worker reads the same variable for logging in and for dbdyno's own questions. Raises InputError.
     """

@@ -334,7 +334,7 @@ impl<'a, E: Engine> Runner<'a, E> {
     /// Does nothing for so many nanoseconds.
     async fn pause<T: Timer>(&mut self, timer: &T, nanoseconds: u64) {
         let start = self.shared.clock.now();
-        timer.sleep_until(start + nanoseconds).await;
+        timer.sleep_until(start.saturating_add(nanoseconds)).await;
         self.thought += self.shared.clock.now() - start;
         self.since = 0;
     }

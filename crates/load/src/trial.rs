@@ -185,25 +185,14 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
             problem: problem.into(),
         }))
     };
+    trial.check_limits()?;
     let window = &trial.window;
-    if trial.clients == 0 {
-        return wrong("task.clients", "there must be at least one client");
-    }
     let amounts = [window.transactions, window.statements, window.rows];
     if window.seconds.is_none() && amounts.iter().all(Option::is_none) {
         return wrong(
             "task.window",
             "something must end the window: seconds, transactions, statements or rows",
         );
-    }
-    if window
-        .seconds
-        .is_some_and(|seconds| !(seconds.is_finite() && seconds > 0.0))
-    {
-        return wrong("task.window.seconds", "the window must be longer than nothing");
-    }
-    if !(trial.warmup.seconds.is_finite() && trial.warmup.seconds >= 0.0) {
-        return wrong("task.warmup.seconds", "the warm-up cannot be shorter than nothing");
     }
     if trial
         .part
@@ -212,12 +201,6 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
         return wrong("task.part", "there are more clients than in all processes");
     }
     if let Some(interleaving) = trial.interleaving {
-        if !(interleaving.length_ms.is_finite() && interleaving.length_ms >= 1.0) {
-            return wrong(
-                "task.interleaving.length_ms",
-                "a slice must last a millisecond at least",
-            );
-        }
         if interleaving.index >= interleaving.of {
             return wrong("task.interleaving.index", "it must be below `of`");
         }
@@ -236,11 +219,6 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
     }
     if let Some(changes) = &trial.changes {
         changes.check()?;
-    }
-    if let Arrival::Open { rate, .. } = trial.arrival
-        && !(rate.is_finite() && rate > 0.0)
-    {
-        return wrong("task.arrival.rate", "the rate must be above 0");
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ pub mod document;
 pub mod error;
 pub mod expression;
 pub mod generator;
+pub mod limits;
 pub mod literal;
 pub mod request;
 pub mod target;

@@ -14,6 +14,7 @@ use crate::value::{Owned, Text, Value, Values};
 use crate::vocabulary::Vocabulary;
 use dbdyno_plan::PlanError;
 use dbdyno_plan::generator::{Generator, TimeFormat, UuidFormat, UuidKind};
+use dbdyno_plan::limits::{LONGEST_TEXT, MOST_WORDS, within};
 use dbdyno_plan::literal::Literal;
 use identifiers::Identifier;
 use rand::Rng as _;
@@ -98,6 +99,9 @@ enum Kind {
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// How often a normal value is drawn at most until one is in its range. One in three draws is not, in the widest
+/// distribution; more fail only if the range lies between two numbers that a double can hold.
+const MOST_DRAWS: u32 = 100;
 const CONSONANTS: &[u8; 16] = b"bcdfghjklmnprstv";
 const VOWELS: &[u8; 4] = b"aeio";
 
@@ -165,15 +169,21 @@ impl Sampler {
                     high: *high,
                 }
             }
-            Generator::Text { min, max } => Kind::Text {
-                min: *min,
-                bound: width(i64::from(*min), i64::from(*max), path)?,
-            },
-            Generator::Words { min, max, vocabulary } => Kind::Words {
-                min: *min,
-                bound: width(i64::from(*min), i64::from(*max), path)?,
-                vocabulary: vocabulary.as_ref().map(|of| Vocabulary::new(of, path)).transpose()?,
-            },
+            Generator::Text { min, max } => {
+                within(*max, 0, LONGEST_TEXT, path)?;
+                Kind::Text {
+                    min: *min,
+                    bound: width(i64::from(*min), i64::from(*max), path)?,
+                }
+            }
+            Generator::Words { min, max, vocabulary } => {
+                within(*max, 0, MOST_WORDS, path)?;
+                Kind::Words {
+                    min: *min,
+                    bound: width(i64::from(*min), i64::from(*max), path)?,
+                    vocabulary: vocabulary.as_ref().map(|of| Vocabulary::new(of, path)).transpose()?,
+                }
+            }
             Generator::Pick { values, weights } => {
                 if values.is_empty() {
                     return wrong("`values` must hold at least one value");
@@ -308,13 +318,17 @@ impl Sampler {
                 deviation,
                 low,
                 high,
-            } => loop {
-                let draw: f64 = StandardNormal.sample(scope.stream);
-                let value = (middle + deviation * draw).round() as i64;
-                if (*low..=*high).contains(&value) {
-                    break value;
+            } => {
+                let mut value = *low;
+                for _ in 0..MOST_DRAWS {
+                    let draw: f64 = StandardNormal.sample(scope.stream);
+                    value = (middle + deviation * draw).round() as i64;
+                    if (*low..=*high).contains(&value) {
+                        return value;
+                    }
                 }
-            },
+                value.clamp(*low, *high)
+            }
             _ => {
                 let mut values = Values::default();
                 self.sample(scope, &mut values);

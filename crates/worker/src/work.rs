@@ -39,6 +39,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             )?
         }
         Task::Load(load) => {
+            load.check_limits()?;
             let report = Target::try_from(&load.target)?.load(load, plan.seed)?;
             events.write(&Event::Loaded { tables: report })?;
             Ok(())
@@ -69,6 +70,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
             Ok(())
         }
         Task::Device(device) => {
+            device.check_limits()?;
             let facts = dbdyno_probes::device::measure(
                 Path::new(&device.directory),
                 device.seconds,

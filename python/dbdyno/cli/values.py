@@ -3,8 +3,10 @@
 import re
 from typing import Literal
 
+from dbdyno.definition.limits import MOST_ROUNDS, YEAR_S
 from dbdyno.errors import InputError
 
+_DIGITS = len(str(MOST_ROUNDS))
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -25,13 +27,18 @@ def read_duration(text: str, option: str) -> float:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text)
     if found is None or found[2] not in ("", *_UNITS) or float(found[1]) <= 0:
         raise InputError(option, f"`{text}` is not a duration", "write `20ms`, `90s`, `10m` or `1h`")
-    return float(found[1]) * _UNITS.get(found[2], 1.0)
+    seconds = float(found[1]) * _UNITS.get(found[2], 1.0)
+    if seconds > YEAR_S:
+        raise InputError(option, f"`{text}` is longer than a year", "write `20ms`, `90s`, `10m` or `1h`")
+    return seconds
 
 
 def read_rounds(text: str | None) -> int | Literal["auto"] | None:
     """Read a number of rounds from 1 on, or ``auto``. Raises InputError."""
     if text is None or text == "auto":
         return text  # type: ignore[return-value]
-    if not text.isdigit() or int(text) < 1:
-        raise InputError("--rounds", f"`{text}` is not a number of rounds", "give a number from 1, or `auto`")
+    # Longer texts are not converted: Python refuses very long ones.
+    if not text.isdecimal() or len(text) > _DIGITS or not 1 <= int(text) <= MOST_ROUNDS:
+        hint = f"give a number from 1 to {MOST_ROUNDS}, or `auto`"
+        raise InputError("--rounds", f"`{text}` is not a number of rounds", hint)
     return int(text)

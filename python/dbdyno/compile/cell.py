@@ -1,11 +1,13 @@
 """One cell of an experiment, compiled: its plans, and the key of the data it starts from."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 from dbdyno.compile.loading import definitions, load_tables
 from dbdyno.compile.transactions import TransactionCompiler
 from dbdyno.definition.definition import Definition
+from dbdyno.definition.limits import MOST_INTERVALS
 from dbdyno.definition.timed import Timed
 from dbdyno.engines import engine_of
 from dbdyno.engines.dialect import Dialect
@@ -68,7 +70,8 @@ def _interval_ms(definition: Definition) -> int:
         return definition.measure.interval_ms
     if seconds is None or definition.load.stop.amounts:
         return _SHORT_INTERVAL_MS
-    return round(min(_LONGEST_INTERVAL_MS, max(_SHORTEST_INTERVAL_MS, seconds * 1000 / _INTERVALS)))
+    several = min(_LONGEST_INTERVAL_MS, max(_SHORTEST_INTERVAL_MS, seconds * 1000 / _INTERVALS))
+    return max(round(several), math.ceil(seconds * 1000 / MOST_INTERVALS))
 
 
 def _program(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:

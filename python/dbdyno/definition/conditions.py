@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import PlainValidator
 
 from dbdyno.definition.generators import Constant, Expression, Variable, read_expression
+from dbdyno.definition.strict import check_fits
 from dbdyno.definition.validation import show, wrong
 
 COMPARISONS = {"=": "eq", "==": "eq", "!=": "ne", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -57,7 +58,9 @@ def _operand(text: str) -> Constant | Variable:
         return Constant(constant=text[1:-1].replace("''", "'"))
     if text[0].isalpha() or text[0] == "_":
         return Variable(variable=text)
-    return Constant(constant=float(text) if "." in text else int(text))
+    number = float(text) if "." in text else int(text)
+    check_fits(number)
+    return Constant(constant=number)
 
 
 ConditionText = Annotated[Condition, PlainValidator(read_condition)]

@@ -1,11 +1,13 @@
 """What an experiment says about one cell: all references put in, all tables validated."""
 
-from typing import Annotated
+import math
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.generators import Scalar
+from dbdyno.definition.limits import MOST_INTERVALS
 from dbdyno.definition.load import Load, Measure
 from dbdyno.definition.sql import DialectName, SqlText
 from dbdyno.definition.strict import Count, Name, Strict
@@ -21,6 +23,15 @@ def _known_engines(value: object, info: ValidationInfo) -> object:
         if engines is not None and engine not in engines.names:
             raise wrong("unknown engine", nearest(str(engine), engines.names), key=str(engine))
     return value
+
+
+def _check_timeline(load: Load, interval_ms: int | None) -> None:
+    seconds = load.stop.seconds
+    if seconds is None or interval_ms is None or seconds * 1000 / interval_ms <= MOST_INTERVALS:
+        return
+    problem = f"a window of {seconds:g} s would have {seconds * 1000 / interval_ms:.0f} intervals"
+    hint = f"give at least {math.ceil(seconds * 1000 / MOST_INTERVALS)}"
+    raise wrong(problem, hint, key="measure.interval_ms")
 
 
 class Definition(Strict):
@@ -39,3 +50,8 @@ class Definition(Strict):
     measure: Measure = Measure()
     transactions: list[Transaction] = Field(default_factory=list)
     timed: list[Timed] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _timeline_is_short(self) -> Self:
+        _check_timeline(self.load, self.measure.interval_ms)
+        return self

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
 
 from dbdyno.definition import expression as pgbench
 from dbdyno.definition.draws import Draw, DrawOf
+from dbdyno.definition.limits import LONGEST_TEXT, MOST_WORDS
 from dbdyno.definition.strict import (
     Name,
     Number,
@@ -13,6 +14,7 @@ from dbdyno.definition.strict import (
     Share,
     Strict,
     Whole,
+    check_fits,
     read_length,
     read_range,
     read_whole_range,
@@ -20,15 +22,25 @@ from dbdyno.definition.strict import (
 from dbdyno.definition.validation import TAG, nearest, show, wrong
 
 Scalar = bool | int | float | str
+
+
+def _check_sent(value: Scalar) -> Scalar:
+    if isinstance(value, int | float):
+        check_fits(value)
+    return value
+
+
+Sent = Annotated[Scalar, AfterValidator(_check_sent)]
 Range = Annotated[tuple[int, int] | tuple[float, float], PlainValidator(read_range)]
 WholeRange = Annotated[tuple[int, int], PlainValidator(read_whole_range)]
-Length = Annotated[tuple[int, int], PlainValidator(read_length)]
+Characters = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(value, LONGEST_TEXT))]
+WordCount = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(value, MOST_WORDS))]
 
 
 class Constant(Strict):
     """Always the same value. A literal stands for it: ``5`` is ``{ constant = 5 }``."""
 
-    constant: Scalar
+    constant: Sent
 
 
 class Null(Strict):
@@ -129,13 +141,13 @@ class Gaussian(Strict):
 class Text(Strict):
     """Random characters; a number is the length, a list the least and the greatest."""
 
-    text: Length
+    text: Characters
 
 
 class WordsOf(Strict):
     """How many words, and the list they are drawn from: its size, how steep, and what no word of it contains."""
 
-    count: Length
+    count: WordCount
     vocabulary: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     exponent: Annotated[Number, Field(gt=0)] = 1.0
     without: list[Name] = Field(default_factory=list)
@@ -157,7 +169,7 @@ class Words(Strict):
 class PickOf(Strict):
     """The values and their weights."""
 
-    values: Annotated[list[Scalar], Field(min_length=1)]
+    values: Annotated[list[Sent], Field(min_length=1)]
     weights: list[Annotated[Number, Field(ge=0)]] | None = None
 
     @model_validator(mode="after")

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dbdyno.definition.strict import YEAR_S, Count, Name, Positive, Seconds, Strict
+from dbdyno.definition.limits import HIGHEST_RATE, MOST_ATTEMPTS, MOST_CLIENTS, YEAR_S
+from dbdyno.definition.strict import Count, Name, Positive, Seconds, Strict
 from dbdyno.definition.validation import show, wrong
 
 FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connection", "constraint", "status", "other"]
@@ -13,7 +14,7 @@ FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connect
 class Open(Strict):
     """An open loop: transactions start by a clock, ``rate`` a second over all clients."""
 
-    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    rate: Annotated[float, Field(gt=0, le=HIGHEST_RATE, allow_inf_nan=False)]
     gaps: Literal["even", "poisson"] = "poisson"
 
 
@@ -33,10 +34,7 @@ class Warmup(Strict):
 
 
 class Stop(Strict):
-    """What ends the measured window: for each client, whichever comes first of those given.
-
-    ``seconds``: at most a year. Beyond some 10^10 the clocks' arithmetic would end, and with it the window at once.
-    """
+    """What ends the measured window: for each client, whichever comes first of those given."""
 
     seconds: Annotated[float, Field(gt=0, le=YEAR_S, allow_inf_nan=False)] | None = None
     transactions: Positive | None = None
@@ -58,7 +56,7 @@ class Stop(Strict):
 class Retry(Strict):
     """What to do with a transaction that fails: tries in all, the kinds tried again, the wait between."""
 
-    attempts: Annotated[int, Field(ge=1, lt=2**32)] = 1
+    attempts: Annotated[int, Field(ge=1, le=MOST_ATTEMPTS)] = 1
     on: list[FailureKind] = Field(default_factory=list)
     wait_ms: Annotated[float, Field(ge=0, le=YEAR_S * 1000, allow_inf_nan=False)] = 0.0
 
@@ -69,7 +67,7 @@ class Load(Strict):
     ``memory_limit_mb``: megabytes (10^6 bytes) that the system and what the kernel caches of its files may take.
     """
 
-    clients: Annotated[int, Field(ge=1, lt=2**32)] = 1
+    clients: Annotated[int, Field(ge=1, le=MOST_CLIENTS)] = 1
     clients_as: Literal["threads", "processes"] = "threads"
     connect: Literal["once", "per-transaction"] = "once"
     prepare: Literal["once", "per-transaction", "never"] = "once"
@@ -113,7 +111,7 @@ class Measure(Strict):
     label: Name | None = None
     phases: bool = False
     operations: bool = True
-    interval_ms: Positive | None = None
+    interval_ms: Annotated[int, Field(ge=1, le=YEAR_S * 1000)] | None = None
     io: bool = True
     mutexes: bool | None = None
     waits: bool = True

@@ -6,13 +6,14 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
 from dbdyno.definition.engines import CONTEXT, Engines, read_engine
-from dbdyno.definition.validation import Invalid, from_pydantic, without_tags, wrong
+from dbdyno.definition.limits import MOST_ROWS, YEAR_S
+from dbdyno.definition.validation import Invalid, from_pydantic, show, without_tags, wrong
 
 Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Rows = Annotated[int, Field(ge=0, le=MOST_ROWS)]
 Positive = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-YEAR_S = 365 * 24 * 3600
 Seconds = Annotated[float, Field(ge=0, le=YEAR_S, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1)]
@@ -63,12 +64,27 @@ def _reach(data: Any, location: tuple[int | str, ...]) -> Any:
     return data
 
 
+# The distance of two real numbers must be finite, too.
+_LARGEST_REAL = 1e300
+
+
+def check_fits(number: float) -> None:
+    """Refuse a number that a plan cannot hold: an integer of more than 64 bits, infinity, and what is no number."""
+    if isinstance(number, int):
+        if not -(2**63) <= number < 2**63:
+            raise wrong(f"{show(number)} is out of range", "give an integer that fits into 64 bits")
+    elif not abs(number) <= _LARGEST_REAL:
+        raise wrong(f"{show(number)} is out of range", "give a number from -1e300 to 1e300")
+
+
 def read_range(value: Any) -> tuple[int, int] | tuple[float, float]:
     """Read ``[low, high]``: two whole numbers, or two numbers of which one has a fraction."""
     numbers = isinstance(value, list) and all(isinstance(n, int | float) and not isinstance(n, bool) for n in value)
     if not numbers or len(value) != 2:
         raise wrong("it must be a list of two numbers", "give the least and the greatest value, as in `[1, 100]`")
     low, high = value
+    check_fits(low)
+    check_fits(high)
     if low > high:
         raise wrong(f"the least value {low} is above the greatest {high}", f"write `[{high}, {low}]`")
     return low, high
@@ -82,10 +98,10 @@ def read_whole_range(value: Any) -> tuple[int, int]:
     return low, high
 
 
-def read_length(value: Any) -> tuple[int, int]:
-    """Read a number for a fixed length or ``[least, greatest]``; neither below 0."""
+def read_length(value: Any, most: int) -> tuple[int, int]:
+    """Read a number for a fixed length or ``[least, greatest]``; neither below 0 or above ``most``."""
     fixed = isinstance(value, int) and not isinstance(value, bool)
     low, high = (value, value) if fixed else read_whole_range(value)
-    if low < 0 or high >= 2**32:
-        raise wrong("a length must lie from 0 to 4294967295")
+    if low < 0 or high > most:
+        raise wrong(f"{show(value)} is out of range", f"give a number from 0 to {most}")
     return low, high

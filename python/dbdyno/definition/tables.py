@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from dbdyno.definition.column_types import TypeText
 from dbdyno.definition.generators import Generator
-from dbdyno.definition.strict import Count, Name, Positive, Strict
+from dbdyno.definition.strict import Name, Positive, Rows, Strict
 from dbdyno.definition.validation import nearest, wrong
 
 
@@ -46,14 +46,14 @@ class Index(Strict):
 class Part(Strict):
     """Rows that come after the table's own, made in another way. A column not named is filled as in the table."""
 
-    rows: Count
+    rows: Rows
     columns: dict[Name, Generator]
 
 
 class Table(Strict):
     """A table and its rows: generated, or with ``file`` as many at most from a tab-separated file."""
 
-    rows: Count
+    rows: Rows
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
     primary_key: list[Name] = Field(default_factory=list)
     indexes: list[Index] = Field(default_factory=list)

@@ -7,9 +7,10 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from dbdyno.definition.conditions import ConditionText
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.generators import Generator
+from dbdyno.definition.limits import MOST_REPETITIONS
 from dbdyno.definition.requests import RequestParts
 from dbdyno.definition.sql import SqlText
-from dbdyno.definition.strict import Name, Positive, Share, Strict
+from dbdyno.definition.strict import Name, Share, Strict
 from dbdyno.definition.validation import TAG, nearest, show, wrong
 
 VERBS = ("execute", "request", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
@@ -104,7 +105,7 @@ class Chance(Step):
 class Repeat(Step):
     """Do the steps a number of times."""
 
-    repeat: Positive
+    repeat: Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
     steps: Annotated[list["AnyStep"], Field(min_length=1)]
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from dbdyno.definition.limits import MOST_ROUNDS
 from dbdyno.definition.strict import EngineName, Name, Number, Positive, Strict
 from dbdyno.definition.validation import show, wrong
 from dbdyno.experiment.recommendations import Recommendation
@@ -20,9 +21,9 @@ def _check_name(name: str) -> str:
 
 
 def _read_rounds(value: Any) -> int | str:
-    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_ROUNDS):
         return value  # type: ignore[no-any-return]
-    raise wrong(f"{show(value)} is not a number of rounds", 'give a number from 1, or `"auto"`')
+    raise wrong(f"{show(value)} is not a number of rounds", f'give a number from 1 to {MOST_ROUNDS}, or `"auto"`')
 
 
 class Report(Strict):
@@ -87,7 +88,7 @@ class Growth(Strict):
 
     factor: Name
     table: Name
-    windows: Positive = 3
+    windows: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] = 3
 
 
 class Head(Strict):

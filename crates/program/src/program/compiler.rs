@@ -6,6 +6,7 @@ use crate::names::Names;
 use crate::sampler::{Place, Sampler, probability};
 use dbdyno_plan::PlanError;
 use dbdyno_plan::generator::Generator;
+use dbdyno_plan::limits::{MOST_REPETITIONS, within};
 use dbdyno_plan::transaction::{Compare, Step};
 
 /// What has been compiled so far.
@@ -128,9 +129,7 @@ impl Compiler {
                 self.land(jump);
             }
             Step::Repeat { times, steps } => {
-                if *times == 0 {
-                    return Err(PlanError::invalid(path, "`times` must be at least 1"));
-                }
+                within(*times, 1, MOST_REPETITIONS, &format!("{path}.times"))?;
                 let slot = self.loops;
                 self.loops += 1;
                 self.ops.push(Op::Repeat { slot, times: *times });

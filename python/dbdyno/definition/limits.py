@@ -1,0 +1,33 @@
+"""The greatest numbers that an experiment may hold: beyond them a run would not end, or not fit into memory.
+
+The worker has the same limits (``crates/plan/src/limits.rs``), and checks each plan.
+"""
+
+YEAR_S = 365 * 24 * 3600
+"""Seconds of a window, a warm-up or a pause. Beyond some 10^10 the clocks' arithmetic would overflow."""
+
+MOST_CLIENTS = 100_000
+HIGHEST_RATE = 10_000_000
+"""Transactions per second of an open loop."""
+
+MOST_INTERVALS = 100_000
+"""Intervals of the timeline of a window."""
+
+LONGEST_TEXT = 100_000_000
+"""Characters of a generated text."""
+
+MOST_WORDS = 10_000_000
+"""Words of a generated text."""
+
+MOST_REPETITIONS = 1_000_000_000
+"""Repetitions of a step."""
+
+MOST_ATTEMPTS = 1_000_000
+"""Tries of a transaction."""
+
+MOST_ROWS = 1_000_000_000_000
+"""Rows of a table."""
+
+MOST_ROUNDS = 100_000
+MOST_CELLS = 10_000
+"""Combinations of levels."""
