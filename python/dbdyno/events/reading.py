@@ -69,6 +69,7 @@ _RESULT: TypeAdapter[Result] = TypeAdapter(Result)
 # Characters of a line, or of a value, that are shown.
 _SHOWN = 200
 _SHOWN_VALUE = 40
+_SHOWN_MESSAGE = 400
 
 
 class NotAnEvent(DbdynoError):
@@ -87,7 +88,7 @@ def read_line(line: str) -> Heard:
     """Read a line of a worker's. Raises NotAnEvent."""
     try:
         said = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise NotAnEvent(f"a line that is no JSON: {line.strip()[:_SHOWN]}") from None
     if not isinstance(said, dict):
         raise NotAnEvent(f"a line that is no JSON object: {line.strip()[:_SHOWN]}")
@@ -129,8 +130,9 @@ def read_part(kind: type[P], said: Any, name: str) -> P:
 def told(error: ValidationError, said: Any, within: str = "") -> str:
     """Say which field of ``said`` is wrong, what it is, and what would be right. ``within``: where the fields are."""
     first, *others = error.errors(include_url=False)
-    field = ".".join(each for each in (within, *_way(first["loc"], said)) if each) or "it"
-    what = first["msg"][:1].lower() + first["msg"][1:]
+    field = ".".join(each for each in (within, *_way(first["loc"], said)) if each)[:_SHOWN] or "it"
+    # What was written may be part of it.
+    what = (first["msg"][:1].lower() + first["msg"][1:])[:_SHOWN_MESSAGE]
     found = "" if first["type"] == "missing" else f", and not {_shown(first['input'])}"
     more = f" (and {len(others)} more)" if others else ""
     return f"`{field}`: {what}{found}{more}"
@@ -148,5 +150,8 @@ def _way(location: Sequence[int | str], said: Any) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, default=str)
+    try:
+        text = json.dumps(value, default=str)
+    except RecursionError:
+        return "what is nested too deeply"
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"
