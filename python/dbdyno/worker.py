@@ -265,6 +265,9 @@ def _check_not_stopped(result: TrialResult, worker: EndsInTime) -> None:
 
 def _ending(code: int, errors: str, given_up: bool) -> str:
     if code < 0:
+        failed = next((line for line in errors.splitlines() if line.startswith("memory allocation of ")), None)
+        if failed is not None:
+            return f"the worker ran out of memory ({failed}); use fewer clients, or raise the limit (`ulimit -v`)"
         late = f"it did not end within {GRACE_S:g} s of being asked to, as when a server no longer answers"
         why = late if given_up else "from outside, or for want of memory"
         return f"the worker was killed by signal {-code} ({why})"

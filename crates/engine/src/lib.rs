@@ -118,6 +118,9 @@ pub trait Engine: Sync {
     /// tokio. Otherwise each client has a thread of its own.
     const REMOTE: bool = false;
 
+    /// How many files and connections a session has open.
+    const FILES: u32 = 1;
+
     /// Opens the session of a client.
     fn connect(&self, client: u32) -> impl Future<Output = Result<Self::Session, Failure>>;
 

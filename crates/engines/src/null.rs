@@ -49,6 +49,8 @@ pub struct NullSession;
 impl Engine for NullEngine {
     type Session = NullSession;
 
+    const FILES: u32 = 0;
+
     async fn connect(&self, _client: u32) -> Result<NullSession, Failure> {
         Ok(NullSession)
     }

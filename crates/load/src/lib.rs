@@ -5,6 +5,7 @@
 
 pub mod accounting;
 pub mod attempt;
+mod capacity;
 pub mod changed;
 pub mod client;
 mod coordinate;

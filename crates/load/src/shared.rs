@@ -105,6 +105,13 @@ impl<E: Engine> Shared<'_, E> {
         self.wait_until(|| self.released.load(Ordering::Acquire));
     }
 
+    /// Counts all clients as having come: one never will, since its thread panicked.
+    pub(crate) fn break_off(&self) {
+        self.refused.store(true, Ordering::Relaxed);
+        self.connected.fetch_add(self.trial.clients, Ordering::Release);
+        self.warm.fetch_add(self.trial.clients, Ordering::Release);
+    }
+
     /// Waits until a start has been set and has come.
     pub(crate) async fn wait_for<T: Timer>(&self, timer: &T, start: &AtomicU64) -> u64 {
         loop {

@@ -1,5 +1,6 @@
 //! One trial from start to end: the clients' threads, the phases they pass together, the timeline, and the result.
 
+use crate::capacity;
 use crate::coordinate::coordinate;
 use crate::coordinator::Coordinator;
 use crate::error::TrialError;
@@ -37,6 +38,7 @@ pub fn run<E: Engine>(
 ) -> Result<Outcome, TrialError> {
     let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
     check(trial, E::REMOTE)?;
+    capacity::check::<E>(trial.clients)?;
     let preloaded = preloaded(trial)?;
     let threads = threads::<E>(trial);
     let shared = Shared {
@@ -85,6 +87,7 @@ pub fn run<E: Engine>(
             let number = number as u32;
             let (shared, timeline, finished, first_error) = (&shared, &timeline, &finished, &first_error);
             let body = move || {
+                let _broken = Broken { shared, finished };
                 let (record, failures) = run_thread(shared, live, timeline, number, threads);
                 if let Some(failure) = failures {
                     let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,12 +108,18 @@ pub fn run<E: Engine>(
                     shared.announce(&shared.warmup_start, u64::MAX);
                     shared.release();
                     return Err(TrialError::Thread(format!(
-                        "starting the thread {number} of clients: {error}"
+                        "thread {} of {threads} for the clients could not be started ({error}): use fewer clients, or \
+                         raise the limits of memory and processes (`ulimit -v`, `ulimit -u`)",
+                        number + 1
                     )));
                 }
             }
         }
-        let waits = (E::REMOTE && trial.record.waits).then(|| scope.spawn(|| sample_waits(&shared)));
+        // Without a thread to watch them, the waits of the server's sessions are not known.
+        let builder = std::thread::Builder::new().name("waits".into());
+        let waits = (E::REMOTE && trial.record.waits)
+            .then(|| builder.spawn_scoped(scope, || sample_waits(&shared)).ok())
+            .flatten();
         let watched = coordinate(
             &shared,
             &live,
@@ -144,6 +153,22 @@ pub fn run<E: Engine>(
         outcome.accounting.check()?;
         Ok(outcome)
     })
+}
+
+/// Counts the clients of a thread that panics as having come, so that nobody waits for them.
+struct Broken<'a, 'b, E: Engine> {
+    shared: &'a Shared<'b, E>,
+    finished: &'a AtomicU32,
+}
+
+impl<E: Engine> Drop for Broken<'_, '_, E> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.break_off();
+            self.finished.fetch_add(1, Ordering::Release);
+            self.shared.coordinator.unpark();
+        }
+    }
 }
 
 /// Reads what the engine's counters rose by since they were read first, now that all sessions are closed.

@@ -463,7 +463,7 @@ fn what_cannot_take_turns_is_refused() {
     for (parts, said) in [
         (
             json!({"interleaving": {"length_ms": 0.5, "index": 0, "of": 2}}),
-            "a millisecond",
+            "task.interleaving.length_ms: 0.5 is out of range",
         ),
         (
             json!({"interleaving": {"length_ms": 5.0, "index": 2, "of": 2}}),
@@ -513,4 +513,18 @@ fn a_number_of_rows_changed_ends_the_window_and_counters_go_on() {
         );
         first_use = outcome.next_use;
     }
+}
+
+#[test]
+fn clients_that_have_ended_take_no_cpu_from_those_at_work() {
+    let first = json!({"do": "when", "left": {"kind": "serial"}, "compare": "eq",
+        "right": {"kind": "constant", "value": 1},
+        "then": [{"do": "think", "milliseconds": {"kind": "constant", "value": 1000}}]});
+    let outcome = run(&trial(
+        json!([first]),
+        json!({"clients": 100, "window": {"transactions": 1}}),
+    ));
+    assert_eq!(outcome.accounting.ok, 100);
+    // A thread that looked again and again would be switched thousands of times in a second. Other tests share the process.
+    assert!(outcome.switches.0 < 50_000, "{:?}", outcome.switches);
 }

@@ -147,6 +147,9 @@ impl DuckdbEngine {
 impl Engine for DuckdbEngine {
     type Session = DuckdbSession;
 
+    // All share those of the one instance.
+    const FILES: u32 = 0;
+
     async fn connect(&self, _client: u32) -> Result<DuckdbSession, Failure> {
         self.open()
     }

@@ -157,6 +157,9 @@ impl SqliteEngine {
 impl Engine for SqliteEngine {
     type Session = SqliteSession;
 
+    // The database and its log.
+    const FILES: u32 = 2;
+
     async fn connect(&self, client: u32) -> Result<SqliteSession, Failure> {
         match self.copies.of(client) {
             Some(own) => SqliteSession::open(self, &own, self.target.busy_timeout_ms),

@@ -1,0 +1,43 @@
+//! How many clients one process can have.
+
+use dbdyno_engine::Engine;
+use dbdyno_plan::PlanError;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Files that the process has open beside those of its clients: libraries, standard streams, figures of the machine.
+const OTHER_FILES: u64 = 64;
+
+/// Threads of one process. Each has a stack, histograms and a place in the kernel's tables.
+const MOST_THREADS: u32 = 10_000;
+
+/// Raises the number of files that this process may have open to the most it is allowed. Fails if its clients need more, or
+/// too many threads.
+pub(crate) fn check<E: Engine>(clients: u32) -> Result<(), PlanError> {
+    if !E::REMOTE && clients > MOST_THREADS {
+        let problem =
+            format!("{clients} clients of an embedded engine are as many threads: use at most {MOST_THREADS}");
+        return Err(PlanError::invalid("task.clients", problem));
+    }
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    // Where it cannot be raised, what there is counts.
+    let allowed = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    let needed = u64::from(clients) * u64::from(E::FILES) + OTHER_FILES;
+    let Some(allowed) = allowed.filter(|allowed| *allowed < needed) else {
+        return Ok(());
+    };
+    let possible = allowed.saturating_sub(OTHER_FILES) / u64::from(E::FILES.max(1));
+    Err(PlanError::invalid(
+        "task.clients",
+        format!(
+            "{clients} clients need {needed} open files, and a process may have {allowed} (`ulimit -n`): use at most \
+             {possible} clients"
+        ),
+    ))
+}
