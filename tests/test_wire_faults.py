@@ -14,12 +14,12 @@ from conftest import Cli
 # Seconds for logging in and for each of dbdyno's own questions, and a request's time limit.
 LIMIT_S = 1
 
-# A server may send so many bytes before it has let a client in, with some for what lies in the kernel's buffers.
+# The client must close the connection before it has received this many bytes, kernel buffers included.
 MOST_BYTES = 32 << 20
 
 REQUEST_FOR_TLS = 80877103
 
-# How long a fake server goes on with what it does, so that a client that has no limit of its own is found out.
+# Seconds until a fake server gives up: longer than any time limit of the client.
 LONG_S = 100
 
 Fault = Callable[[socket.socket], None]
@@ -89,7 +89,7 @@ def garbage(client: socket.socket) -> None:
 
 
 def trickle(of: bytes) -> Fault:
-    """Send some bytes one by one, one each tenth of a second."""
+    """Send bytes one by one, ten per second."""
 
     def serve(client: socket.socket) -> None:
         for number in range(10 * LONG_S):
@@ -100,7 +100,7 @@ def trickle(of: bytes) -> Fault:
 
 
 def flood(head: bytes) -> Fault:
-    """Send what announces a very long message, and zeros for as long as the client takes them."""
+    """Announce a very long message and send zeros until the client closes the connection."""
 
     def serve(client: socket.socket) -> None:
         client.sendall(head)
@@ -113,7 +113,7 @@ def flood(head: bytes) -> Fault:
 
 
 def without_tls(then: Fault) -> Fault:
-    """Answer PostgreSQL's request for TLS, where there is one, and read the request for a session."""
+    """Refuse PostgreSQL's request for TLS, if the client sends one, and read the startup message."""
 
     def serve(client: socket.socket) -> None:
         while True:
@@ -299,7 +299,7 @@ ANSWERS = {
 
 
 def stops_answering(client: socket.socket) -> None:
-    """Let a client in and answer what it asks, until it has executed a statement three times."""
+    """Accept any login and answer each query until a statement was executed three times."""
     executed = 0
     client.sendall(postgresql_message(b"R", bytes(4)) + postgresql_message(b"Z", b"I"))
     while True:

@@ -1,7 +1,7 @@
 //! How long a server may take outside the measured load: to let a session in, and to answer dbdyno's own questions.
 //!
-//! Whatever listens at an address may be no server of the kind, or may have stopped. Measured statements have no limit here:
-//! the controller stops a trial that does not end.
+//! The program that listens at an address may be another kind of server, or may hang. These limits do not apply to measured
+//! statements: the controller stops a trial that does not end.
 
 use crate::Failure;
 use dbdyno_plan::document::FailureKind;

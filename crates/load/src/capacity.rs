@@ -4,7 +4,7 @@ use dbdyno_engine::Engine;
 use dbdyno_plan::PlanError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files that the process has open beside those of its clients: libraries, standard streams, figures of the machine.
+/// Files that the process opens in addition to its clients' files, such as libraries, pipes and files in `/proc`.
 const OTHER_FILES: u64 = 64;
 
 /// Threads of one process. Each has a stack, histograms and a place in the kernel's tables.
@@ -23,7 +23,7 @@ pub(crate) fn check<E: Engine>(clients: u32) -> Result<(), PlanError> {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    // Where it cannot be raised, what there is counts.
+    // If the limit cannot be raised, the present one applies.
     let allowed = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,

@@ -35,7 +35,7 @@ pub fn within<N: PartialOrd + std::fmt::Display + Copy>(
     most: N,
     place: &str,
 ) -> Result<(), PlanError> {
-    // A number that is none is not between any.
+    // NaN is not within any bounds.
     if least <= number && number <= most {
         return Ok(());
     }

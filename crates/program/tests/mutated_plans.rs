@@ -1,4 +1,4 @@
-//! Plans in which something was changed: each is refused, or its transactions can be compiled, in bounded memory.
+//! Mutated plans: each is refused or compiled, without a panic and in bounded memory.
 
 use dbdyno_plan::{Plan, Task};
 use dbdyno_program::Programs;
@@ -55,7 +55,7 @@ fn plan() -> Value {
     })
 }
 
-/// Values that are put in the place of others: extremes, and what is of another type.
+/// Replacement values: extremes, and values of other types.
 fn replacement() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),
@@ -154,7 +154,7 @@ fn put(plan: &mut Value, path: &str, value: Value) {
     }
 }
 
-/// Reads, checks and compiles a plan. What is wrong with it is an error, and none of them matters here.
+/// Reads, checks and compiles a plan. Errors are fine.
 fn carry_out(text: &str) {
     let Ok(plan) = Plan::from_json(text) else { return };
     let Task::Trial(trial) = plan.task else { return };
