@@ -66,6 +66,9 @@ struct Machine<'a> {
     clock: Clock,
 }
 
+/// Nanoseconds by which two clocks may differ over a window.
+const MOST_DRIFT: u64 = 500_000_000;
+
 /// CPU nanoseconds of the server's processes, and what those of each tier have used; where they are there.
 pub(crate) type ServerCpu = (Option<u64>, Vec<Option<TreeUsage>>);
 
@@ -214,6 +217,11 @@ pub(crate) fn coordinate<E: Engine>(
     // What the window's end cut is ended, and watched as before.
     watch_until(shared, u64::MAX, switch.as_mut(), all_done);
     enforce(shared, false);
+    check_clock(
+        began_ns,
+        clock.kernels_at(window_start),
+        last.at.saturating_sub(first.at),
+    )?;
     // A thread that was late for its slices went on in its window.
     if let Ok(now) = machine.read()
         && now.counts != last.counts
@@ -236,6 +244,19 @@ pub(crate) fn coordinate<E: Engine>(
             .map(|(before, after)| rise(&before, &after)),
         backlog,
         watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(clock.now())),
+    })
+}
+
+/// Fails if the two clocks drifted apart since the window began. `began` and `again`: when that was by the kernel's clock, as
+/// converted at the window's beginning and at its end.
+fn check_clock(began: u64, again: u64, window: u64) -> Result<(), TrialError> {
+    let drift = began.abs_diff(again);
+    // A thread that is preempted between reading the two clocks sees them apart for that long.
+    if drift <= MOST_DRIFT + window / 100 {
+        return Ok(());
+    }
+    Err(TrialError::Clock {
+        seconds: drift as f64 / 1e9,
     })
 }
 
@@ -321,5 +342,19 @@ fn wait_until(clock: Clock, until: u64, done: impl Fn() -> bool) -> bool {
         }
         // Whoever makes it done unparks this thread; until then it takes no time from the clients.
         std::thread::park_timeout(std::time::Duration::from_nanos(left));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_jumped_fails_the_trial() {
+        let second = 1_000_000_000;
+        assert!(check_clock(5 * second, 5 * second + 1000, second).is_ok());
+        assert!(check_clock(5 * second, 6 * second, 60 * second).is_ok());
+        let failed = check_clock(5 * second, 35 * second, second).unwrap_err();
+        assert!(failed.to_string().contains("differ by 30.000 s"), "{failed}");
     }
 }

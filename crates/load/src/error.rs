@@ -29,6 +29,15 @@ pub enum TrialError {
     /// The server cannot change what the plan has it change: the file that it shares is not there, or nobody shares it.
     #[error("changing the server's calls: {0}")]
     Preloaded(String),
+    /// The clients' clock and the kernel's clock no longer agree, so that no time of the window is known.
+    #[error(
+        "the processor's time-stamp counter and the kernel's clock differ by {seconds:.3} s over the window: the machine \
+         was suspended or migrated"
+    )]
+    Clock {
+        /// By how many seconds they differ.
+        seconds: f64,
+    },
     /// A thread could not be started, or broke off.
     #[error("{0}")]
     Thread(String),

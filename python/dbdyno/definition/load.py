@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dbdyno.definition.limits import HIGHEST_RATE, MOST_ATTEMPTS, MOST_CLIENTS, YEAR_S
+from dbdyno.definition.limits import HIGHEST_RATE, MOST_ATTEMPTS, MOST_CLIENTS, MOST_PROCESSES, YEAR_S
 from dbdyno.definition.strict import Count, Name, Positive, Seconds, Strict
 from dbdyno.definition.validation import show, wrong
 
@@ -78,6 +78,13 @@ class Load(Strict):
     os_cache: Literal["warm", "cold"] = "warm"
     memory_limit_mb: Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)] | None = None
     give_way: bool = False
+
+    @model_validator(mode="after")
+    def _processes_are_few(self) -> Self:
+        if self.processes > MOST_PROCESSES:
+            problem = f"{self.clients} clients would be as many processes"
+            raise wrong(problem, f'give at most {MOST_PROCESSES}, or `clients_as = "threads"`', key="clients")
+        return self
 
     @property
     def fresh_os_cache(self) -> Literal["warm", "cold"]:
