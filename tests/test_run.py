@@ -286,6 +286,20 @@ def test_a_worker_that_another_program_stops_fails_its_trial(cli: Cli, small: Sm
     assert document["failed_trials"][0]["kind"] == "stopped"
 
 
+def test_a_worker_that_was_suspended_fails_its_trial(cli: Cli, small: Small) -> None:
+    path = cli.write("two.toml", small(("clients = [1, 2]", "clients = [2]"), (LONG[0], "stop = { seconds = 3 }")))
+    process = cli.start("run", path, "--rounds", "1", "--store", "runs.db", "--json", "out.json")
+    worker = _worker_of(process.pid)
+    worker.suspend()
+    wait_until(lambda: worker.status() == psutil.STATUS_STOPPED)
+    worker.resume()
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    assert "the worker was suspended during the trial" in " ".join(out.split())
+    document = json.loads((cli.directory / "out.json").read_text())
+    assert document["failed_trials"][0]["kind"] == "suspended"
+
+
 def test_a_worker_whose_parent_has_ended_does_not_begin() -> None:
     plan = {"schema": PLAN, "seed": 1, "task": {"kind": "btree", "questions": []}}
 

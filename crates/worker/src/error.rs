@@ -15,6 +15,9 @@ pub enum WorkError {
     /// The trial gave no result.
     #[error(transparent)]
     Trial(TrialError),
+    /// Something suspended the process while it measured.
+    #[error("the worker was suspended during the trial (SIGSTOP), so its figures are not valid")]
+    Suspended,
     /// The engine refused.
     #[error("{0}")]
     Engine(#[from] Failure),
@@ -54,6 +57,7 @@ impl WorkError {
             Self::Trial(TrialError::Connect { .. }) => "connect",
             Self::Trial(TrialError::Accounting(_)) => "accounting",
             Self::Trial(_) => "trial",
+            Self::Suspended => "suspended",
             Self::Engine(_) => "engine",
             Self::Probe(_) => "probe",
             Self::Encoding(_) | Self::Output(_) => "output",

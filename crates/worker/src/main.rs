@@ -25,6 +25,9 @@ use std::sync::atomic::AtomicBool;
 /// Set by a signal: the window is to end.
 static STOP: AtomicBool = AtomicBool::new(false);
 
+/// Set by SIGCONT: something had suspended the process.
+static SUSPENDED: AtomicBool = AtomicBool::new(false);
+
 #[derive(Parser)]
 #[command(
     name = "dbdyno-worker",
@@ -88,7 +91,7 @@ fn print(schema: &serde_json::Value) -> Result<(), WorkError> {
 
 fn run(events: &Events) -> Result<(), WorkError> {
     listen()?;
-    work::carry_out(&read_plan()?, events, &STOP)
+    work::carry_out(&read_plan()?, events, &STOP, &SUSPENDED)
 }
 
 /// Reads the plan: a line, behind which others may follow later, or all there is.
@@ -102,14 +105,19 @@ fn read_plan() -> Result<Plan, WorkError> {
     Ok(Plan::from_json(&text)?)
 }
 
-/// Makes SIGINT and SIGTERM set [`STOP`], and ties the worker's life to its parent's where the kernel can.
+/// Makes SIGINT and SIGTERM set [`STOP`] and SIGCONT set [`SUSPENDED`], and ties the worker's life to its parent's where the kernel can.
 fn listen() -> Result<(), std::io::Error> {
     extern "C" fn stop(_: libc::c_int) {
         STOP.store(true, std::sync::atomic::Ordering::Relaxed);
     }
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler only stores to an atomic, which a signal handler may do.
-        if unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) } == libc::SIG_ERR {
+    extern "C" fn resume(_: libc::c_int) {
+        SUSPENDED.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+    let stop = stop as *const () as libc::sighandler_t;
+    let resume = resume as *const () as libc::sighandler_t;
+    for (signal, handler) in [(libc::SIGINT, stop), (libc::SIGTERM, stop), (libc::SIGCONT, resume)] {
+        // SAFETY: the handlers only store to an atomic, which a signal handler may do.
+        if unsafe { libc::signal(signal, handler) } == libc::SIG_ERR {
             return Err(std::io::Error::last_os_error());
         }
     }

@@ -17,8 +17,8 @@ use dbdyno_probes::Clock;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Carries out a plan. `stop` ends a window early.
-pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
+/// Carries out a plan. `stop` ends a window early; `suspended` is set if the process was suspended.
+pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &AtomicBool) -> Result<(), WorkError> {
     match &plan.task {
         Task::Trial(trial) => {
             if trial.interleaving.is_some() {
@@ -35,6 +35,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool) -> Result<(), 
                     seed,
                     events,
                     stop,
+                    suspended,
                 },
             )?
         }
@@ -107,6 +108,7 @@ struct Trying<'a> {
     seed: u64,
     events: &'a Events,
     stop: &'a AtomicBool,
+    suspended: &'a AtomicBool,
 }
 
 impl Measure for Trying<'_> {
@@ -118,6 +120,7 @@ impl Measure for Trying<'_> {
             seed,
             events,
             stop,
+            suspended,
         } = self;
         // Read back before the load: a database that cannot be opened is told at once, and nothing is measured.
         let facts = engine.facts()?;
@@ -145,6 +148,9 @@ impl Measure for Trying<'_> {
             )
         }?;
         written?;
+        if suspended.load(Ordering::Relaxed) {
+            return Err(WorkError::Suspended);
+        }
         let result = TrialResult::of(&outcome, &facts, Clock::get().source())?;
         events.write(&Event::Result(Box::new(result)))?;
         if let Some(groups) = engine.probe().tallies() {
