@@ -28,6 +28,8 @@ pub(crate) struct Watched {
     /// The same by the kernel's monotonic clock, which other processes of the machine share.
     pub(crate) began_ns: u64,
     pub(crate) warmup_s: f64,
+    /// By how many seconds the coordinating thread woke late at most.
+    pub(crate) late_s: f64,
     pub(crate) before: Usage,
     pub(crate) after: Usage,
     pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
@@ -179,7 +181,7 @@ pub(crate) fn coordinate<E: Engine>(
         .slices()
         .map(|slices| Switch::new(slices, shared.seed, first.at));
     let mut last = first.clone();
-    let mut index = 0;
+    let (mut index, mut late) = (0, 0);
     loop {
         let interval_end = (origin + (index + 1) * timeline.interval).min(end);
         // What slices there are changes when the others have ended.
@@ -197,6 +199,9 @@ pub(crate) fn coordinate<E: Engine>(
         interleaving = interleaving.alone_from(shared.alone.load(Ordering::Acquire));
         if !done && clock.now() < interleaving.moment(interval_end) {
             continue;
+        }
+        if !done {
+            late = late.max(clock.now().saturating_sub(interleaving.moment(interval_end)));
         }
         let Ok(now) = machine.read() else { break };
         if !done || now.counts != last.counts {
@@ -231,6 +236,7 @@ pub(crate) fn coordinate<E: Engine>(
     Ok(Watched {
         window_start,
         began_ns,
+        late_s: late as f64 / 1e9,
         warmup_s: window_start.saturating_sub(warmup_start) as f64 / 1e9,
         seconds,
         real_s: last.at.saturating_sub(first.at) as f64 / 1e9,

@@ -55,6 +55,8 @@ pub struct Outcome {
     pub ended_by: EndedBy,
     /// Seconds the warm-up took.
     pub warmup_s: f64,
+    /// By how many seconds the thread that watches the window woke late at most.
+    pub late_s: f64,
     /// Where the trial was interleaved with others: seconds that it went on after its slices, by client, and all
     /// seconds of its window, the others' slices included.
     pub interleaving: Option<(f64, f64)>,
@@ -158,6 +160,7 @@ pub(crate) fn conclude<E: Engine>(
         watched_s: watched.seconds,
         ended_by: EndedBy::default(),
         warmup_s: watched.warmup_s,
+        late_s: watched.late_s,
         interleaving: None,
         transactions: trial
             .transactions

@@ -17,6 +17,9 @@ use dbdyno_probes::Clock;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Seconds for which the process may be suspended within a window: a finding tells of shorter stalls.
+const LONGEST_PAUSE_S: f64 = 0.5;
+
 /// Carries out a plan. `stop` ends a window early; `suspended` is set if the process was suspended.
 pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &AtomicBool) -> Result<(), WorkError> {
     match &plan.task {
@@ -148,7 +151,7 @@ impl Measure for Trying<'_> {
             )
         }?;
         written?;
-        if suspended.load(Ordering::Relaxed) {
+        if suspended.load(Ordering::Relaxed) && outcome.late_s > LONGEST_PAUSE_S {
             return Err(WorkError::Suspended);
         }
         let result = TrialResult::of(&outcome, &facts, Clock::get().source())?;
