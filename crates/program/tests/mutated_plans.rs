@@ -1,4 +1,5 @@
 //! Mutated plans: each is refused or compiled, without a panic and in bounded memory.
+#![allow(clippy::unwrap_used)]
 
 use dbdyno_plan::{Plan, Task};
 use dbdyno_program::Programs;
