@@ -24,7 +24,7 @@ from dbdyno.run.execute import execute
 from dbdyno.run.machine import in_memory
 from dbdyno.shipped import package_path
 from dbdyno.store import Store, open_store
-from dbdyno.worker import worker_path
+from dbdyno.worker import EndsInTime, WorkerFailed, events_in, worker_path
 from dbdyno.workplace.claims import Claim
 from experiment_files import result_schema
 from test_processes import workers_at_work
@@ -316,6 +316,34 @@ def test_a_worker_whose_parent_has_ended_does_not_begin() -> None:
     orphan = work(os.getppid())
     assert orphan.returncode == 1
     assert "the controller that started this worker has ended" in orphan.stdout
+
+
+def test_more_clients_than_files_may_be_open_are_refused_with_the_possible_number(tmp_path: Path) -> None:
+    plan = {
+        "schema": PLAN,
+        "seed": 1,
+        "task": {
+            "kind": "trial",
+            "target": {"engine": "sqlite", "path": str(tmp_path / "t.db")},
+            "clients": 300,
+            "window": {"transactions": 1},
+            "statements": [],
+            "transactions": [{"name": "t", "steps": []}],
+        },
+    }
+    command = ["sh", "-c", 'ulimit -n 256 && exec "$0"', worker_path()]
+    done = subprocess.run(command, input=json.dumps(plan), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert json.loads(done.stdout.splitlines()[-1])["message"] == (
+        "task.clients: 300 clients need 664 open files, and a process may have 256 (`ulimit -n`): "
+        "use at most 96 clients"
+    )
+
+
+def test_a_worker_without_memory_says_so() -> None:
+    ended = (-signal.SIGABRT, "memory allocation of 270336 bytes failed\n")
+    with pytest.raises(WorkerFailed, match=r"ran out of memory \(memory allocation of 270336 bytes failed\)"):
+        list(events_in([], lambda: ended, EndsInTime()))
 
 
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(cli: Cli, small: Small) -> None:

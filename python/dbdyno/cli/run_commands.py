@@ -33,6 +33,7 @@ from dbdyno.cli.options import (
     VerboseOption,
 )
 from dbdyno.cli.typed import refuse_typed_besides
+from dbdyno.definition.limits import MOST_ROUNDS
 
 if TYPE_CHECKING:
     from dbdyno.cli.exports import Exports
@@ -61,8 +62,12 @@ def run(
     target: Annotated[
         str | None, typer.Option(metavar="SHARE", help="auto: half the interval that is precise enough (3%)")
     ] = None,
-    min_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at least so many rounds (5)")] = None,
-    max_rounds: Annotated[int | None, typer.Option(min=2, help="auto: at most so many rounds (30)")] = None,
+    min_rounds: Annotated[
+        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="auto: at least so many rounds (5)")
+    ] = None,
+    max_rounds: Annotated[
+        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="auto: at most so many rounds (30)")
+    ] = None,
     budget: BudgetOption = None,
     wait_idle: Annotated[
         bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial, at most a minute")
