@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.compile.generators import Columns
-from dbdyno.definition.limits import HIGHEST_RATE, LONGEST_TEXT, MOST_CLIENTS
 from dbdyno.engines.sqlite.targets import trial_target
+from dbdyno.limits import HIGHEST_RATE, LONGEST_TEXT, MOST_CLIENTS
 from dbdyno.plan.cell import CompiledCell
 from experiment_files import compiled, plan_schema, small, steps
 

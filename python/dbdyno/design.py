@@ -10,12 +10,12 @@ from itertools import product
 
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.levels import Level
-from dbdyno.definition.limits import MOST_CELLS
 from dbdyno.definition.validation import nearest
 from dbdyno.engines.url import parse_url, tell_apart
 from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM, Factor
+from dbdyno.limits import MOST_CELLS
 from dbdyno.plan.cell import Cell, ResolvedCell
 from dbdyno.plan.system import SystemSpec
 from dbdyno.resolve import resolve

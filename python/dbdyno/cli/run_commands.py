@@ -33,7 +33,7 @@ from dbdyno.cli.options import (
     VerboseOption,
 )
 from dbdyno.cli.typed import refuse_typed_besides
-from dbdyno.definition.limits import MOST_ROUNDS
+from dbdyno.limits import MOST_ROUNDS
 
 if TYPE_CHECKING:
     from dbdyno.cli.exports import Exports

@@ -7,12 +7,12 @@ from typing import Any
 from dbdyno.compile.loading import definitions, load_tables
 from dbdyno.compile.transactions import TransactionCompiler
 from dbdyno.definition.definition import Definition
-from dbdyno.definition.limits import MOST_INTERVALS
 from dbdyno.definition.timed import Timed
 from dbdyno.engines import engine_of
 from dbdyno.engines.dialect import Dialect
 from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
+from dbdyno.limits import MOST_INTERVALS
 from dbdyno.plan.cell import CompiledCell, ResolvedCell, TimedStatement
 
 # Of the timeline: how many intervals a window of known length has, as far as they are no shorter and no longer than

@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.generators import Scalar
-from dbdyno.definition.limits import MOST_INTERVALS
 from dbdyno.definition.load import Load, Measure
 from dbdyno.definition.sql import DialectName, SqlText
 from dbdyno.definition.strict import Count, Name, Strict
@@ -15,6 +14,7 @@ from dbdyno.definition.tables import Table
 from dbdyno.definition.timed import Timed
 from dbdyno.definition.transactions import Transaction
 from dbdyno.definition.validation import nearest, wrong
+from dbdyno.limits import MOST_INTERVALS
 
 
 def _known_engines(value: object, info: ValidationInfo) -> object:

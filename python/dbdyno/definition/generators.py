@@ -6,7 +6,6 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Plai
 
 from dbdyno.definition import expression as pgbench
 from dbdyno.definition.draws import Draw, DrawOf
-from dbdyno.definition.limits import LONGEST_TEXT, MOST_WORDS
 from dbdyno.definition.strict import (
     Name,
     Number,
@@ -20,6 +19,7 @@ from dbdyno.definition.strict import (
     read_whole_range,
 )
 from dbdyno.definition.validation import TAG, nearest, show, wrong
+from dbdyno.limits import LONGEST_TEXT, MOST_WORDS
 
 Scalar = bool | int | float | str
 

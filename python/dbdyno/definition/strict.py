@@ -6,8 +6,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
 from dbdyno.definition.engines import CONTEXT, Engines, read_engine
-from dbdyno.definition.limits import MOST_ROWS, YEAR_S
 from dbdyno.definition.validation import Invalid, from_pydantic, show, without_tags, wrong
+from dbdyno.limits import MOST_ROWS, YEAR_S
 
 Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]

@@ -7,11 +7,11 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from dbdyno.definition.conditions import ConditionText
 from dbdyno.definition.engines import engines_of
 from dbdyno.definition.generators import Generator
-from dbdyno.definition.limits import MOST_REPETITIONS
 from dbdyno.definition.requests import RequestParts
 from dbdyno.definition.sql import SqlText
 from dbdyno.definition.strict import Name, Share, Strict
 from dbdyno.definition.validation import TAG, nearest, show, wrong
+from dbdyno.limits import MOST_REPETITIONS
 
 VERBS = ("execute", "request", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from dbdyno.definition.limits import MOST_ROUNDS
 from dbdyno.definition.strict import EngineName, Name, Number, Positive, Strict
 from dbdyno.definition.validation import show, wrong
 from dbdyno.experiment.recommendations import Recommendation
+from dbdyno.limits import MOST_ROUNDS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
