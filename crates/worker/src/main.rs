@@ -105,7 +105,7 @@ fn read_plan() -> Result<Plan, WorkError> {
     Ok(Plan::from_json(&text)?)
 }
 
-/// Makes SIGINT and SIGTERM set [`STOP`] and SIGCONT set [`SUSPENDED`], and ties the worker's life to its parent's where the kernel can.
+/// Makes SIGINT and SIGTERM set [`STOP`] and SIGCONT set [`SUSPENDED`], and ends the process with its parent.
 fn listen() -> Result<(), std::io::Error> {
     extern "C" fn stop(_: libc::c_int) {
         STOP.store(true, std::sync::atomic::Ordering::Relaxed);
