@@ -36,14 +36,14 @@ def test_statements_parameters_and_names_are_read() -> None:
     first, second, third = read_queries(FILE, "shop.sql", "postgresql")
     assert (first.name, first.sql, first.parameters, first.line) == (
         "orders of a customer",
-        "select * from orders where customer = ?",
+        "select * from orders where customer = $1",
         ("customer",),
         5,
     )
     assert second.name == "q2" and second.parameters == ("state", "customer")
     assert (
         second.sql
-        == "/* :nor this; */\nselect 'a;b', \":c\", id::text from orders where state = ? and customer in (?, 7)"
+        == "/* :nor this; */\nselect 'a;b', \":c\", id::text from orders where state = $1 and customer in ($2, 7)"
     )
     assert third.sql == "select count(*) from orders" and third.values == {"customer": "1..500"}
 

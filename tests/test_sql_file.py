@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from conftest import Cli
 from dbdyno.engines import ENGINES, engine_of
 from dbdyno.engines.sql_lexer import STANDARD, Syntax, UnterminatedError, placeholders, tokenize
+from dbdyno.engines.statements import bind
 from dbdyno.errors import InputError
 from dbdyno.experiment.queries import read_queries
 from dbdyno.experiment.sql_file import read_sql_file, split_statements
@@ -147,7 +148,7 @@ def test_statements_are_cut_as_their_engine_does(engine: str, text: str, expecte
 def test_named_parameters_are_found(engine: str, text: str, expected: list[str]) -> None:
     (query,) = read_queries(f"select {text}", "my.sql", engine)
     assert list(query.parameters) == expected
-    assert engine_of(engine).places(query.sql) == len(expected)
+    assert bind(query.sql, engine, len(expected)) is not None
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus_files import read_entries, sql_file
-from dbdyno.engines.known import known_engine
-from dbdyno.engines.sql_lexer import value_places
+from dbdyno.engines.statements import bind
 from dbdyno.errors import InputError
 from dbdyno.experiment.queries import read_queries, statement_levels
 from dbdyno.experiment.sql_file import read_sql_file
@@ -91,11 +90,11 @@ def test_a_changed_file_is_read_or_refused(file: Path, changed: tuple[str, str],
     except InputError:
         return
     for each in queries:
-        places = value_places(each.sql, known_engine(engine).syntax)
-        assert len(places) == len(each.parameters)
+        bound = bind(each.sql, engine, len(each.parameters))
+        assert bound is not None and len(bound.places) == len(each.parameters)
         # Only parameters are replaced.
-        starts = [0, *(place + 1 for place in places)]
-        assert all(each.sql[start:end] in text for start, end in zip(starts, [*places, None], strict=True))
+        starts = [0, *(place + 1 for place in bound.places)]
+        assert all(bound.text[start:end] in text for start, end in zip(starts, [*bound.places, None], strict=True))
 
 
 @settings(max_examples=300)

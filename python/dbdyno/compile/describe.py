@@ -38,7 +38,7 @@ def describe(compiled: CompiledCell) -> Description:
     """Describe a compiled cell: the definitions and statements as the engine gets them, the rows and the load."""
     engine = compiled.cell.system.engine
     # A program of the user's own has neither statements nor transactions.
-    statements = [_sent(statement["sql"], engine, compiled.trial) for statement in compiled.trial.get("statements", [])]
+    statements = [_sent(statement, engine, compiled.trial) for statement in compiled.trial.get("statements", [])]
     return Description(
         cell=compiled.cell.id,
         settings=tuple(compiled.settings.shown()),
@@ -53,10 +53,18 @@ def describe(compiled: CompiledCell) -> Description:
     )
 
 
-def _sent(statement: str, engine: str, trial: dict[str, Any]) -> str:
-    """Write a statement as the engine gets it. Where nothing is prepared, values are put in the place of its ``?``."""
-    beginning = engine_of(engine).numbered_by
-    return statement if beginning is None or trial["prepare"] == "never" else numbered(statement, beginning, engine)
+def _sent(statement: dict[str, Any], engine: str, trial: dict[str, Any]) -> str:
+    """Write a statement as the engine gets it. If nothing is prepared, values replace its ``?``."""
+    beginning, text = engine_of(engine).numbered_by, str(statement["sql"])
+    if beginning is None or trial["prepare"] == "never":
+        return text
+    if "places" not in statement:
+        return numbered(text, beginning, engine)
+    content, pieces, start = text.encode(), [], 0
+    for number, place in enumerate(statement["places"], 1):
+        pieces.append(f"{content[start:place].decode()}{beginning}{number}")
+        start = place + 1
+    return "".join([*pieces, content[start:].decode()])
 
 
 def _rows(table: dict[str, Any]) -> str:

@@ -28,6 +28,7 @@ from dbdyno.definition.transactions import (
 from dbdyno.engines import COMMON
 from dbdyno.engines.dialect import Dialect
 from dbdyno.engines.known import known_engine
+from dbdyno.engines.statements import Bound, bind
 from dbdyno.engines.transpile.transpile import columns_of
 from dbdyno.errors import InputError
 from dbdyno.plan.steps import PlanStep
@@ -108,12 +109,15 @@ class TransactionCompiler:
             hint = f"add `{engine}` or `any` to its texts"
             raise InputError(self._place, problem, f"{hint}; of a script, take what {engine} reads as well")
         self._check_into(step, owner)
-        self._check_places(text, step, owner)
-        params = [self._columns.compile(param) for param in step.params]
+        bound = self._bound(text, step, owner)
+        params = [self._columns.compile(step.params[index]) for index in bound.order]
         # By the text in the file, so that a statement has one name on all engines.
         written = dict(step.execute.texts)
         name = step.name or _short(written.get(ANY, next(iter(written.values()))))
-        statement = self._statement(text, name, _example(params))
+        statement = self._statement(bound.text, name, _example(params))
+        if known_engine(self._dialect.engine).syntax.question_operators:
+            bytes_before = [len(bound.text[:place].encode()) for place in bound.places]
+            self.statements[statement]["places"] = bytes_before
         values = representatives(params) if self._estimates else None
         if values is not None:
             # Of several uses, the first with values that stand for others decides.
@@ -133,12 +137,14 @@ class TransactionCompiler:
         statement = self._statement(request_text(step), step.name or _short(step.request.text), [], request)
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
-    def _check_places(self, text: str, step: Execute, owner: str) -> None:
-        """Raise InputError if a statement, as its engine reads it, takes another number of values than are given."""
-        places = known_engine(self._dialect.engine).places(text)
-        if places != len(step.params):
-            problem = f"`{_short(text)}` of `{owner}` has {places} places `?` on {self._dialect.engine}"
+    def _bound(self, text: str, step: Execute, owner: str) -> Bound:
+        """Find the places of a statement's values. Raises InputError if their engine reads another number of them."""
+        engine = self._dialect.engine
+        bound = bind(text, engine, len(step.params))
+        if bound is None:
+            problem = f"`{_short(text)}` of `{owner}` has {known_engine(engine).places(text)} places `?` on {engine}"
             raise InputError(self._place, f"{problem}, and {len(step.params)} values", "give one value for each `?`")
+        return bound
 
     def _check_into(self, step: Execute, owner: str) -> None:
         """Raise InputError where a statement surely gives fewer columns than there are variables for them."""

@@ -1,10 +1,11 @@
 """Statements as their engines read them: where values go, and where a statement ends."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dbdyno.definition.sql import ANY
 from dbdyno.engines.known import all_engines, engine_names, known_engine
-from dbdyno.engines.sql_lexer import Kind, UnterminatedError, significant, tokenize, value_places
+from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, placeholders, significant, tokenize, value_places
 
 _WHITE_SPACE = " \t\r\n\f\v"
 
@@ -15,6 +16,48 @@ def places(text: str, engine: str = ANY) -> list[int]:
         return value_places(text, known_engine(engine).syntax)
     except UnterminatedError:
         return []
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A statement with ``?`` at each of ``places``, which are indices; ``order``: which value goes to each of them."""
+
+    text: str
+    places: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+def _placeholders(text: str, engine: str) -> list[Token]:
+    try:
+        return placeholders(text, known_engine(engine).syntax)
+    except UnterminatedError:
+        return []
+
+
+def bind(text: str, engine: str, count: int) -> Bound | None:
+    """Find the places of ``count`` values in an engine's statement; None if it does not have as many.
+
+    They are ``?``, or `$1`, `$2` and so on if `?` is an operator of the engine too. Without values, each `?` is one.
+    """
+    syntax = known_engine(engine).syntax
+    if not syntax.question_operators:
+        found = places(text, engine)
+        return Bound(text, tuple(found), tuple(range(count))) if len(found) == count else None
+    if count == 0:
+        return Bound(text, (), ())
+    tokens = _placeholders(text, engine)
+    dollars = [each for each in tokens if each.text[1:].isdigit()]
+    wanted = dollars or [each for each in tokens if each.text == "?"]
+    order = [int(each.text[1:]) - 1 for each in dollars] or list(range(len(wanted)))
+    if set(order) != set(range(count)):
+        return None
+    pieces, bound, start, length = [], [], 0, 0
+    for each in wanted:
+        pieces += [text[start : each.start], "?"]
+        length += each.start - start + 1
+        bound.append(length - 1)
+        start = each.end
+    return Bound("".join([*pieces, text[start:]]), tuple(bound), tuple(order))
 
 
 def numbered(text: str, beginning: str, engine: str) -> str:
@@ -49,8 +92,12 @@ class Statements:
 
     def places(self, text: str, engine: str) -> Sequence[int]:
         """Count the ``?`` of an engine's statement that stand for values; under ``any`` as each engine may read it."""
+        known = known_engine(engine)
+        if known.syntax.question_operators:
+            dollars = {each.text for each in _placeholders(text, engine) if each.text[1:].isdigit()}
+            return [len(dollars) or known.places(text), 0]
         if engine != ANY:
-            return [known_engine(engine).places(text)]
+            return [known.places(text)]
         # A statement for all engines may be one engine's own, which compiling reads by that engine's rules.
         readers = [each for each in all_engines() if each.check_statement(text) is None]
         return list(dict.fromkeys(each.places(text) for each in readers))

@@ -12,7 +12,8 @@ import tomli_w
 
 from dbdyno.definition.sql import ANY
 from dbdyno.engines.known import known_engine
-from dbdyno.engines.sql_lexer import Token, placeholders, significant, tokenize, value_places
+from dbdyno.engines.sql_lexer import Kind, Token, placeholders, significant, tokenize
+from dbdyno.engines.statements import bind
 from dbdyno.errors import InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
@@ -22,6 +23,8 @@ from dbdyno.experiment.sql_file import Statement, split_statements
 
 MOST_VALUES = 1000
 """How many rows `@column of table` draws values from."""
+
+_OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
 
 _WARMUP_S, _WINDOW_S = 0.1, 0.5
 _MOST = 200
@@ -75,8 +78,10 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
     for token in placeholders(text, syntax):
         if token.text[0] == ":":
             parameters.append(token.text[1:])
-            pieces += [text[start : token.start], "?"]
+            pieces += [text[start : token.start], f"${len(parameters)}" if syntax.question_operators else "?"]
             start = token.end
+        elif syntax.question_operators and token.text == "?" and _is_operator(token, tokens):
+            continue
         elif not (syntax.session_variables and _is_set_here(token, tokens)):
             name_of = token.text.strip("?$@%()s") or "name"
             name_of = name_of if name_of.isidentifier() else f"p{name_of}"
@@ -85,7 +90,7 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
             )
             raise InputError(place, f"nothing says which values `{token.text}` has", hint)
     sql = "".join([*pieces, text[start:]])
-    if len(value_places(sql, syntax)) != len(parameters):
+    if bind(sql, engine, len(parameters)) is None:
         raise InputError(place, "a parameter follows an operand directly", "write it in parentheses, as in `(:name)`")
     return Query(name, sql, tuple(parameters), statement.line, statement.values)
 
@@ -102,6 +107,17 @@ def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str) ->
         problem = f"`{shown}` affects only its own session, and each statement has a session of its own"
         hint = "name the database and its settings in the URL; for several statements in one session, `dbdyno init`"
         raise InputError(place, problem, hint)
+
+
+def _is_operator(mark: Token, tokens: Sequence[Token]) -> bool:
+    """Whether a `?` where a value may stand is an operator: in a longer one, or between a column and an operand."""
+    at = next(index for index, each in enumerate(tokens) if each.start == mark.start)
+    before, after = tokens[at - 1], tokens[at + 1] if at + 1 < len(tokens) else None
+    if after is None:
+        return False
+    is_longer = after.start == mark.end and after.text[0] in _OPERATOR_CHARACTERS
+    is_operand = after.kind in (Kind.STRING, Kind.NAME, Kind.NUMBER, Kind.PLACEHOLDER) or after.text in ("(", "$")
+    return is_longer or (before.kind is Kind.WORD and is_operand)
 
 
 def _is_set_here(variable: Token, tokens: Sequence[Token]) -> bool:

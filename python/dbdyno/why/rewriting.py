@@ -138,6 +138,7 @@ def _with_rows(trial: dict[str, Any], texts: Sequence[str], count: int) -> dict[
         divided = _values(str(each["sql"]))
         if divided is not None:
             each["sql"] = divided[0] + ", ".join([divided[1]] * count)
+            each.pop("places", None)
             each.pop("example", None)
             each.pop("analyze", None)
     return {

@@ -75,7 +75,9 @@ def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
         raise _unsupported(place, text, target, unsupported)
     # Read again with a name for each value: what the other dialect makes of them is seen by that.
     marked = numbered(text, f":{VALUE}", ANY)
-    tree = sqlglot.parse_one(marked, read="sqlite")
+    (tree,) = parsed(marked, "sqlite")
+    if tree is None:
+        raise _unsupported(place, text, target, "it is not one statement")
     _leave_nulls(tree, checked, target)
     _rewrite(tree, text, target, names, place)
     try:
@@ -97,7 +99,6 @@ def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
 
     JSON paths and orders with nulls are written differently on purpose, by rules of their own.
     """
-    import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
@@ -122,9 +123,10 @@ def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
         return tree.sql(dialect="sqlite", normalize=True, identify=True)
 
     try:
-        original = sqlglot.parse_one(text, read="sqlite")
-        reread = sqlglot.parse_one(translated, read=target.grammar)
-    except SqlglotError:
+        (original,), (reread,) = parsed(text, "sqlite"), parsed(translated, target.grammar)
+    except (SqlglotError, ValueError):
+        return False
+    if original is None or reread is None:
         return False
     before, after = canonical(original), canonical(reread)
     return before is None or before == after
