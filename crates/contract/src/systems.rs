@@ -204,6 +204,7 @@ pub fn statements(texts: &[String]) -> Vec<Statement> {
     let statement = |(index, sql): (usize, &String)| Statement {
         name: format!("s{index}"),
         sql: sql.clone(),
+        places: None,
         request: None,
         example: Vec::new(),
         analyze: None,

@@ -14,8 +14,6 @@ pub struct Dialect {
     pub dollar_strings: bool,
     /// `[…]` quotes a name.
     pub brackets: bool,
-    /// `?`, `?|`, `?&` and `@?` behind an operand are operators.
-    pub question_operators: bool,
     /// How a string begins.
     pub text: &'static str,
     /// What stands before and behind the hexadecimal digits of bytes.
@@ -30,7 +28,6 @@ impl Dialect {
         backslashes: false,
         dollar_strings: false,
         brackets: true,
-        question_operators: false,
         text: "'",
         bytes: ("x'", "'"),
         not_finite: ["null", "9e999", "-9e999"],
@@ -44,56 +41,60 @@ pub struct Template {
 }
 
 impl Template {
+    /// Cuts a statement at its parameters.
+    pub fn of(statement: &Statement, dialect: &Dialect) -> Self {
+        statement
+            .places
+            .as_deref()
+            .and_then(|places| Self::cut(&statement.sql, places))
+            .unwrap_or_else(|| Self::new(&statement.sql, dialect))
+    }
+
+    /// Cuts a text at known places; none if one of them is not a `?`.
+    fn cut(sql: &str, places: &[usize]) -> Option<Self> {
+        let mut pieces = Vec::with_capacity(places.len() + 1);
+        let mut rest = 0;
+        for place in places {
+            pieces.push(
+                sql.get(rest..*place)
+                    .filter(|_| sql[*place..].starts_with('?'))?
+                    .to_owned(),
+            );
+            rest = place + 1;
+        }
+        pieces.push(sql.get(rest..)?.to_owned());
+        Some(Self { pieces })
+    }
+
     /// Cuts a text.
     pub fn new(sql: &str, dialect: &Dialect) -> Self {
         let (escapes, dollars) = (dialect.backslashes, dialect.dollar_strings);
         let mut pieces = Vec::new();
         let (mut start, mut at) = (0, 0);
-        let mut behind_operand = false;
         let bytes = sql.as_bytes();
         while at < bytes.len() {
             let rest = &sql[at..];
-            let (length, token) = match bytes[at] {
-                b'?' if dialect.question_operators && behind_operand => (1, Token::Other),
-                b'@' if dialect.question_operators && behind_operand && rest[1..].starts_with('?') => (2, Token::Other),
+            at += match bytes[at] {
                 b'?' => {
                     pieces.push(sql[start..at].to_owned());
                     start = at + 1;
-                    (1, Token::Operand)
+                    1
                 }
-                b'$' if dollars => (dollar_string_end(rest), Token::Operand),
-                b'e' | b'E' if dollars && rest[1..].starts_with('\'') => (escape_string_end(rest), Token::Operand),
-                quote @ (b'\'' | b'"' | b'`') => {
-                    let end = string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`');
-                    (1 + end, Token::Operand)
-                }
-                b'#' if escapes => (rest.find('\n').unwrap_or(rest.len()), Token::Space),
+                b'$' if dollars => dollar_string_end(rest),
+                b'e' | b'E' if dollars && rest[1..].starts_with('\'') => escape_string_end(rest),
+                quote @ (b'\'' | b'"' | b'`') => 1 + string_end(&rest.as_bytes()[1..], quote, escapes && quote != b'`'),
+                b'#' if escapes => rest.find('\n').unwrap_or(rest.len()),
                 b'-' if rest.starts_with("--") && (!escapes || begins_comment(rest)) => {
-                    let end = if dollars {
-                        rest.find(['\r', '\n'])
-                    } else {
-                        rest.find('\n')
-                    };
-                    (end.unwrap_or(rest.len()), Token::Space)
+                    let ends_line = |c| c == '\n' || dollars && c == '\r';
+                    rest.find(ends_line).unwrap_or(rest.len())
                 }
-                b'[' if dialect.brackets => {
-                    let end = rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1);
-                    (1 + end, Token::Operand)
-                }
+                b'[' if dialect.brackets => 1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1),
                 // What such a comment contains is code.
-                b'/' if escapes && (rest.starts_with("/*!") || rest.starts_with("/*M!")) => (3, Token::Other),
-                b'/' if dollars && rest.starts_with("/*") => (nested_comment_end(rest), Token::Space),
-                b'/' if rest.starts_with("/*") => (rest.find("*/").map_or(rest.len(), |end| end + 2), Token::Space),
-                b')' | b']' => (1, Token::Operand),
-                byte if byte.is_ascii_whitespace() => (1, Token::Space),
+                b'/' if escapes && (rest.starts_with("/*!") || rest.starts_with("/*M!")) => 3,
+                b'/' if dollars && rest.starts_with("/*") => nested_comment_end(rest),
+                b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
                 _ => word_or_character(rest),
             };
-            at += length;
-            match token {
-                Token::Space => {}
-                Token::Operand => behind_operand = true,
-                Token::Other => behind_operand = false,
-            }
         }
         pieces.push(sql[start..].to_owned());
         Self { pieces }
@@ -189,83 +190,13 @@ fn string_end(text: &[u8], quote: u8, escapes: bool) -> usize {
     text.len()
 }
 
-/// What a token tells of a `?` behind it.
-enum Token {
-    /// White space or a comment: nothing.
-    Space,
-    /// An operand ends with it, so that an operator may follow.
-    Operand,
-    /// A keyword or an operator.
-    Other,
-}
-
-/// Words that end no operand, so that a `?` behind them stands for a value. The controller has the same list.
-const BEFORE_OPERANDS: [&str; 52] = [
-    "all",
-    "and",
-    "any",
-    "as",
-    "between",
-    "both",
-    "by",
-    "case",
-    "distinct",
-    "else",
-    "escape",
-    "except",
-    "fetch",
-    "first",
-    "following",
-    "for",
-    "from",
-    "having",
-    "ilike",
-    "in",
-    "intersect",
-    "interval",
-    "into",
-    "is",
-    "leading",
-    "left",
-    "like",
-    "limit",
-    "next",
-    "not",
-    "of",
-    "offset",
-    "on",
-    "or",
-    "placing",
-    "preceding",
-    "returning",
-    "right",
-    "select",
-    "set",
-    "similar",
-    "some",
-    "symmetric",
-    "then",
-    "to",
-    "trailing",
-    "union",
-    "using",
-    "when",
-    "where",
-    "with",
-    "zone",
-];
-
-/// The length of a word or a number, or of one character, and what it is.
-fn word_or_character(text: &str) -> (usize, Token) {
+/// The length of a word, or of one character.
+fn word_or_character(text: &str) -> usize {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    let length = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    if length == 0 {
-        return (text.chars().next().map_or(1, char::len_utf8), Token::Other);
+    match text.find(|c| !is_part(c)).unwrap_or(text.len()) {
+        0 => text.chars().next().map_or(1, char::len_utf8),
+        length => length,
     }
-    let is_keyword = BEFORE_OPERANDS
-        .iter()
-        .any(|word| word.eq_ignore_ascii_case(&text[..length]));
-    (length, if is_keyword { Token::Other } else { Token::Operand })
 }
 
 /// Where a string `E'…'` ends. One that goes on in another line keeps its rules.
@@ -414,11 +345,27 @@ mod tests {
             ("select 1 / ?, 2 * ?", 2),
             ("select E'a'\n 'b\\'c', ?, E'd' 'e\\', ?", 2),
             ("select 1 -- a?\r, ? as b", 1),
-            ("data ? 'k' and a=? and b ?| ?", 2),
-            ("where data->'a' ?& array[?, ?] limit ?", 3),
-            ("select j @? ? and (j) ? ? or case ? when ? then ? end", 5),
         ] {
             assert_eq!(Template::new(sql, &postgresql::DIALECT).parameters(), count, "{sql}");
+        }
+    }
+
+    #[test]
+    fn parameters_at_known_places_leave_operators_alone() {
+        let statement = |places| Statement {
+            name: "s".into(),
+            sql: "select 'é' ? 'k', ? ?| ?".into(),
+            places: Some(places),
+            request: None,
+            example: Vec::new(),
+            analyze: None,
+        };
+        let template = Template::of(&statement(vec![19, 24]), &postgresql::DIALECT);
+        assert_eq!(template.numbered(), "select 'é' ? 'k', $1 ?| $2");
+        assert_eq!(Template::of(&statement(vec![]), &postgresql::DIALECT).parameters(), 0);
+        for wrong in [vec![9], vec![24, 19], vec![1000]] {
+            let all = Template::of(&statement(wrong), &postgresql::DIALECT).parameters();
+            assert_eq!(all, 4, "each `?` is one");
         }
     }
 

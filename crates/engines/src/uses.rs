@@ -19,7 +19,7 @@ pub fn as_sent(task: &document::Writes, seed: u64, programs: &Programs, dialect:
             Op::Execute(execute) => {
                 state.make_all(&execute.params, &mut params);
                 if !std::mem::replace(&mut is_rendered[execute.statement], true) {
-                    let template = Template::new(&task.statements[execute.statement].sql, dialect);
+                    let template = Template::of(&task.statements[execute.statement], dialect);
                     template.render(&params, dialect, &mut statements[execute.statement].sql);
                 }
             }

@@ -338,6 +338,10 @@ pub struct Statement {
     pub name: String,
     /// Its text, with `?` for each parameter. Of a request, what people read of it.
     pub sql: String,
+    /// Byte offsets of the `?` that are parameters, in ascending order. Left out: each `?` is one that is not part of a
+    /// string, a quoted name or a comment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<Vec<usize>>,
     /// The request, where the system is a service that takes requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<Request>>,

@@ -84,7 +84,7 @@ _BARE_WORD = r"[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*"
 _NUMBER = r"(?:\d[\d_]*(?:\.(?!\.)[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?[\w$]*"
 _DOLLAR_TAG = r"\$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*)?\$"
 
-# Words that end no operand, so that a `?` or `%s` behind them stands for a value. The worker has the same list.
+# Words that end no operand, so that a `?` or `%s` behind them stands for a value.
 _BEFORE_OPERANDS = frozenset(
     (
         "all", "and", "any", "as", "between", "both", "by", "case", "distinct", "else", "escape", "except", "fetch",

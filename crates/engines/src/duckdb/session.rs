@@ -56,10 +56,7 @@ impl DuckdbSession {
             return Err(Failure::new(FailureKind::Connection, what));
         }
         let templates = match prepare {
-            PrepareMode::Never => statements
-                .iter()
-                .map(|each| Template::new(&each.sql, &DIALECT))
-                .collect(),
+            PrepareMode::Never => statements.iter().map(|each| Template::of(each, &DIALECT)).collect(),
             PrepareMode::Once | PrepareMode::PerTransaction => Vec::new(),
         };
         Ok(Self {

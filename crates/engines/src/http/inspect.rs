@@ -62,6 +62,7 @@ fn looking() -> Statement {
     Statement {
         name: "looking at the service".into(),
         sql: "HEAD /".into(),
+        places: None,
         request: Some(Box::new(Request {
             method: "HEAD".into(),
             path: vec![Piece::Text("/".into())],

@@ -141,6 +141,7 @@ fn statement(request: serde_json::Value) -> Statement {
     Statement {
         name: "r".into(),
         sql: String::new(),
+        places: None,
         request: Some(serde_json::from_value(request).unwrap()),
         example: Vec::new(),
         analyze: None,

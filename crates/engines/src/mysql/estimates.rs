@@ -57,6 +57,7 @@ async fn analyse(
         sql: sql.to_owned(),
         example: Vec::new(),
         analyze: None,
+        places: None,
         request: None,
     };
     let statements: Arc<[Text]> = MysqlEngine::texts(&[statement]);

@@ -83,7 +83,7 @@ impl MysqlEngine {
         let text = |statement: &Statement| Text {
             name: statement.name.clone(),
             sql: statement.sql.clone(),
-            template: Template::new(&statement.sql, &DIALECT),
+            template: Template::of(statement, &DIALECT),
             example: with_example(statement, &DIALECT),
             analyze: statement.analyze.clone(),
         };

@@ -190,6 +190,7 @@ mod tests {
         let statement = Statement {
             name: "s".into(),
             sql: "select a".into(),
+            places: None,
             request: None,
             example: Vec::new(),
             analyze: None,

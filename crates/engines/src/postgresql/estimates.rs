@@ -70,6 +70,7 @@ async fn analyse(
         sql: format!("explain (analyze, timing off, format json) {sql}"),
         example: Vec::new(),
         analyze: None,
+        places: None,
         request: None,
     };
     let statements: Arc<[Text]> = PostgresqlEngine::texts(&[statement]);

@@ -37,7 +37,6 @@ use std::sync::Arc;
 pub(crate) const DIALECT: Dialect = Dialect {
     dollar_strings: true,
     brackets: false,
-    question_operators: true,
     bytes: ("'\\x", "'::bytea"),
     not_finite: ["'nan'::float8", "'inf'::float8", "'-inf'::float8"],
     ..Dialect::STANDARD
@@ -82,7 +81,7 @@ impl PostgresqlEngine {
     /// The statements as its sessions take them.
     fn texts(statements: &[Statement]) -> Arc<[Text]> {
         let text = |(number, statement): (usize, &Statement)| {
-            let template = Template::new(&statement.sql, &DIALECT);
+            let template = Template::of(statement, &DIALECT);
             Text {
                 name: statement.name.clone(),
                 sql: statement.sql.clone(),

@@ -87,6 +87,7 @@ fn insert(table: &LoadTable) -> Statement {
     Statement {
         name: format!("load {}", table.name),
         sql,
+        places: None,
         request: None,
         example: Vec::new(),
         analyze: None,

@@ -106,7 +106,7 @@ impl SqliteSession {
             PrepareMode::Never => engine
                 .statements
                 .iter()
-                .map(|statement| Template::new(&statement.sql, &Dialect::STANDARD))
+                .map(|statement| Template::of(statement, &Dialect::STANDARD))
                 .collect(),
             _ => Vec::new(),
         };

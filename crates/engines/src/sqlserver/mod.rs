@@ -62,7 +62,7 @@ impl SqlserverEngine {
     /// An engine for a server; nothing is connected yet.
     pub fn new(target: &SqlserverTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
         let text = |statement: &Statement| {
-            let template = Template::new(&statement.sql, &DIALECT);
+            let template = Template::of(statement, &DIALECT);
             Text {
                 name: statement.name.clone(),
                 numbered: template.named("@P"),

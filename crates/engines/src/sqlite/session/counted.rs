@@ -339,6 +339,7 @@ mod tests {
         let statement = Statement {
             name: "line 1".into(),
             sql: sql.into(),
+            places: None,
             request: None,
             example: Vec::new(),
             analyze: None,
