@@ -760,6 +760,7 @@ select (1,'a')<=>(1,'a'), 1<=>1, 1<>2, 1!=2, 1<=2, 1>=2, 2>>1, 1<<2, 1||0, 1&&1;
 -- needs: --allow-writes
 /*!50000 select 1 */ + 1;
 
+-- needs: --allow-writes
 select /*! '*/', */ 1;
 
 -- needs: --allow-writes

@@ -786,6 +786,7 @@ select time '10:00' + interval '5 hours', time '23:59' - time '01:00', date '202
 select case when data ? 'level' then 'has' else 'lacks' end as "?", data->>'a?b' as ":?" from customer limit 1;
 
 -- Strings that go on, names that are keywords
+-- needs: --allow-writes
 select E'a\''
   'b\'c', E'x' -- a comment between
   '\';:y';
