@@ -11,7 +11,7 @@ pub struct Syntax {
     /// A backslash escapes the next character of every string.
     pub backslashes: bool,
     /// Strings may be `E'…'` with backslashes, or `$tag$…$tag$`.
-    pub postgresql_strings: bool,
+    pub escape_and_dollar_strings: bool,
     /// Double quotes enclose strings instead of names.
     pub double_quoted_strings: bool,
     /// Names may be in backticks.
@@ -19,56 +19,23 @@ pub struct Syntax {
     /// Names may be in brackets.
     pub brackets: bool,
     /// `#` begins a comment, and `--` does so only before white space. `/*! … */` and `/*M! … */` are code.
-    pub mysql_comments: bool,
+    pub executable_comments: bool,
     /// Block comments nest, and line comments end at a carriage return too.
-    pub postgresql_comments: bool,
+    pub nested_comments: bool,
     /// A block comment may lack its end.
     pub open_comments: bool,
 }
 
 impl Syntax {
-    /// PostgreSQL's rules, with `standard_conforming_strings`.
-    pub const POSTGRESQL: Self = Self {
-        postgresql_strings: true,
-        postgresql_comments: true,
-        ..Self::NOTHING
-    };
-
-    /// DuckDB's rules.
-    pub const DUCKDB: Self = Self::POSTGRESQL;
-
-    /// The rules of MariaDB and MySQL without `ansi_quotes` and `no_backslash_escapes`.
-    pub const MYSQL: Self = Self {
-        backslashes: true,
-        double_quoted_strings: true,
-        backticks: true,
-        mysql_comments: true,
-        ..Self::NOTHING
-    };
-
-    /// SQLite's rules.
-    pub const SQLITE: Self = Self {
-        backticks: true,
-        brackets: true,
-        open_comments: true,
-        ..Self::NOTHING
-    };
-
-    /// SQL Server's rules.
-    pub const SQLSERVER: Self = Self {
-        brackets: true,
-        postgresql_comments: true,
-        ..Self::NOTHING
-    };
-
-    const NOTHING: Self = Self {
+    /// The rules of standard SQL, which each engine's own extend.
+    pub const STANDARD: Self = Self {
         backslashes: false,
-        postgresql_strings: false,
+        escape_and_dollar_strings: false,
         double_quoted_strings: false,
         backticks: false,
         brackets: false,
-        mysql_comments: false,
-        postgresql_comments: false,
+        executable_comments: false,
+        nested_comments: false,
         open_comments: false,
     };
 }
@@ -217,11 +184,11 @@ impl<'a> Lexer<'a> {
         let (rest, syntax) = (self.rest, self.syntax);
         if let Some(behind) = rest.strip_prefix("/*") {
             let executable = behind.strip_prefix('!').or_else(|| behind.strip_prefix("M!"));
-            if let Some(content) = executable.filter(|_| syntax.mysql_comments) {
+            if let Some(content) = executable.filter(|_| syntax.executable_comments) {
                 self.rest = self.execute_comment(content)?;
                 return Ok(true);
             }
-            let end = match block_comment_end(rest, syntax.postgresql_comments) {
+            let end = match block_comment_end(rest, syntax.nested_comments) {
                 None if !syntax.open_comments => return Err(unclosed(&rest[..2])),
                 end => end.unwrap_or(rest.len()),
             };
@@ -230,11 +197,11 @@ impl<'a> Lexer<'a> {
         }
         let dashes = rest
             .strip_prefix("--")
-            .is_some_and(|behind| !syntax.mysql_comments || behind.chars().next().is_none_or(|c| c <= ' '));
-        if !(dashes || syntax.mysql_comments && rest.starts_with('#')) {
+            .is_some_and(|behind| !syntax.executable_comments || behind.chars().next().is_none_or(|c| c <= ' '));
+        if !(dashes || syntax.executable_comments && rest.starts_with('#')) {
             return Ok(false);
         }
-        let ends = |c| c == '\n' || syntax.postgresql_comments && c == '\r';
+        let ends = |c| c == '\n' || syntax.nested_comments && c == '\r';
         self.rest = rest.find(ends).map_or("", |end| &rest[end..]);
         Ok(true)
     }
@@ -269,15 +236,15 @@ impl<'a> Lexer<'a> {
             '"' => quoted(Kind::Name, false),
             '`' if syntax.backticks => quoted(Kind::Name, false),
             '[' if syntax.brackets => quoted_end(rest, ']', false).map(|end| (Kind::Name, end)),
-            '$' if syntax.postgresql_strings => match dollar_tag(rest) {
+            '$' if syntax.escape_and_dollar_strings => match dollar_tag(rest) {
                 None => Ok((Kind::Mark, 1)),
                 Some(tag) => match rest[tag.len()..].find(tag) {
                     None => Err(unclosed(tag)),
                     Some(end) => Ok((Kind::String, end + 2 * tag.len())),
                 },
             },
-            'e' | 'E' if syntax.postgresql_strings && rest[1..].starts_with('\'') => self.escape_string(),
-            'u' | 'U' if syntax.postgresql_strings && rest[1..].starts_with("&\"") => {
+            'e' | 'E' if syntax.escape_and_dollar_strings && rest[1..].starts_with('\'') => self.escape_string(),
+            'u' | 'U' if syntax.escape_and_dollar_strings && rest[1..].starts_with("&\"") => {
                 Err(LexError::Unreadable("a name has Unicode escapes (`U&\"…\"`)"))
             }
             _ if begins_word(first) => Ok((Kind::Word, length_of(rest, continues_word))),
@@ -312,7 +279,7 @@ impl<'a> Lexer<'a> {
             let rest = &self.rest[*at..];
             rest.starts_with("--")
                 || rest.starts_with("/*")
-                || self.syntax.mysql_comments && rest.starts_with('#')
+                || self.syntax.executable_comments && rest.starts_with('#')
                 || self.syntax.backticks && rest.starts_with('`')
         };
         (1..run).find(inside).unwrap_or(run)
@@ -493,6 +460,7 @@ pub fn only_controls_transaction(statement: &[Token<'_>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{mysql, postgresql, sqlite};
 
     fn called(sql: &str, syntax: &Syntax) -> Vec<String> {
         let tokens = tokenize(sql, syntax).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -523,7 +491,7 @@ mod tests {
             ("select * from (values (1)) as t(a), (values (2)) u(b)", &[]),
             ("select 1from f(1)", &["f"]),
         ] {
-            assert_eq!(called(sql, &Syntax::POSTGRESQL), expected, "{sql}");
+            assert_eq!(called(sql, &postgresql::SYNTAX), expected, "{sql}");
         }
     }
 
@@ -539,9 +507,9 @@ mod tests {
             ("select 1 -- f(1)\n", &[]),
             ("select \"f(1)\", `g`(1), 'a\\', h(1)'", &["g"]),
         ] {
-            assert_eq!(called(sql, &Syntax::MYSQL), expected, "{sql}");
+            assert_eq!(called(sql, &mysql::SYNTAX), expected, "{sql}");
         }
-        assert!(tokenize("select /*!99999 ' */ f(1) /* ' */", &Syntax::MYSQL).is_err());
+        assert!(tokenize("select /*!99999 ' */ f(1) /* ' */", &mysql::SYNTAX).is_err());
     }
 
     #[test]
@@ -554,9 +522,9 @@ mod tests {
             "select e'a'\n'b\\', f(1), '",
             "select U&\"\\0066\"(1)",
         ] {
-            assert!(tokenize(sql, &Syntax::POSTGRESQL).is_err(), "{sql}");
+            assert!(tokenize(sql, &postgresql::SYNTAX).is_err(), "{sql}");
         }
-        assert!(tokenize("select 1 /* open", &Syntax::SQLITE).is_ok());
+        assert!(tokenize("select 1 /* open", &sqlite::SYNTAX).is_ok());
     }
 
     #[test]
@@ -579,7 +547,7 @@ mod tests {
             ("start slave", false),
             ("set transaction_read_only = off", false),
         ] {
-            let tokens = tokenize(sql, &Syntax::MYSQL).expect(sql);
+            let tokens = tokenize(sql, &mysql::SYNTAX).expect(sql);
             assert!(
                 statements(&tokens).all(|one| only_controls_transaction(one) == expected),
                 "{sql}"

@@ -20,6 +20,7 @@ pub use session::DuckdbSession;
 pub use target::DuckdbTarget;
 
 use crate::sql_text::Dialect;
+use crate::tokens::Syntax;
 use api::{Api, Handle, OK};
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::{Probe, ThreadCounters};
@@ -28,6 +29,13 @@ use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The lexical rules of DuckDB.
+pub(crate) const SYNTAX: Syntax = Syntax {
+    escape_and_dollar_strings: true,
+    nested_comments: true,
+    ..Syntax::STANDARD
+};
 
 /// How its statements are written.
 const DIALECT: Dialect = Dialect {

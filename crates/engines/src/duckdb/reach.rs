@@ -1,11 +1,11 @@
 //! Which DuckDB statements lead to other files, to extensions or to other machines.
 
 use crate::reach::{Bounds, attaches_nothing};
-use crate::tokens::{Syntax, Token, calls};
+use crate::tokens::{Token, calls};
 
 /// What stays within the file. Other files may be read.
 pub const BOUNDS: Bounds = Bounds {
-    syntax: Syntax::DUCKDB,
+    syntax: super::SYNTAX,
     verbs: &[
         "analyze",
         "attach",

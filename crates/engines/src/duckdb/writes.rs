@@ -1,7 +1,7 @@
 //! Which statements write: what kind of statement the library prepares them into. Nothing is run.
 
 use super::{DuckdbEngine, DuckdbSession, DuckdbTarget};
-use crate::tokens::{Syntax, calls, tokenize};
+use crate::tokens::{calls, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::PrepareMode;
@@ -27,7 +27,7 @@ pub fn only_reads(session: &DuckdbSession, sql: &str) -> bool {
 
 /// What a query calls that writes.
 fn writing_call(sql: &str) -> Option<String> {
-    let calls = tokenize(sql, &Syntax::DUCKDB)
+    let calls = tokenize(sql, &super::SYNTAX)
         .map(|tokens| calls(&tokens))
         .unwrap_or_default();
     let mut names = calls.into_iter().map(|call| call.name.to_lowercase());

@@ -7,7 +7,7 @@ use super::session::MysqlSession;
 use super::{MysqlEngine, Text};
 use crate::server::ServerTarget;
 use crate::sql_text::values_of;
-use crate::tokens::{Syntax, tokenize};
+use crate::tokens::tokenize;
 use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
 use dbdyno_engine::patience::answer_limit;
 use dbdyno_engine::{Failure, Session as _};
@@ -98,7 +98,7 @@ async fn analyse(
     Ok(if !warned.as_ref().is_ok_and(is_whole) {
         Vec::new()
     } else if is_mariadb {
-        let stops = tokenize(sql, &Syntax::MYSQL).is_ok_and(|all| all.iter().any(|token| token.is_one_of(&STOPPING)));
+        let stops = tokenize(sql, &super::SYNTAX).is_ok_and(|all| all.iter().any(|token| token.is_one_of(&STOPPING)));
         mariadb::read(&told, stops)
     } else {
         mysql::read(&told)

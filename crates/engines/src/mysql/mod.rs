@@ -31,6 +31,7 @@ pub use session::MysqlSession;
 use crate::server::net::block_on;
 use crate::server::{ServerTarget, located};
 use crate::sql_text::{Dialect, Template, with_example};
+use crate::tokens::Syntax;
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::Probe;
 use dbdyno_engine::waits::Waits;
@@ -38,6 +39,15 @@ use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::literal::Literal;
 use std::sync::Arc;
+
+/// The lexical rules of MariaDB and MySQL without `ansi_quotes` and `no_backslash_escapes`.
+pub(crate) const SYNTAX: Syntax = Syntax {
+    backslashes: true,
+    double_quoted_strings: true,
+    backticks: true,
+    executable_comments: true,
+    ..Syntax::STANDARD
+};
 
 /// How its statements are written.
 pub(crate) const DIALECT: Dialect = Dialect {

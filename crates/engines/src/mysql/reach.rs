@@ -1,11 +1,11 @@
 //! Which MariaDB and MySQL statements lead beyond their database.
 
 use crate::reach::Bounds;
-use crate::tokens::{Syntax, Token};
+use crate::tokens::Token;
 
 /// What stays within the database.
 pub const BOUNDS: Bounds = Bounds {
-    syntax: Syntax::MYSQL,
+    syntax: super::SYNTAX,
     verbs: &[
         "analyze", "call", "check", "checksum", "delete", "desc", "describe", "do", "explain", "handler", "insert",
         "lock", "optimize", "repair", "replace", "select", "set", "show", "table", "truncate", "unlock", "update",

@@ -42,7 +42,7 @@ pub async fn writes(target: &ServerTarget, all: &[Statement]) -> Result<Vec<Writ
     let syntax = Syntax {
         backslashes: !has("NO_BACKSLASH_ESCAPES"),
         double_quoted_strings: !has("ANSI_QUOTES"),
-        ..Syntax::MYSQL
+        ..super::SYNTAX
     };
     let objects = objects(&mut session).await?;
     let mut answers = Vec::with_capacity(all.len());
@@ -201,7 +201,7 @@ impl Object {
         let Some(definition) = &self.definition else {
             return Some(format!("the user may not see the definition of `{name}`"));
         };
-        let tokens = match tokenize(definition, &Syntax::MYSQL) {
+        let tokens = match tokenize(definition, &super::SYNTAX) {
             Ok(tokens) => tokens,
             Err(error) => return Some(format!("the definition of `{name}` can't be read: {error}")),
         };
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     fn reads(sql: &str) -> bool {
-        let tokens = tokenize(sql, &Syntax::MYSQL).expect(sql);
+        let tokens = tokenize(sql, &crate::mysql::SYNTAX).expect(sql);
         let function = |name: &str, access: &str, definition: &str| Object {
             name: name.into(),
             is_function: !access.is_empty(),

@@ -25,6 +25,7 @@ pub use session::PostgresqlSession;
 use crate::server::net::block_on;
 use crate::server::{ServerTarget, located};
 use crate::sql_text::{Dialect, Template, with_example};
+use crate::tokens::Syntax;
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::Probe;
 use dbdyno_engine::waits::Waits;
@@ -32,6 +33,13 @@ use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::literal::Literal;
 use std::sync::Arc;
+
+/// The lexical rules of PostgreSQL, with `standard_conforming_strings`.
+pub(crate) const SYNTAX: Syntax = Syntax {
+    escape_and_dollar_strings: true,
+    nested_comments: true,
+    ..Syntax::STANDARD
+};
 
 /// How its statements are written.
 pub(crate) const DIALECT: Dialect = Dialect {

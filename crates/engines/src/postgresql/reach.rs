@@ -4,14 +4,14 @@ use super::session::PostgresqlSession;
 use super::writes::{READING, array, first};
 use crate::reach::{Bounds, kind_of, reach as find};
 use crate::server::ServerTarget;
-use crate::tokens::{Kind, Syntax, Token, calls, tokenize};
+use crate::tokens::{Kind, Token, calls, tokenize};
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use std::sync::Arc;
 
 /// What stays within the database.
 const BOUNDS: Bounds = Bounds {
-    syntax: Syntax::POSTGRESQL,
+    syntax: super::SYNTAX,
     verbs: &[
         "analyze",
         "call",

@@ -106,7 +106,7 @@ pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<V
     let conforming = session.query("show standard_conforming_strings").await?;
     let syntax = Syntax {
         backslashes: first(&conforming) != Some("on"),
-        ..Syntax::POSTGRESQL
+        ..super::SYNTAX
     };
     let mut answers = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {

@@ -22,6 +22,7 @@ mod writes;
 pub use session::{CountedEngine, SqliteSession};
 pub use target::SqliteTarget;
 
+use crate::tokens::Syntax;
 use api::Api;
 use copies::Copies;
 use dbdyno_engine::observed::Backlog;
@@ -33,6 +34,14 @@ use std::ffi::{CString, c_int};
 use std::path::Path;
 use std::sync::Arc;
 use target::{SqliteCache, SqliteMutex, SqliteThreading};
+
+/// The lexical rules of SQLite.
+pub(crate) const SYNTAX: Syntax = Syntax {
+    backticks: true,
+    brackets: true,
+    open_comments: true,
+    ..Syntax::STANDARD
+};
 
 /// Milliseconds that a connection which is not measured waits for a lock. Several processes look at one file at the same
 /// time, and the last to close it keeps the others out for a moment.

@@ -1,11 +1,11 @@
 //! Which SQLite statements lead to other files, or change the process.
 
 use crate::reach::{Bounds, attaches_nothing};
-use crate::tokens::{Syntax, Token, calls};
+use crate::tokens::{Token, calls};
 
 /// What stays within the file.
 pub const BOUNDS: Bounds = Bounds {
-    syntax: Syntax::SQLITE,
+    syntax: super::SYNTAX,
     verbs: &[
         "alter", "analyze", "attach", "create", "delete", "detach", "drop", "explain", "insert", "pragma", "reindex",
         "replace", "select", "update", "vacuum", "values", "with",

@@ -2,7 +2,7 @@
 
 use super::{SqliteEngine, Watch};
 use crate::sqlite::target::SqliteTarget;
-use crate::tokens::{Syntax, tokenize};
+use crate::tokens::tokenize;
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::{FailureKind, PrepareMode};
@@ -20,7 +20,7 @@ pub fn writes<'a>(target: &SqliteTarget, statements: impl Iterator<Item = &'a st
                 match session.reads_only(rest) {
                     Ok((true, read)) => {
                         // What is attached is a file that the statements behind it may write to.
-                        let first = tokenize(&rest[..read], &Syntax::SQLITE);
+                        let first = tokenize(&rest[..read], &super::SYNTAX);
                         if first.is_ok_and(|tokens| tokens.first().is_some_and(|verb| verb.is("attach"))) {
                             answer.worsen(Writes::Unknown("it attaches another database".into()));
                         }

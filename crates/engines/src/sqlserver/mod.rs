@@ -22,11 +22,19 @@ pub use target::SqlserverTarget;
 use crate::server::located;
 use crate::server::net::block_on;
 use crate::sql_text::{Dialect, Template, with_example};
+use crate::tokens::Syntax;
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_program::value::Owned;
 use std::sync::Arc;
 use tiberius::error::IoErrorKind;
+
+/// The lexical rules of SQL Server.
+pub(crate) const SYNTAX: Syntax = Syntax {
+    brackets: true,
+    nested_comments: true,
+    ..Syntax::STANDARD
+};
 
 /// How its statements are written. There are no infinities, and no number that is too large.
 pub(crate) const DIALECT: Dialect = Dialect {

@@ -1,11 +1,11 @@
 //! Which SQL Server statements lead beyond their database.
 
 use crate::reach::{Bounds, kind_of};
-use crate::tokens::{Syntax, Token};
+use crate::tokens::Token;
 
 /// What stays within the database.
 pub const BOUNDS: Bounds = Bounds {
-    syntax: Syntax::SQLSERVER,
+    syntax: super::SYNTAX,
     verbs: &[
         "begin", "commit", "declare", "delete", "exec", "execute", "if", "insert", "merge", "print", "rollback",
         "save", "select", "set", "truncate", "update", "values", "while", "with",
