@@ -195,7 +195,7 @@ def test_of_what_a_failing_program_says_the_end_is_kept(cli: Cli, says: str, kep
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rounds", "many"], "--rounds: `many` is not a number of rounds; give a number from 1, or `auto`"),
+        (["--rounds", "many"], "--rounds: `many` is not a number of rounds; give a number from 1 to 100000, or `auto`"),
         (["--target", "3%"], "are of `--rounds auto`; add `--rounds auto`"),
         (["--margin", "200%"], "--margin: `200%` is not between 0 and 100 %; write `3%` or `0.03`"),
         (

@@ -124,7 +124,7 @@ def test_writers_of_one_file_wait_for_its_lock(cli: Cli) -> None:
 
 def test_a_run_points_to_what_would_prove_its_cause_and_says_so_afterwards(updates: Cli) -> None:
     out = updates("run", "./updates.toml", *ONE, "--rounds", "2", "--set", "clients=1", "--store", "w.db", code=2)
-    assert "set twice" in out
+    assert "given twice" in out
     out = updates("run", "./updates.toml", *ONE, "--rounds", "2", "--store", "w.db", "--json", "run.json")
     run = json.loads((updates.directory / "run.json").read_text())
     assert f"to prove it: dbdyno why {run['id']} --store" in out

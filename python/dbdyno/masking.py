@@ -78,27 +78,34 @@ def mask_command(words: list[str]) -> list[str]:
     masked: list[str] = []
     hide_next = False
     for word in words:
-        masked.append(MASK if hide_next else mask_text(word))
+        masked.append(MASK if hide_next else without_surrogates(mask_text(word)))
         hide_next = is_secret(word.lstrip("-")) and word.startswith("-")
     return masked
 
 
 def storable(text: str) -> str:
     """Return what a program said, without the characters that no column of texts can hold: NUL, and half a pair."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+    return without_surrogates(text.replace("\x00", "\ufffd"))
+
+
+def without_surrogates(text: str) -> str:
+    """Return a text with `?` for each half of a pair, such as a byte of a file name that is not UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def clean_json(value: Any) -> Any:
     """Return ``value`` fit to be stored: passwords masked, NaN and infinities (which JSON lacks) made null.
 
+    Characters that no store can hold are replaced, such as those of a file name that is not UTF-8.
+
     A text under the key ``definition`` is that of an experiment.
     """
     if isinstance(value, str):
-        return mask_text(value)
+        return without_surrogates(mask_text(value))
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _clean_item(str(key), item) for key, item in value.items()}
+        return {without_surrogates(str(key)): _clean_item(str(key), item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [clean_json(item) for item in value]
     return value
@@ -106,5 +113,5 @@ def clean_json(value: Any) -> Any:
 
 def _clean_item(key: str, item: Any) -> Any:
     if isinstance(item, str):
-        return MASK if is_secret(key) else mask_definition(item) if key == _DEFINITION else mask_text(item)
+        return MASK if is_secret(key) else mask_definition(item) if key == _DEFINITION else clean_json(item)
     return clean_json(item)

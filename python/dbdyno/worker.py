@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from os import getpid
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ class Worker(EndsInTime):
             encoding="utf-8",
             errors="replace",
             # The worker ends at once if its parent is not this process any more.
-            env=padded_environment(padding) | {"DBDYNO_PARENT": str(os.getpid())},
+            env=padded_environment(padding) | {"DBDYNO_PARENT": str(getpid())},
             # Ctrl-C on the terminal is the laboratory's to hear: it asks the worker to stop and keeps what it has.
             start_new_session=True,
         )

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -184,12 +184,24 @@ def carried_out(
     if asked.resumed is None:
         request = asked.request(command)
         with writing_store(store_place) as store:
-            yield *(done := execute(request, store, console)), holder(store, done[0], store_place)
+            document, interrupted = execute(request, store, console)
+            _summarize(store, document)
+            yield document, interrupted, holder(store, document, store_place)
         return
     given = [parse_url(url) for url in asked.systems]
     with closing(open_store(store_place, make=False, write=True)) as store:
-        yield *(done := resume(asked.resumed, store, console, given)), holder(store, done[0], store_place)
+        document, interrupted = resume(asked.resumed, store, console, given)
+        _summarize(store, document)
+        yield document, interrupted, holder(store, document, store_place)
         _raise_troubles(store)
+
+
+def _summarize(store: Store, document: Document) -> None:
+    """Store the summary of a run that `history` reads. If that fails, `history` makes it and reports the error."""
+    from dbdyno.history.reading import keep_summary
+
+    with suppress(StoreError):
+        keep_summary(store, document["id"])
 
 
 def holder(store: Store, document: Document, place: str | None) -> str | None:

@@ -41,8 +41,9 @@ def bind(text: str, engine: str, count: int) -> Bound | None:
     """
     syntax = known_engine(engine).syntax
     if not syntax.question_operators:
-        found = places(text, engine)
-        return Bound(text, tuple(found), tuple(range(count))) if len(found) == count else None
+        if known_engine(engine).places(text) != count:
+            return None
+        return Bound(text, tuple(places(text, engine)), tuple(range(count)))
     if count == 0:
         return Bound(text, (), ())
     tokens = _placeholders(text, engine)

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from dbdyno.errors import StoreError
+from dbdyno.errors import InputError, StoreError
 from dbdyno.store.places import is_file, shown, without_passwords
-from dbdyno.text import shortened
+from dbdyno.text import printable, shortened
 
 # What SQLite says of a file of which a part was lost or changed.
 _DAMAGE = ("malformed", "no such table", "no such column", "could not decode", "disk i/o error", "corrupt", "too big")
@@ -61,6 +61,10 @@ def store_errors(url: URL) -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise store_error(url, error) from error
+    except UnicodeEncodeError as error:
+        # A name that was asked for; what a store holds is decoded.
+        problem = f"no run and no baseline of the store {shown(url)} has this name: it is not UTF-8"
+        raise InputError(printable(error.object), problem, "`dbdyno runs` lists the runs") from error
     except (SQLAlchemyError, ValueError) as error:
         raise unreadable(url, error) from error
 

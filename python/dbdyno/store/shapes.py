@@ -29,6 +29,8 @@ def read_json(document: str | bytes | float) -> Any:
         if "\\ud" in text or "\\uD" in text:
             # Half of a surrogate pair can be read, and neither shown nor written.
             json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"a document with half of a surrogate pair: {error.reason}") from None
     except (TypeError, RecursionError) as error:
         raise ValueError(f"a document that is not JSON as dbdyno writes it: {error}") from None
     return value

@@ -226,12 +226,6 @@ class Store:
     def finish_run(self, run_id: str, status: RunStatus, observations: Iterable[Mapping[str, object]] = ()) -> None:
         """Close a run with its status and what the laboratory saw (:class:`RunRecord`); its end is now."""
         self._change_run(run_id, {"status": status, "observations": clean_json(list(observations)), "ended": utc_now()})
-        # Imported here: the packages that interpret runs build on this one.
-        from dbdyno.history.reading import keep_summary
-
-        # A run that cannot be summarized has ended all the same; whoever reads its history gets the error.
-        with suppress(StoreError):
-            keep_summary(self, run_id)
 
     def runs(self, experiment: str | None = None, limit: int | None = None) -> list[RunSummary]:
         """Return the runs, newest first, with how many of their trials gave a result and how many did not.
