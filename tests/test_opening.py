@@ -138,7 +138,7 @@ def test_on_a_named_server_nothing_is_written_and_what_a_run_refuses_is_refused(
         # That it cannot be prepared is told, and not that it may write.
         errors = server_cli("describe", own(server_cli, "select * from nowhere"), "--check", "--system", url, code=2)
         assert 'relation "nowhere" does not exist' in errors
-        assert "may write" not in errors
+        assert "known to be a read" not in errors
 
         count = {"kind": "ask", "target": target(server), "sql": "select count(*) from orders"}
         assert ask({"schema": PLAN, "seed": 1, "task": count}, Answer).answer == "1"

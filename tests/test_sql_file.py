@@ -13,7 +13,7 @@ from dbdyno.engines import ENGINES, engine_of
 from dbdyno.engines.sql_lexer import STANDARD, Syntax, UnterminatedError, placeholders, tokenize
 from dbdyno.engines.statements import bind
 from dbdyno.errors import InputError
-from dbdyno.experiment.queries import read_queries
+from dbdyno.experiment.queries import read_queries, statement_levels
 from dbdyno.experiment.sql_file import read_sql_file, split_statements
 
 SYNTAXES = [STANDARD, *(engine_of(each).syntax for each in ENGINES)]
@@ -108,6 +108,23 @@ def test_each_statement_is_a_part_of_the_file(text: str, engine: str) -> None:
         ("mysql", "select 5--3, 'it\\'s;', \";\" # ;\n; select 1", ["select 5--3, 'it\\'s;', \";\" # ;", "select 1"]),
         ("mysql", "/*!40101 set @x = ';' */;", ["/*!40101 set @x = ';' */"]),
         ("mysql", "/*! select 1 */", ["/*! select 1 */"]),
+        ("mysql", "delimiter $$\nbegin select 1; end$$\ndelimiter ;\nselect 3;", ["begin select 1; end", "select 3"]),
+        (
+            "mysql",
+            "select /*!40001 sql_no_cache */* from t; select 2",
+            ["select /*!40001 sql_no_cache */* from t", "select 2"],
+        ),
+        (
+            "postgresql",
+            "create rule r as on insert to t do also (select 1; select 2); select 3",
+            ["create rule r as on insert to t do also (select 1; select 2)", "select 3"],
+        ),
+        ("postgresql", "select e'a' " + "-" * 60 + "\nfrom t;", ["select e'a' " + "-" * 60 + "\nfrom t"]),
+        (
+            "sqlite",
+            "create trigger a after insert on t begin select new.begin; end; select 1",
+            ["create trigger a after insert on t begin select new.begin; end", "select 1"],
+        ),
         ("mysql", "select /*! '*/', */ 1; select 2", ["select /*! '*/', */ 1", "select 2"]),
         ("postgresql", "select E'a'\n'b\\'c;'; select 2", ["select E'a'\n'b\\'c;'", "select 2"]),
         ("postgresql", "select 1 -- it's\r, 2; select 3", ["select 1 -- it's\r, 2", "select 3"]),
@@ -200,6 +217,19 @@ def test_what_has_no_effect_or_no_value_is_refused(engine: str, text: str, words
 def test_operators_and_variables_are_not_placeholders(engine: str, text: str) -> None:
     (query,) = read_queries(text, "my.sql", engine)
     assert (query.sql, query.parameters) == (text, ())
+
+
+def test_a_parameter_that_occurs_twice_has_one_value() -> None:
+    (query,) = read_queries("-- :a = 1..9\nselect :a, :a + 1", "my.sql", "postgresql")
+    (level,) = statement_levels([query], {}, "my.sql", lambda _: ()).values()
+    assert level["sets"] == [{"set": "a", "value": {"uniform": [1, 9]}}]
+    assert level["params"] == [{"variable": "a"}] * 2
+
+
+def test_values_of_a_file_that_no_statement_takes_are_refused() -> None:
+    queries = read_queries("-- :b = 1..9\nselect :a", "my.sql", "sqlite")
+    with pytest.raises(InputError, match="no statement has a parameter :b"):
+        statement_levels(queries, {"a": "1"}, "my.sql", lambda _: ())
 
 
 def test_a_lone_operator_ends_no_operand() -> None:

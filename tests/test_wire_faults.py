@@ -315,7 +315,7 @@ def stops_answering(client: socket.socket) -> None:
 def test_a_trial_whose_server_stops_answering_ends(cli: Cli, serving: Callable[[Fault], FakeServer]) -> None:
     port = serving(without_tls(stops_answering)).port
     cli.environment["DBDYNO_SERVER_TIMEOUT"] = str(LIMIT_S)
-    path = cli.write("f.toml", SQL.replace("transactions = 5", "seconds = 0.1"))
+    path = cli.write("f.toml", SQL.replace("transactions = 5", "seconds = 1"))
     system = f"postgresql://me@127.0.0.1:{port}/db"
     out = cli("run", path, "--system", system, "--rounds", "1", "--allow-writes", code=1)
     assert "when a server no longer answers" in " ".join(out.split())

@@ -31,6 +31,9 @@ MOST_ATTEMPTS = 1_000_000
 MOST_ROWS = 1_000_000_000_000
 """Rows of a table."""
 
+MOST_SCALE = 10_000
+"""Scale of pgbench's tables: a billion accounts."""
+
 MOST_ROUNDS = 100_000
 MOST_CELLS = 10_000
 """Combinations of levels."""

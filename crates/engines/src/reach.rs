@@ -141,6 +141,8 @@ pub fn attaches_nothing(statement: &[Token<'_>]) -> bool {
         .iter()
         .filter(|token| !token.is_one_of(&["database", "if", "not", "exists"]))
         .collect();
-    matches!(names[..], [file, ..] if file.text == "':memory:'" || file.text == "''")
+    // With a type, an empty name is that of a server.
+    !statement.iter().any(|token| token.is("type"))
+        && matches!(names[..], [file, ..] if file.text == "':memory:'" || file.text == "''")
         && names.get(1).is_none_or(|next| next.is("as") || next.is_mark("("))
 }

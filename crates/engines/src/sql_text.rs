@@ -71,6 +71,7 @@ impl Template {
         let (escapes, dollars) = (dialect.backslashes, dialect.dollar_strings);
         let mut pieces = Vec::new();
         let (mut start, mut at) = (0, 0);
+        let mut in_code = false;
         let bytes = sql.as_bytes();
         while at < bytes.len() {
             let rest = &sql[at..];
@@ -90,7 +91,14 @@ impl Template {
                 }
                 b'[' if dialect.brackets => 1 + rest[1..].find(']').map_or(rest.len() - 1, |end| end + 1),
                 // What such a comment contains is code.
-                b'/' if escapes && (rest.starts_with("/*!") || rest.starts_with("/*M!")) => 3,
+                b'/' if escapes && (rest.starts_with("/*!") || rest.starts_with("/*M!")) => {
+                    in_code = true;
+                    3
+                }
+                b'*' if in_code && rest.starts_with("*/") => {
+                    in_code = false;
+                    2
+                }
                 b'/' if dollars && rest.starts_with("/*") => nested_comment_end(rest),
                 b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
                 _ => word_or_character(rest),
@@ -128,6 +136,10 @@ impl Template {
         for (index, piece) in self.pieces.iter().enumerate() {
             out.push_str(piece);
             if index + 1 < self.pieces.len() {
+                // `-?` with -5 must not become a comment, nor `limit?` a word.
+                if out.ends_with(|c: char| c == '-' || c == '_' || c == '$' || c.is_alphanumeric()) {
+                    out.push(' ');
+                }
                 write_literal(values.get(index).unwrap_or(Value::Null), dialect, out);
             }
         }
@@ -138,7 +150,7 @@ impl Template {
 ///
 /// An engine may plan a search by what is searched for: of a pattern, it matters how it begins.
 pub fn with_example(statement: &Statement, dialect: &Dialect) -> Option<String> {
-    let template = Template::new(&statement.sql, dialect);
+    let template = Template::of(statement, dialect);
     if template.parameters() != statement.example.len() {
         return None;
     }
@@ -254,7 +266,7 @@ fn nested_comment_end(text: &str) -> usize {
 /// Whether two dashes begin a comment in MySQL: only with a space or the like behind them.
 fn begins_comment(text: &str) -> bool {
     text.strip_prefix("--")
-        .is_some_and(|rest| rest.bytes().next().is_none_or(|byte| byte <= b' '))
+        .is_some_and(|rest| rest.bytes().next().is_none_or(|byte| byte <= b' ' || byte == 0x7f))
 }
 
 /// Appends a value as a literal: strings in single quotes, the shortest text of a number that reads back as the same.
@@ -319,6 +331,7 @@ mod tests {
                 2,
             ),
             ("select 'it''s ?' , ?", 1),
+            ("select 1 -?", 1),
             ("select '?", 0),
             ("select ü, ? -- ?", 1),
             ("?", 1),

@@ -195,9 +195,9 @@ impl<'a> Lexer<'a> {
             self.rest = &rest[end..];
             return Ok(true);
         }
-        let dashes = rest
-            .strip_prefix("--")
-            .is_some_and(|behind| !syntax.executable_comments || behind.chars().next().is_none_or(|c| c <= ' '));
+        let dashes = rest.strip_prefix("--").is_some_and(|behind| {
+            !syntax.executable_comments || behind.chars().next().is_none_or(|c| c <= ' ' || c == '\x7f')
+        });
         if !(dashes || syntax.executable_comments && rest.starts_with('#')) {
             return Ok(false);
         }

@@ -88,10 +88,10 @@ _DOLLAR_TAG = r"\$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*)?\$"
 _BEFORE_OPERANDS = frozenset(
     (
         "all", "and", "any", "as", "between", "both", "by", "case", "distinct", "else", "escape", "except", "fetch",
-        "first", "following", "for", "from", "having", "ilike", "in", "intersect", "interval", "into", "is",
-        "leading", "left", "like", "limit", "next", "not", "of", "offset", "on", "or", "placing", "preceding",
-        "returning", "right", "select", "set", "similar", "some", "symmetric", "then", "to", "trailing", "union",
-        "using", "when", "where", "with", "zone",
+        "first", "following", "for", "from", "glob", "groups", "having", "ilike", "in", "intersect", "interval",
+        "into", "is", "leading", "left", "like", "limit", "next", "not", "of", "offset", "on", "or", "placing",
+        "preceding", "range", "regexp", "returning", "right", "rlike", "rows", "select", "set", "similar", "some",
+        "symmetric", "then", "to", "trailing", "union", "using", "when", "where", "with", "zone",
     )
 )  # fmt: skip
 
@@ -99,8 +99,12 @@ _BEFORE_OPERANDS = frozenset(
 def tokenize(text: str, syntax: Syntax = STANDARD, start: int = 0) -> Iterator[Token]:
     """Cut a text, from an index on, into tokens, which together are the text. Raises UnterminatedError."""
     pattern = _pattern(syntax)
+    in_code = False
     while match := pattern.match(text, start):
         kind, end = match.lastgroup or "OPERATOR", match.end()
+        if in_code and text.startswith("*/", start):
+            kind, end, in_code = "OPERATOR", start + 2, False
+        in_code = in_code or kind == "code"
         if kind == "nested":
             kind, end = "COMMENT", _nested_comment_end(text, start)
         elif kind == "unclosed":
@@ -138,7 +142,8 @@ def _is_value(token: Token, before: Token | None, syntax: Syntax, *, in_brackets
     if token.text[0] == ":":
         # DuckDB has `"alias":expression`.
         is_glued = before is not None and before.end == token.start and before.kind in (Kind.NAME, Kind.STRING)
-        return not (is_glued or (in_brackets and _ends_operand(before)))
+        has_slices = syntax.dollar_quotes
+        return not (is_glued or (has_slices and in_brackets and _ends_operand(before)))
     may_be_operator = syntax.question_operators if token.text == "?" else token.text[0] == "%"
     return not (may_be_operator and _ends_operand(before))
 
@@ -169,7 +174,7 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
         names.append(r'"(?:[^"]|"")*"')
     if syntax.escape_strings:
         # A string that goes on in another line keeps its rules.
-        between = r"(?:[ \t\f\v]|--[^\r\n]*)*[\r\n](?:[ \t\r\n\f\v]|--[^\r\n]*[\r\n])*"
+        between = r"[ \t\f\v]*(?:--[^\r\n]*)?[\r\n](?:[ \t\r\n\f\v]|--[^\r\n]*[\r\n])*"
         strings.insert(0, rf"[eE]{escaped}(?:{between}{escaped})*")
     if syntax.dollar_quotes:
         strings.append(rf"(?P<tag>{_DOLLAR_TAG}).*?(?P=tag)")
@@ -181,7 +186,7 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
         names.append(r"\[[^\]]*\]")
         openings.append(r"\[")
     line = r"[^\r\n]*" if syntax.returns_end_lines else r"[^\n]*"
-    comments = [(r"--(?=[\x00-\x20]|\Z)" if syntax.dashes_need_space else "--") + line]
+    comments = [(r"--(?=[\x00-\x20\x7f]|\Z)" if syntax.dashes_need_space else "--") + line]
     if syntax.hash_comments:
         comments.append(rf"\#{line}")
     if not syntax.nested_comments:
@@ -191,7 +196,8 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
     if syntax.dollar_names:
         values.append(r"\$\w+")
     if syntax.at_names:
-        values.append(r"(?<!@)@[A-Za-z_$][\w.$]*")
+        # Behind a name, as in `root@localhost`, it is part of an account.
+        values.append(r"(?<![\w@`'\"])@[A-Za-z_$][\w.$]*")
     groups = [
         # Other white space of Unicode is a letter to the engines.
         ("SPACE", [r"[ \t\r\n\f\v]+"]),

@@ -1,5 +1,6 @@
 """Statements as their engines read them: where values go, and where a statement ends."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from dbdyno.definition.sql import ANY
 from dbdyno.engines.known import all_engines, engine_names, known_engine
 from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, placeholders, significant, tokenize, value_places
 
+_DOLLAR = re.compile(r"\$[1-9][0-9]{0,4}")
 _WHITE_SPACE = " \t\r\n\f\v"
 
 
@@ -47,7 +49,7 @@ def bind(text: str, engine: str, count: int) -> Bound | None:
     if count == 0:
         return Bound(text, (), ())
     tokens = _placeholders(text, engine)
-    dollars = [each for each in tokens if each.text[1:].isdigit()]
+    dollars = [each for each in tokens if _DOLLAR.fullmatch(each.text)]
     wanted = dollars or [each for each in tokens if each.text == "?"]
     order = [int(each.text[1:]) - 1 for each in dollars] or list(range(len(wanted)))
     if set(order) != set(range(count)):
@@ -95,7 +97,7 @@ class Statements:
         """Count the ``?`` of an engine's statement that stand for values; under ``any`` as each engine may read it."""
         known = known_engine(engine)
         if known.syntax.question_operators:
-            dollars = {each.text for each in _placeholders(text, engine) if each.text[1:].isdigit()}
+            dollars = {each.text for each in _placeholders(text, engine) if _DOLLAR.fullmatch(each.text)}
             return [len(dollars) or known.places(text), 0]
         if engine != ANY:
             return [known.places(text)]

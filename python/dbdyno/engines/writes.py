@@ -40,7 +40,7 @@ class Writing:
         """Say it in a clause."""
         name = " ".join(self.statement.split())
         name = f"`{name[:_SHOWN]}…`" if len(name) > _SHOWN else f"`{name}`"
-        return f"{name} {'writes' if self.certain else 'may write'} ({self.why})"
+        return f"{name} {'writes' if self.certain else 'is not known to be a read'} ({self.why})"
 
 
 def writing_transactions(compiled: CompiledCell, provisioners: "Provisioning") -> dict[str, bool]:

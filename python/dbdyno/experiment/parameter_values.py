@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -18,10 +19,13 @@ Generator = Any
 # Integers of 64 bits, which is what a plan can hold.
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
+_MOST_DIGITS = 400
+
 # A hundred years.
 _MOST_DAYS = 36_525
 
-_INTEGER = re.compile(r"[+-]?\d+")
+# More digits or a larger exponent fit into no number of a plan.
+_INTEGER = re.compile(r"[+-]?\d{1,40}")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NULL = "null"
@@ -108,7 +112,7 @@ def _value(word: str, place: str) -> Any:
         return int(word)
     if _NUMBER.fullmatch(word):
         value = float(word)
-        if Decimal(repr(value)) != Decimal(word):
+        if not math.isfinite(value) or len(word) > _MOST_DIGITS or Decimal(repr(value)) != Decimal(word):
             raise InputError(place, f"{word} has more digits than a double", f"write `'{word}'` for a string")
         return value
     raise InputError(

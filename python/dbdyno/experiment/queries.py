@@ -35,6 +35,9 @@ _SESSION = frozenset(
     ("close", "deallocate", "declare", "discard", "execute", "fetch", "move", "prepare", "reset", "set", "use")
 )
 
+# Second words of statements that begin so and affect more: the write guard decides about these.
+_BEYOND_SESSION = frozenset(("global", "immediate", "password", "persist", "persist_only", "statement"))
+
 
 @dataclass(frozen=True)
 class Query:
@@ -98,6 +101,8 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
 def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str) -> None:
     """Raise InputError for a statement without an effect outside its own transaction or session."""
     words = [each.text.lower() for each in tokens[:4]]
+    if len(words) > 1 and words[1] in _BEYOND_SESSION:
+        return
     shown = " ".join(text.split())
     first = words[0] if words else ""
     if first in _TRANSACTION and (first != "start" or words[1:2] == ["transaction"]):
@@ -154,22 +159,18 @@ def experiment_of_levels(
     head: Mapping[str, Any], levels: Mapping[str, Mapping[str, Any]], place: str, engine: str
 ) -> Experiment:
     """Make an experiment whose factor is the statement; as :func:`queries_experiment`."""
-    texts = {
-        name: level if engine == ANY else {**level, "sql": {engine: level["sql"]}} for name, level in levels.items()
-    }
+    steps = {}
+    for name, level in levels.items():
+        text = level["sql"] if engine == ANY else {engine: level["sql"]}
+        steps[name] = {"steps": [*level["sets"], {"execute": text, "params": level["params"]}]}
     data = {
         **head,
         **({"dialect": "sqlite"} if engine == ANY else {}),
         "rounds": "auto",
-        "factors": {QUERY_FACTOR: texts},
+        "factors": {QUERY_FACTOR: steps},
         "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
         "measure": {"label": "executions", "estimates": True},
-        "transactions": [
-            {
-                "name": "statement",
-                "steps": [{"execute": f"${{{QUERY_FACTOR}.sql}}", "params": f"${{{QUERY_FACTOR}.params}}"}],
-            }
-        ],
+        "transactions": [{"name": "statement", "steps": f"${{{QUERY_FACTOR}.steps}}"}],
     }
     return make_experiment(parse(tomli_w.dumps(data), place, Path()))
 
@@ -196,9 +197,27 @@ def statement_levels(
         there = ", ".join(f":{name}" for name in dict.fromkeys(name for query in queries for name in query.parameters))
         hint = f"they have {there}" if there else "they have none; write `:name` where a value is to stand"
         raise InputError("--set", f"no statement has a parameter :{unused[0]}", hint)
-    return {
-        each.name: {"sql": each.sql, "params": [generator(each, name) for name in each.parameters]} for each in queries
+    named = {name for query in queries for name in query.values} - {
+        name for query in queries for name in query.parameters
     }
+    if named:
+        problem = f"no statement has a parameter :{min(named)}, for which the file gives values"
+        raise InputError(place, problem, "remove the comment, or write the parameter into a statement")
+    return {
+        each.name: {
+            "sql": each.sql,
+            **_drawn({name: generator(each, name) for name in each.parameters}, each.parameters),
+        }
+        for each in queries
+    }
+
+
+def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a statement's places. A parameter that has several of them is drawn once, by a step."""
+    if len(generators) == len(parameters):
+        return {"sets": [], "params": [generators[name] for name in parameters]}
+    sets = [{"set": name, "value": each} for name, each in generators.items()]
+    return {"sets": sets, "params": [{"variable": name} for name in parameters]}
 
 
 def as_query(text: str, name: str, engine: str) -> Query | None:

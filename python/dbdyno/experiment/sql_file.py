@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from pathlib import Path
 
@@ -57,7 +57,8 @@ def read_sql_file(path: str) -> str:
     except UnicodeDecodeError as error:
         at = len(mark) + error.start
         problem = f"byte 0x{content[at]:02x} is not valid {encoding.upper()}"
-        hint = "convert the file, e.g. with `iconv -f latin1 -t utf-8`"
+        other = "utf-16le" if b"\0" in content else "latin1"
+        hint = f"convert the file, e.g. with `iconv -f {other} -t utf-8`"
         raise InputError(f"{path}, line {content.count(10, 0, at) + 1}", problem, hint) from None
     if "\0" in text:
         hint = "remove it, or save the file as UTF-8"
@@ -98,19 +99,23 @@ class _Splitter:
     def _next_end(self, start: int) -> int | None:
         """Collect tokens up to the end of a statement; return the index behind it, or None at the end of the file."""
         self._tokens = []
-        depth, words, begun = 0, [""], False
+        depth, parentheses, words, begun = 0, 0, [""], False
         try:
             for token in tokenize(self._text, self._syntax, start):
-                behind = self._behind_delimiter(token) if depth == 0 else None
+                is_inside = depth > 0 or parentheses > 0
+                behind = None if is_inside and self._delimiter == ";" else self._behind_delimiter(token)
                 is_sql = token.kind not in (Kind.SPACE, Kind.COMMENT)
                 if behind is None and is_sql and not begun:
                     behind = self._behind_client_command(token)
                 if behind is not None:
                     return behind
                 begun = begun or is_sql
-                if token.kind is Kind.WORD:
+                if token.kind is Kind.WORD and self._text[token.start - 1 : token.start] != ".":
                     words.append(token.text.lower())
                     depth += _block_step(words, depth)
+                elif token.text in ("(", ")") and self._syntax.dollar_quotes:
+                    # As psql does, for rules of several statements.
+                    parentheses = max(parentheses + (1 if token.text == "(" else -1), 0)
                 self._tokens.append(token)
         except UnterminatedError as error:
             raise InputError(self._at(error.start), f"`{error.opening}` is not closed", "close it") from None
@@ -121,7 +126,14 @@ class _Splitter:
         ends = (self._delimiter, *(_MYSQL_ENDS if self._syntax.delimiter_command else ()))
         if token.kind in (Kind.SPACE, Kind.COMMENT, Kind.STRING, Kind.NAME):
             return None
-        return next((token.start + len(each) for each in ends if self._text.startswith(each, token.start)), None)
+        # One such as `$$` may be in a word: `end$$`.
+        for end in ends:
+            at = self._text.find(end, token.start, max(token.end, token.start + len(end)))
+            if at >= 0:
+                if at > token.start:
+                    self._tokens.append(replace(token, text=token.text[: at - token.start]))
+                return at + len(end)
+        return None
 
     def _behind_client_command(self, token: Token) -> int | None:
         """Return the index behind mysql's `DELIMITER`; raise InputError for another command of a client."""

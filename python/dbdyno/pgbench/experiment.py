@@ -15,6 +15,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, reason
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
+from dbdyno.limits import MOST_SCALE
 from dbdyno.pgbench.lexer import POSTGRESQL
 from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
 from dbdyno.shipped import package_path
@@ -76,6 +77,8 @@ def experiment_of(
         raise InputError("--pgbench", "no script is left to run", "name one, with a weight above 0")
     if scale < 1:
         raise InputError(f"--scale {scale}", "the scale is below 1", "give a whole number from 1")
+    if scale > MOST_SCALE:
+        raise InputError(f"--scale {scale}", "the scale is too large", f"give at most {MOST_SCALE:,}")
     presets = Presets({"scale": str(scale)} | dict(defines or {}))
     for name, text in presets.texts.items():
         if not re.fullmatch(NAME, name) or not text:

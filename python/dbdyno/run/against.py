@@ -151,7 +151,8 @@ def _check_out(root: Path, commit: str, tree: Path, reference: str) -> None:
         git(tree, "config", name, value)
     # Builds may ask for tags and branches, as `git describe` does.
     refs = git(root, "for-each-ref", "--format=create %(refname) %(objectname)")
-    git(tree, "update-ref", "--stdin", given=refs + "\n" if refs else "")
+    # A broken reference of the user's is no reason to fail.
+    _git(tree, "update-ref", "--stdin", given=refs + "\n" if refs else "")
     git(tree, "checkout", "--quiet", "--force", "--detach", commit)
 
 

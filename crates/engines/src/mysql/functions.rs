@@ -36,7 +36,7 @@ const READING: &str = "abs acos add_months adddate addtime aes_decrypt aes_encry
     weekday weekofyear weight_string year yearweek";
 
 /// Words before a parenthesis that are not functions.
-const KEYWORDS: &str = "against all and any as between binary bit by case char character columns cross cube date datetime dec decimal \
+const KEYWORDS: &str = "return against all and any as between binary bit by case char character columns cross cube date datetime dec decimal \
     distinct distinctrow div double else end escape except exists fields float force from group having ignore in \
     index inner int integer intersect is join json key lateral like limit materialized member minus natural nchar \
     not numeric nvarchar of on or order outer over partition path real regexp rlike rollup row rows select \

@@ -22,8 +22,26 @@ const SHOWING: [&str; 4] = ["show", "describe", "desc", "explain"];
 /// Reserved words of statements that write, lock or execute.
 const WRITING: [&str; 6] = ["into", "update", "delete", "lock", "procedure", "analyze"];
 
-/// Words of a stored function that reach beyond a read-only transaction.
-const UNHELD: [&str; 6] = ["outfile", "dumpfile", "kill", "global", "persist", "persist_only"];
+/// Words of a stored function or a view that do more than read. `insert` and `replace` are functions as well.
+const BODY_EFFECTS: [&str; 17] = [
+    "outfile",
+    "dumpfile",
+    "kill",
+    "global",
+    "persist",
+    "persist_only",
+    "delete",
+    "update",
+    "truncate",
+    "call",
+    "lock",
+    "load",
+    "handler",
+    "prepare",
+    "execute",
+    "create",
+    "drop",
+];
 
 /// The servers' own schemas, whose views only read.
 const SYSTEM: &str = "('information_schema', 'mysql', 'performance_schema', 'sys')";
@@ -205,7 +223,11 @@ impl Object {
             Ok(tokens) => tokens,
             Err(error) => return Some(format!("the definition of `{name}` can't be read: {error}")),
         };
-        if let Some(word) = tokens.iter().find(|token| token.is_one_of(&UNHELD)) {
+        let writing = |(at, token): &(usize, &Token<'_>)| {
+            let is_function = tokens.get(at + 1).is_some_and(|next| next.is_mark("("));
+            token.is_one_of(&BODY_EFFECTS) || token.is_one_of(&["insert", "replace"]) && !is_function
+        };
+        if let Some((_, word)) = tokens.iter().enumerate().find(writing) {
             return Some(format!("`{name}` contains `{word}`"));
         }
         writing_call(&tokens, objects, seen).map(|why| format!("of `{name}`: {why}"))

@@ -51,6 +51,12 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
         let kind = kind_of(&statement[at..])?;
         (!kind.is_one_of(BOUNDS.kinds)).then(|| format!("`{} {kind}` leads beyond its database", statement[at]))
     });
+    let executes_text = statement
+        .windows(2)
+        .any(|pair| pair[0].is_one_of(&["exec", "execute"]) && (pair[1].is_mark("(") || pair[1].text.starts_with('@')));
+    if executes_text {
+        return Some("`exec` of a string may lead beyond its database".into());
+    }
     within.or_else(|| {
         statement.iter().find_map(|token| {
             let name = token.name()?.to_lowercase();

@@ -93,8 +93,8 @@ _OF_ONE_ARGUMENT = {"Max": "expressions", "Min": "expressions", "Trim": "express
 _FOREIGN = frozenset(
     (
         "All", "Any", "Array", "AtTimeZone", "Bracket", "Connect", "Fetch", "ILike", "Interval", "Into", "Kwarg",
-        "Lambda", "Lateral", "Lock", "Pivot", "Qualify", "SafeCast", "SimilarTo", "Struct", "TableSample",
-        "TryCast", "Unnest",
+        "Lambda", "Lateral", "Lock", "Parameter", "Pivot", "Qualify", "SafeCast", "SessionParameter", "SimilarTo",
+        "Struct", "TableSample", "TryCast", "Unnest",
     )
 )  # fmt: skip
 
