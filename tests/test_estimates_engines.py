@@ -184,7 +184,8 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 def file_of(cli: Cli, **statements: str) -> str:
     text = "".join(f"-- name: {name}\n{sql};\n" for name, sql in statements.items())
-    return cli.write("my.sql", f"-- :low = 1..199\n{text}")
+    values = "-- :low = 1..199\n" if ":low" in text else ""
+    return cli.write("my.sql", values + text)
 
 
 def told(document: dict[str, Any]) -> list[dict[str, Any]]:
