@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dbdyno.definition.sql import ANY
 from dbdyno.engines.known import all_engines, engine_names, known_engine
-from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, placeholders, significant, tokenize, value_places
+from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, placeholders, significant, tokenize
 
 _DOLLAR = re.compile(r"\$[1-9][0-9]{0,4}")
 _WHITE_SPACE = " \t\r\n\f\v"
@@ -14,10 +14,7 @@ _WHITE_SPACE = " \t\r\n\f\v"
 
 def places(text: str, engine: str = ANY) -> list[int]:
     """Return the index of each ``?`` of an engine's statement that stands for a value; none in an unclosed string."""
-    try:
-        return value_places(text, known_engine(engine).syntax)
-    except UnterminatedError:
-        return []
+    return [each.start for each in _placeholders(text, engine) if each.text == "?"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,8 @@ def _placeholders(text: str, engine: str) -> list[Token]:
 def bind(text: str, engine: str, count: int) -> Bound | None:
     """Find the places of ``count`` values in an engine's statement; None if it does not have as many.
 
-    They are ``?``, or `$1`, `$2` and so on if `?` is an operator of the engine too. Without values, each `?` is one.
+    They are ``?``, or `$1`, `$2` and so on if `?` is an operator of the engine too. Without values, each `?` is an
+    operator.
     """
     syntax = known_engine(engine).syntax
     if not syntax.question_operators:
