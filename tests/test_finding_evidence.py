@@ -349,7 +349,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "probe failed": lambda blind: seen(blind, "probe failed", probe="device", error="it is gone"),
     "name resolution": lambda blind: seen(blind, "name resolution", system="mysql://db/", host="db", seconds=0.2),
     "writes allowed": lambda blind: seen(
-        blind, "writes allowed", system="sqlite:", wrote_to="the other file", statements=[STATEMENT]
+        blind, "writes allowed", system="sqlite:", wrote_to="other files", statements=[STATEMENT]
     ),
     "one of several servers": lambda blind: seen(
         blind, "one of several servers", engine="mysql", installed={"/a": "MariaDB 11", "/b": "MySQL 8"}

@@ -97,9 +97,16 @@ create aggregate total(int) (sfunc = summing, stype = int, initcond = '0');
 create function checked(x int) returns boolean language plpgsql as $$ begin return x > 0; end $$;
 create domain positive as int check (checked(value));
 create domain small as int check (value < 100);
+create domain tiny as positive check (value < 10);
+create table measured (p positive);
+create type measures as (p tiny);
+create view casting as select 5::tiny as t;
 create table guarded (x int);
 alter table guarded enable row level security;
 create policy looking on guarded using (volatile_one() = 1);
+create table watched (x int);
+alter table watched enable row level security;
+create policy looking_far on watched using (exists (select from again));
 create type pair as (a int, b int);
 select lo_create(4711);
 """
@@ -256,7 +263,16 @@ POSTGRESQL_EFFECTS = [
     "select total(v) from users",
     "select 5::positive",
     "select cast(v as public.positive) from users",
+    "select 5::tiny",
+    "select tiny '5'",
+    "select '{5}'::public.tiny[]",
+    "select t from casting",
+    "select jsonb_populate_record(null::measured, '{\"p\": 1}')",
+    "select cast(null as measures)",
     "select * from guarded",
+    "select * from watched",
+    "select currval('numbers')",
+    "select lastval()",
     # Spellings that hide what is there.
     "select $$ ' $$, nextval('numbers'), $$ ' $$",
     "select $a$ $$ $a$, nextval('numbers'), '$$'",
@@ -326,6 +342,7 @@ POSTGRESQL_READS = [
     "select int4range(1, 5) @> 3, numrange(1, 2) && numrange(2, 3), inet '10.0.0.1' << inet '10.0.0.0/8'",
     "select width_bucket(v, 0, 10, 5), round(v / 3.0, 2), mod(v, 2), power(v, 2), abs(v), ceil(v / 2.0) from users",
     "select bool_and(v > 0), bit_or(v), stddev(v), corr(v, id), mode() within group (order by v) from users",
+    "select * from measured as m",
     "select (pair).a from (select row(1, 2)::pair as pair) p",
     "select overlay('abc' placing 'x' from 2), 'a' collate \"C\" < 'b'",
     "show work_mem",
@@ -883,6 +900,33 @@ def test_a_named_sqlite_file_and_its_directory_stay_as_they_are(cli: Cli, statem
 
 
 # --- Through the command line, and what a file does besides its statements.
+
+
+@needs_postgresql
+def test_operators_behind_keywords_are_looked_up(postgresql: Served) -> None:
+    postgresql.sql(
+        "create function matching(a pair, b text) returns boolean language plpgsql as $$ begin return true; end $$;"
+        "create operator ~ (leftarg = pair, rightarg = text, function = matching);"
+    )
+    try:
+        place = target(postgresql.server)
+        assert "matching" in str(told(place, ["select row(1, 2)::pair similar to 'a'"])[0])
+    finally:
+        postgresql.sql("drop function matching cascade")
+
+
+@needs_postgresql
+def test_a_statement_that_the_server_rejects_is_told_so(cli: Cli, postgresql: Served) -> None:
+    for statement, error in [
+        ("select nam from users", 'column "nam" does not exist'),
+        ("selct name from users", "syntax error"),
+        ("select 'open", "unterminated quoted string"),
+    ]:
+        file = cli.write("mine.toml", HEAD + transaction(statement, own="postgresql"))
+        said = cli("run", file, "--system", postgresql.url, "--store", "runs.db", code=2)
+        assert f"the server does not accept `{statement}`: " in said
+        assert error in said
+        assert "--allow-writes" not in said
 
 
 @needs_postgresql

@@ -14,6 +14,8 @@ pub enum Writes {
     No,
     /// It cannot be told, and why.
     Unknown(String),
+    /// The system does not accept it, and its error.
+    Rejected(String),
     /// It writes, and what told it.
     Yes(String),
 }
@@ -24,7 +26,8 @@ impl Writes {
         let rank = |answer: &Self| match answer {
             Self::No => 0,
             Self::Unknown(_) => 1,
-            Self::Yes(_) => 2,
+            Self::Rejected(_) => 2,
+            Self::Yes(_) => 3,
         };
         if rank(&other) > rank(self) {
             *self = other;

@@ -93,9 +93,12 @@ pub fn kind_of<'a>(statement: &[Token<'a>]) -> Option<Token<'a>> {
     rest.iter().copied().find(|token| defines && token.is_one_of(&KINDS))
 }
 
-/// Whether a text defines a function or the like, which contains further statements.
+/// Whether a text defines a function or the like, or is a block (MariaDB's `BEGIN NOT ATOMIC`): it contains further
+/// statements.
 fn defines_code(tokens: &[Token<'_>]) -> bool {
-    kind_of(tokens).is_some_and(|kind| kind.is_one_of(&CODE))
+    let is_block =
+        matches!(tokens, [begin, not, atomic, ..] if begin.is("begin") && not.is("not") && atomic.is("atomic"));
+    is_block || kind_of(tokens).is_some_and(|kind| kind.is_one_of(&CODE))
 }
 
 /// Why a statement leads beyond its database.
@@ -104,7 +107,7 @@ fn within(bounds: &Bounds, statement: &[Token<'_>]) -> Option<String> {
     if only_controls_transaction(statement) {
         return None;
     }
-    let leads = |what: &str| Some(format!("`{what}` leads beyond its database"));
+    let leads = |what: &str| Some(format!("`{what}` accesses something outside its own database"));
     match kind_of(statement) {
         Some(kind) if kind.is_one_of(bounds.kinds) => {}
         Some(kind) => return leads(&format!("{verb} {kind}").to_lowercase()),

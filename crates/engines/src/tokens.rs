@@ -460,7 +460,7 @@ pub fn only_controls_transaction(statement: &[Token<'_>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{mysql, postgresql, sqlite};
+    use crate::{mysql, postgresql, sqlite, sqlserver};
 
     fn called(sql: &str, syntax: &Syntax) -> Vec<String> {
         let tokens = tokenize(sql, syntax).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -510,6 +510,16 @@ mod tests {
             assert_eq!(called(sql, &mysql::SYNTAX), expected, "{sql}");
         }
         assert!(tokenize("select /*!99999 ' */ f(1) /* ' */", &mysql::SYNTAX).is_err());
+    }
+
+    #[test]
+    fn names_in_brackets_may_contain_brackets() {
+        let tokens = tokenize("select [a]]?], [b;c].f(1)", &sqlserver::SYNTAX).unwrap_or_default();
+        assert_eq!(tokens[1].name().as_deref(), Some("a]?"));
+        assert_eq!(
+            called("select [a]]f(1)], [b;c].[g]](] (1)", &sqlserver::SYNTAX),
+            ["g]("]
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dbdyno.engines.known import engine_of
 from dbdyno.errors import InputError
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 ALLOW = "--allow-writes"
 
-# What a statement of SQLite leads to that leads away from the copy.
-OTHER_FILE = "the other file"
+# What statements of SQLite and DuckDB may write to if they are allowed to leave their copy of a file.
+OTHER_FILES = "other files"
 
 # Seconds for asking about all statements of a cell.
 _LONGEST_S = 3600.0
@@ -27,20 +27,31 @@ _LONGEST_S = 3600.0
 _SHOWN = 60
 
 
+# ``yes``: it writes; ``unknown``: it may; ``rejected``: the system does not accept it; ``beyond``: it accesses something
+# outside its own database.
+Verdict = Literal["yes", "unknown", "rejected", "beyond"]
+
+
 @dataclass(frozen=True)
 class Writing:
-    """A statement that writes, or of which that cannot be told (``certain`` is then false). ``why``: what told it."""
+    """A statement that is not known to be a read, or that is not known to stay within its own database, and why."""
 
     statement: str
     why: str
-    certain: bool = True
+    verdict: Verdict
+
+    @property
+    def shown(self) -> str:
+        """The beginning of the statement, in backticks."""
+        name = " ".join(self.statement.split())
+        return f"`{name[:_SHOWN]}…`" if len(name) > _SHOWN else f"`{name}`"
 
     @property
     def told(self) -> str:
         """Say it in a clause."""
-        name = " ".join(self.statement.split())
-        name = f"`{name[:_SHOWN]}…`" if len(name) > _SHOWN else f"`{name}`"
-        return f"{name} {'writes' if self.certain else 'is not known to be a read'} ({self.why})"
+        if self.verdict == "beyond":
+            return f"{self.shown} ({self.why})"
+        return f"{self.shown} {'writes' if self.verdict == 'yes' else 'is not known to be a read'} ({self.why})"
 
 
 def writing_transactions(compiled: CompiledCell, provisioners: "Provisioning") -> dict[str, bool]:
@@ -62,7 +73,7 @@ def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> lis
     Raises SystemFailed.
     """
     return [
-        Writing(_text(compiled, each.name), each.why, each.writes == "yes")
+        Writing(_text(compiled, each.name), each.why, each.writes)
         for each in _ask_writes(compiled, target).statements
         if not isinstance(each, OnlyReads)
     ]
@@ -82,7 +93,7 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     task = {"kind": "reach", "target": target, "own": list(own), "statements": statements}
     answers = ask({"schema": PLAN, "seed": 1, "task": task}, Reach, _LONGEST_S).beyond
     beyond = [
-        Writing(text, why, certain=False) for text, why in zip(statements, answers, strict=True) if why is not None
+        Writing(text, why, "beyond") for text, why in zip(statements, answers, strict=True) if why is not None
     ]
     if not beyond or not engine_of(target["engine"]).is_server:
         return beyond
@@ -91,10 +102,16 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
 
 
 def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
-    """Raise InputError where statements write to what dbdyno did not make; ``what``: that, in words."""
+    """Raise InputError if statements may write to what dbdyno did not make (``what``), or the system rejects one."""
     if not found:
         return
+    rejected = next((each for each in found if each.verdict == "rejected"), None)
+    if rejected is not None:
+        raise InputError(system.name, f"the server does not accept {rejected.shown}: {rejected.why}")
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    if found[0].verdict == "beyond":
+        problem = f"{found[0].shown} is refused: {found[0].why}{more}"
+        raise InputError(system.name, problem, f"leave it out, or allow it with `{ALLOW}`")
     raise not_ours(system, what, f"{found[0].told}{more}")
 
 
@@ -106,7 +123,10 @@ def not_ours(system: SystemSpec, what: str, told: str) -> InputError:
 
 def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str, Any]:
     """Give what a run for which that was allowed wrote to, as it is observed."""
-    statements = [vars(each) | {"told": each.told} for each in found]
+    statements = [
+        {"statement": each.statement, "why": each.why, "certain": each.verdict == "yes", "told": each.told}
+        for each in found
+    ]
     return {"kind": "writes allowed", "system": system.name, "wrote_to": what, "statements": statements}
 
 

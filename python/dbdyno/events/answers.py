@@ -171,6 +171,14 @@ class MayWrite(Part):
     why: str
 
 
+class Rejected(Part):
+    """A statement that the system does not accept, and its error."""
+
+    name: str
+    writes: Literal["rejected"]
+    why: str
+
+
 class WritesData(Part):
     """A statement that writes, and what told it."""
 
@@ -179,7 +187,7 @@ class WritesData(Part):
     why: str
 
 
-StatementWrites = Annotated[OnlyReads | MayWrite | WritesData, Field(discriminator="writes")]
+StatementWrites = Annotated[OnlyReads | MayWrite | Rejected | WritesData, Field(discriminator="writes")]
 
 
 class Writes(Part):

@@ -68,7 +68,7 @@ pub async fn writes(target: &ServerTarget, all: &[Statement]) -> Result<Vec<Writ
         answers.push(
             match judge(&mut session, index, &statement.sql, &syntax, &objects).await {
                 Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
-                Err(failure) => Writes::Unknown(failure.message.trim_end_matches(": in ").to_owned()),
+                Err(failure) => Writes::Unknown(error_of(&failure)),
                 Ok(answer) => answer,
             },
         );
@@ -86,7 +86,10 @@ async fn judge(
 ) -> Result<Writes, Failure> {
     let tokens = match tokenize(sql, syntax) {
         Ok(tokens) => tokens,
-        Err(error) => return Ok(Writes::Unknown(error.to_string())),
+        Err(error) => {
+            let unknown = Writes::Unknown(error.to_string());
+            return Ok(rejected(session, index).await?.unwrap_or(unknown));
+        }
     };
     let mut all = statements(&tokens);
     let only = match (all.next(), all.next()) {
@@ -98,16 +101,41 @@ async fn judge(
         return Ok(Writes::No);
     }
     if let Some(why) = writing_form(only) {
-        return Ok(Writes::Yes(why));
+        let is_known = only[0].is_one_of(super::reach::BOUNDS.verbs);
+        let rejected = if is_known {
+            None
+        } else {
+            rejected(session, index).await?
+        };
+        return Ok(rejected.unwrap_or(Writes::Yes(why)));
     }
     if let Some(why) = writing_call(&tokens, objects, &mut BTreeSet::new()) {
         return Ok(Writes::Unknown(why));
     }
-    Ok(match session.columns_of(index).await? {
+    let columns = match session.columns_of(index).await {
+        Err(failure) if failure.kind == FailureKind::Other => return Ok(Writes::Rejected(error_of(&failure))),
+        columns => columns?,
+    };
+    Ok(match columns {
         // MySQL knows the columns of such statements later.
         0 if !only[0].is_one_of(&SHOWING) => Writes::Yes("it returns no rows".into()),
         _ => Writes::No,
     })
+}
+
+/// The answer for a statement that the server can't parse. Preparing executes nothing.
+async fn rejected(session: &mut MysqlSession, index: usize) -> Result<Option<Writes>, Failure> {
+    const SYNTAX_ERROR: &str = "1064";
+    match session.columns_of(index).await {
+        Err(failure) if failure.code.as_deref() == Some(SYNTAX_ERROR) => Ok(Some(Writes::Rejected(error_of(&failure)))),
+        Err(failure) if failure.kind == FailureKind::Connection => Err(failure),
+        _ => Ok(None),
+    }
+}
+
+/// The server's error, without the name of a statement that has none.
+fn error_of(failure: &Failure) -> String {
+    failure.message.trim_end_matches(": in ").to_owned()
 }
 
 /// Why a statement doesn't have the form of a read.

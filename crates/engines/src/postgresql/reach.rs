@@ -75,7 +75,7 @@ const BOUNDS: Bounds = Bounds {
 };
 
 /// Volatile functions whose effects stay within the database or the session, in addition to [`READING`].
-const OWN: &str = "brin_desummarize_range brin_summarize_new_values brin_summarize_range gin_clean_pending_list lo_close \
+const OWN: &str = "currval lastval brin_desummarize_range brin_summarize_new_values brin_summarize_range gin_clean_pending_list lo_close \
     lo_creat lo_create lo_from_bytea lo_get lo_lseek lo_lseek64 lo_open lo_put lo_tell lo_tell64 lo_truncate \
     lo_truncate64 lo_unlink loread lowrite nextval pg_advisory_lock pg_advisory_lock_shared pg_advisory_unlock \
     pg_advisory_unlock_all pg_advisory_unlock_shared pg_advisory_xact_lock pg_advisory_xact_lock_shared pg_notify \
@@ -119,7 +119,7 @@ pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option
         if answer.is_none() {
             let rows = session
                 .query(&format!(
-                    "select format('`%s` leads beyond its database', name) from (
+                    "select format('`%s` accesses something outside its own database', name) from (
                         select proname from pg_proc
                         where proname = any({called}) and provolatile = 'v' and pronamespace = 'pg_catalog'::regnamespace
                             and 'internal'::regtype::oid <> all (proargtypes::oid[]) and proname <> all ({own})
@@ -172,9 +172,16 @@ fn code_in(string: &str) -> String {
 
 fn beyond(statement: &[Token<'_>]) -> Option<String> {
     let [verb, rest @ ..] = statement else { return None };
-    let leads = |what: &str| Some(format!("`{what}` leads beyond its database"));
-    if verb.is("set") && rest.iter().any(|token| token.is_one_of(&["authorization", "role"])) {
+    let leads = |what: &str| Some(format!("`{what}` accesses something outside its own database"));
+    let defines_routine = kind_of(statement).is_some_and(|kind| kind.is_one_of(&["function", "procedure"]));
+    if (verb.is("set") || defines_routine) && sets_role(statement) || sets_role_by_call(statement) {
         return leads("set role");
+    }
+    if verb.is("prepare") && rest.first().is_some_and(|next| next.is("transaction")) {
+        return leads("prepare transaction");
+    }
+    if verb.is("comment") && !rest.get(1).is_some_and(is_object_of_database) {
+        return leads("comment");
     }
     if verb.is("copy") && !copies_to_client(rest) {
         return leads("copy");
@@ -185,6 +192,9 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
             Ok(tokens) => {
                 if let Some(word) = tokens.iter().find(|token| token.is_one_of(&IN_CODE)) {
                     return leads(&word.text.to_lowercase());
+                }
+                if sets_role(&tokens) || sets_role_by_call(&tokens) {
+                    return leads("set role");
                 }
             }
         }
@@ -198,6 +208,48 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
         Some(name) if !["sql", "plpgsql"].contains(&name.to_lowercase().as_str()) => leads(&format!("language {name}")),
         _ => None,
     }
+}
+
+/// Whether SET is of a role, wherever it is. The setting's name may be in quotes.
+fn sets_role(tokens: &[Token<'_>]) -> bool {
+    let sets = |at: usize| {
+        let mut behind = tokens[at + 1..]
+            .iter()
+            .skip_while(|token| token.is_one_of(&["session", "local"]));
+        tokens[at].is("set") && behind.next().and_then(Token::name).is_some_and(|name| is_role(&name))
+    };
+    (0..tokens.len()).any(sets)
+}
+
+/// Whether `set_config` sets a role, or a setting whose name is not a literal.
+fn sets_role_by_call(tokens: &[Token<'_>]) -> bool {
+    tokens.windows(2).enumerate().any(|(at, pair)| {
+        let calls = pair[0].name().is_some_and(|name| name == "set_config") && pair[1].is_mark("(");
+        calls
+            && !matches!(tokens[at + 2..], [setting, comma, ..]
+                if setting.kind == Kind::String && comma.is_mark(",") && !is_role(&code_in(setting.text)))
+    })
+}
+
+/// Whether a setting is a role.
+fn is_role(setting: &str) -> bool {
+    ["authorization", "role", "session_authorization"]
+        .iter()
+        .any(|role| setting.eq_ignore_ascii_case(role))
+}
+
+/// Whether the kind of object that COMMENT names belongs to one database.
+fn is_object_of_database(kind: &Token<'_>) -> bool {
+    const FURTHER: [&str; 7] = [
+        "access",
+        "column",
+        "constraint",
+        "large",
+        "materialized",
+        "routine",
+        "text",
+    ];
+    kind.is_one_of(BOUNDS.kinds) || kind.is_one_of(&FURTHER)
 }
 
 /// Whether COPY is from or to the client.
@@ -248,6 +300,26 @@ mod tests {
             ),
             ("create function f() returns int language sql as 'select 1'", false),
             ("set role postgres", true),
+            ("set \"role\" = postgres", true),
+            ("set local \"role\" to postgres", true),
+            ("set session authorization default", true),
+            ("set session_authorization = postgres", true),
+            ("select set_config('role', 'postgres', false)", true),
+            ("select set_config(E'ro' || 'le', 'postgres', false)", true),
+            ("select set_config('work_mem', '1MB', false)", false),
+            (
+                "create function f() returns int language sql set \"role\" = postgres as 'select 1'",
+                true,
+            ),
+            ("do $$ begin set \"role\" = postgres; end $$", true),
+            ("update t set role = 1", false),
+            ("prepare transaction 'a'", true),
+            ("prepare p as select 1", false),
+            ("comment on database app is 'a'", true),
+            ("comment on role postgres is 'a'", true),
+            ("comment on tablespace pg_default is 'a'", true),
+            ("comment on column t.a is 'database'", false),
+            ("comment on table database is 'a'", false),
             ("set work_mem = '1MB'", false),
         ] {
             assert_eq!(find(&BOUNDS, &[sql.to_owned()], &[])[0].is_some(), expected, "{sql}");

@@ -16,14 +16,12 @@ use serde_json::Value;
 const LIMITS: &str = "set statement_timeout = '60s'; set lock_timeout = '5s'; set plan_cache_mode = force_generic_plan";
 
 /// Volatile functions that only read, or affect only the session. PostgreSQL or an extension defines them.
-pub(super) const READING: [&str; 38] = [
+pub(super) const READING: [&str; 36] = [
     "clock_timestamp",
     "current_query",
-    "currval",
     "gen_random_bytes",
     "gen_random_uuid",
     "gen_salt",
-    "lastval",
     "pg_blocking_pids",
     "pg_current_wal_flush_lsn",
     "pg_current_wal_insert_lsn",
@@ -71,8 +69,10 @@ const EFFECTIVE: [&str; 10] = [
     "xpath_table",
 ];
 
-/// Operators that keywords stand for, such as LIKE, IN, BETWEEN, ORDER BY.
-const IMPLIED: [&str; 10] = ["=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*"];
+/// Operators that keywords stand for, such as LIKE, SIMILAR TO, IN, BETWEEN, ORDER BY.
+const IMPLIED: [&str; 14] = [
+    "=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*",
+];
 
 /// The words that a query begins with, besides a parenthesis.
 const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
@@ -115,7 +115,7 @@ pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<V
         session.query("rollback").await?;
         answers.push(match answer {
             Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
-            Err(failure) => Writes::Unknown(failure.message.trim_end_matches(": in ").to_owned()),
+            Err(failure) => Writes::Unknown(error_of(&failure)),
             Ok(answer) => answer,
         });
     }
@@ -126,7 +126,11 @@ pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<V
 async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax: &Syntax) -> Result<Writes, Failure> {
     let tokens = match tokenize(sql, syntax) {
         Ok(tokens) => tokens,
-        Err(error) => return Ok(Writes::Unknown(error.to_string())),
+        Err(error) => {
+            return Ok(rejected(session, index)
+                .await?
+                .unwrap_or(Writes::Unknown(error.to_string())));
+        }
     };
     let mut all = statements(&tokens);
     let form = match (all.next(), all.next()) {
@@ -136,12 +140,15 @@ async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax:
     };
     let form = match form {
         Ok(form) => form,
-        Err(why) => return Ok(Writes::Yes(why)),
+        Err(why) => return Ok(rejected(session, index).await?.unwrap_or(Writes::Yes(why))),
     };
     if matches!(form, Form::Control) {
         return Ok(Writes::No);
     }
-    let prepared = session.prepare_one(index).await?;
+    let prepared = match session.prepare_one(index).await {
+        Err(failure) if failure.kind == FailureKind::Other => return Ok(Writes::Rejected(error_of(&failure))),
+        prepared => prepared?,
+    };
     match form {
         // EXPLAIN plans a statement without executing it.
         Form::Control | Form::Shown => return Ok(Writes::No),
@@ -176,6 +183,24 @@ async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax:
             None => Writes::No,
         },
     })
+}
+
+/// The answer for a statement that the server can't parse. Parsing executes nothing.
+async fn rejected(session: &mut PostgresqlSession, index: usize) -> Result<Option<Writes>, Failure> {
+    const SYNTAX_ERROR: &str = "42601";
+    match session.prepare_one(index).await {
+        // Of several statements, the server accepts each on its own.
+        Err(failure) if failure.code.as_deref() == Some(SYNTAX_ERROR) && !failure.message.contains("multiple") => {
+            Ok(Some(Writes::Rejected(error_of(&failure))))
+        }
+        Err(failure) if failure.kind == FailureKind::Connection => Err(failure),
+        _ => Ok(None),
+    }
+}
+
+/// The server's error, without the name of a statement that has none.
+fn error_of(failure: &Failure) -> String {
+    failure.message.trim_end_matches(": in ").to_owned()
 }
 
 /// The first value of some rows.
@@ -250,10 +275,11 @@ fn setting_query(name: &str) -> String {
 }
 
 /// Query for a function that a statement may call and that is not known to read: by its name, whatever its schema and
-/// arguments, or through a view, a policy, a domain, an operator, an aggregate or a cast.
+/// arguments, or through a view, a policy, a domain, an operator, an operator class, an aggregate or a cast.
 fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
     let names = array(tokens.iter().filter_map(Token::name));
     let called = array(calls(tokens).into_iter().map(|call| call.name));
+    let casts = array(cast_names(tokens));
     // `row.function` calls a function of the row.
     let attributes = array(
         tokens
@@ -275,20 +301,42 @@ fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
             select oid from pg_class where relname = any({names})
             union
             select d.refobjid from relations r
-                join pg_rewrite w on w.ev_class = r.oid and w.ev_type = '1'
-                join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid
+                join (
+                    select ev_class, 'pg_rewrite'::regclass, oid from pg_rewrite where ev_type = '1'
+                    union all
+                    select polrelid, 'pg_policy'::regclass, oid from pg_policy
+                ) part(relation, class, oid) on part.relation = r.oid
+                join pg_depend d on d.classid = part.class and d.objid = part.oid
                     and d.refclassid = 'pg_class'::regclass
             where r.oid >= {FIRST_OWN}
-        ), trees(why, tree) as (
+        ), rules(why, tree) as (
             select format('its view `%s` calls', c.relname), w.ev_action::text
             from relations r join pg_class c on c.oid = r.oid join pg_rewrite w on w.ev_class = c.oid and w.ev_type = '1'
             where c.relkind = 'v' and c.oid >= {FIRST_OWN}
             union all
             select format('the policy `%s` calls', p.polname), p.polqual::text
             from relations r join pg_policy p on p.polrelid = r.oid where p.polqual is not null
+        ), types(oid) as (
+            select t.oid from pg_type t left join pg_class c on c.oid = t.typrelid
+            where t.typname = any({casts}) or t.typname = any({names}) and coalesce(c.relkind, 'c') = 'c'
+            union
+            select f[1]::oid from rules, regexp_matches(tree, ':resulttype ([0-9]+)', 'g') f
+            union
+            select part.oid from types join (
+                select oid, typbasetype from pg_type
+                union all
+                select oid, typelem from pg_type
+                union all
+                select rngtypid, rngsubtype from pg_range
+                union all
+                select t.oid, a.atttypid from pg_type t join pg_attribute a on a.attrelid = t.typrelid
+                where a.attnum > 0 and not a.attisdropped
+            ) part(whole, oid) on part.whole = types.oid and part.oid >= {FIRST_OWN}
+        ), trees(why, tree) as (
+            select why, tree from rules
             union all
             select format('the domain `%s` calls', t.typname), c.conbin::text
-            from pg_type t join pg_constraint c on c.contypid = t.oid where t.typname = any({names})
+            from types join pg_type t on t.oid = types.oid join pg_constraint c on c.contypid = t.oid
         ), found(why, oid) as (
             select why, f[1]::oid
             from trees, regexp_matches(tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) ([0-9]+)', 'g') f
@@ -304,6 +352,10 @@ fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
             select format('the operator `%s` calls', oprname), oprcode::oid from pg_operator
             where exists (select from unnest({operators}) run where position(oprname in run) > 0)
             union all
+            select format('the operator class `%s` calls', c.opcname), p.amproc::oid from pg_opclass c
+                join pg_amproc p on p.amprocfamily = c.opcfamily
+            where p.oid >= {FIRST_OWN}
+            union all
             select format('the cast from `%s` to `%s` calls', castsource::regtype, casttarget::regtype), castfunc
             from pg_cast where castfunc <> 0
         ), functions(why, oid) as (
@@ -318,6 +370,21 @@ fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
                 where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')))
         limit 1"
     )
+}
+
+/// The names that may be types to which a statement casts: those behind `::` and AS, and those before a string.
+///
+/// Only there does the name of a table stand for its type: reading a table doesn't check its domains.
+fn cast_names(tokens: &[Token<'_>]) -> impl Iterator<Item = String> {
+    let is_path = |token: &&Token<'_>| token.is_mark(".") || token.name().is_some();
+    let behind = (0..tokens.len())
+        .filter(|at| tokens[*at].is("as") || tokens[*at].is_mark(":"))
+        .flat_map(move |at| tokens[at + 1..].iter().take_while(is_path));
+    let before = tokens
+        .windows(2)
+        .filter(|pair| pair[1].kind == crate::tokens::Kind::String)
+        .map(|pair| &pair[0]);
+    behind.chain(before).filter_map(Token::name)
 }
 
 /// The first object identifier that PostgreSQL gives to what users create (`FirstNormalObjectId`).

@@ -11,7 +11,7 @@ from typing import Any
 from dbdyno.engines.files.database_file import NamedFile, SideFiles, State, TrialFile
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.provisioner import Place, Ready
-from dbdyno.engines.writes import OTHER_FILE, allowed, reaching_statements, refuse
+from dbdyno.engines.writes import OTHER_FILES, allowed, reaching_statements, refuse
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import FileSet, Loaded
 from dbdyno.paths import cache_directory
@@ -98,10 +98,10 @@ class FileProvisioner(ABC):
         library = self._library(compiled)
         found = reaching_statements(compiled, self.load_target(compiled, "", library.path), [])
         if not self._allow_writes:
-            refuse(compiled.cell.system, OTHER_FILE, found)
+            refuse(compiled.cell.system, OTHER_FILES, found)
         self._judged.add(asked)
         if found:
-            self.observations.append(allowed(compiled.cell.system, OTHER_FILE, found))
+            self.observations.append(allowed(compiled.cell.system, OTHER_FILES, found))
 
     def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
         """See that a copy of a named file takes what decides its bytes. Raises InputError."""
