@@ -17,6 +17,9 @@ pub struct Bounds {
     pub beyond: fn(&[Token<'_>]) -> Option<String>,
 }
 
+/// The beginning of the message for a statement that an engine denied on a copy of a file. The controller looks for it.
+pub const DENIED: &str = "not allowed on a copy of a database";
+
 /// The verbs that a kind of object follows.
 const DEFINING: [&str; 4] = ["create", "alter", "drop", "rename"];
 

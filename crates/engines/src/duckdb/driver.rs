@@ -1,5 +1,6 @@
 //! DuckDB as the worker drives it.
 
+use super::confinement::confined;
 use super::{DuckdbEngine, DuckdbTarget, bulk, check, reach, writes};
 use crate::reach::reach as find_reach;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
@@ -12,8 +13,13 @@ use std::path::Path;
 
 impl Driver for DuckdbTarget {
     fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
+        let target = if self.confined {
+            confined(self, &trial.statements)?
+        } else {
+            self.clone()
+        };
         self.os_cache.bring(Path::new(&self.path))?;
-        let engine = DuckdbEngine::new(self, &trial.statements, trial.prepare, trial.record.io)?;
+        let engine = DuckdbEngine::new(&target, &trial.statements, trial.prepare, trial.record.io)?;
         Ok(measure.measure(&engine, self.site()))
     }
 

@@ -1,6 +1,6 @@
 //! How many rows DuckDB's planner expected, by `EXPLAIN ANALYZE`: "Profile Queries" of its documentation.
 
-use super::writes::only_reads;
+use super::writes::is_query;
 use super::{DIALECT, DuckdbEngine, DuckdbSession};
 use crate::sql_text::{Template, values_of};
 use dbdyno_engine::Failure;
@@ -61,15 +61,13 @@ fn analyse(session: &DuckdbSession, statement: &Statement, longest: Duration) ->
     let template = Template::of(statement, &DIALECT);
     let values = values_of(statement.analyze.as_deref().unwrap_or_default());
     // It is parsed by itself, so that it is one statement.
-    if template.parameters() != values.len() || !only_reads(session, &statement.sql) {
+    if template.parameters() != values.len() || !is_query(session, &statement.sql) {
         return Ok(None);
     }
     let mut text = String::new();
     template.render(&values, &DIALECT, &mut text);
-    // Versions before 1.3 have no transactions that only read; what is run reads only by its kind as well.
-    if session.run("begin transaction read only").is_err() {
-        session.run("begin transaction")?;
-    }
+    // Versions before 1.3 have no transactions that only read, and a query may write: they have no estimates.
+    session.run("begin transaction read only")?;
     let answer = within(session, longest, || {
         let mut answer = session.query(&format!("explain (analyze, format json) {text}"))?;
         answer.texts()

@@ -2,7 +2,8 @@
 
 use super::api::{Api, Handle, OK};
 use super::result::Answer;
-use super::{DIALECT, Database, text_for_c, text_of};
+use super::{DIALECT, Database, confinement, text_for_c, text_of};
+use crate::reach::DENIED;
 use crate::sql_text::Template;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
@@ -117,16 +118,67 @@ impl DuckdbSession {
         }
     }
 
+    /// Prepares a statement of the plan, unless it may leave the database. It is to be destroyed.
+    fn prepare_one(&self, sql: &str) -> Result<Handle, Failure> {
+        let statement = self.parse(sql).map_err(|failure| self.explain(failure))?;
+        if !self.database.target.confined {
+            return Ok(statement);
+        }
+        // SAFETY: the statement is prepared.
+        let kind = unsafe { (self.api().prepared_statement_type)(statement) };
+        match confinement::problem(kind, sql) {
+            None => Ok(statement),
+            Some(why) => {
+                self.forget(statement);
+                Err(Failure::new(FailureKind::Other, format!("{DENIED}: {why}")))
+            }
+        }
+    }
+
+    /// A failure, which says so if what confines the statements caused it.
+    #[cold]
+    fn explain(&self, failure: Failure) -> Failure {
+        const CAUSES: [&str; 4] = [
+            "Permission Error",
+            "configuration has been locked",
+            "attached in read-only mode",
+            "in-memory database in read-only mode",
+        ];
+        let is_cause = self.database.target.confined && CAUSES.iter().any(|cause| failure.message.contains(cause));
+        if is_cause {
+            failure.explained(|message| format!("{DENIED}: {message}"))
+        } else {
+            failure
+        }
+    }
+
+    /// Runs one statement, its parameters null.
+    pub(super) fn run_with_nulls(&self, sql: &str) -> Result<(), Failure> {
+        let statement = self.parse(sql)?;
+        // SAFETY: the statement is prepared, and has so many parameters.
+        let done = unsafe {
+            for index in 1..=(self.api().nparams)(statement) {
+                (self.api().bind_null)(statement, index);
+            }
+            Answer::of(self.api(), |result| (self.api().execute_prepared)(statement, result)).map(drop)
+        };
+        self.forget(statement);
+        done
+    }
+
     /// Destroys a prepared statement.
     pub(super) fn forget(&self, mut statement: Handle) {
         // SAFETY: it was prepared by this connection; none is allowed.
         unsafe { (self.api().destroy_prepare)(&raw mut statement) };
     }
 
-    /// What kind of statement a prepared one is (`duckdb_statement_type`).
-    pub(super) fn kind_of(&self, statement: Handle) -> i32 {
-        // SAFETY: as above.
-        unsafe { (self.api().prepared_statement_type)(statement) }
+    /// What kind of statement a text is prepared into (`duckdb_statement_type`).
+    pub(super) fn kind_of(&self, sql: &str) -> Result<i32, Failure> {
+        let statement = self.parse(sql)?;
+        // SAFETY: the statement is prepared.
+        let kind = unsafe { (self.api().prepared_statement_type)(statement) };
+        self.forget(statement);
+        Ok(kind)
     }
 
     fn bind(&self, statement: Handle, params: &Values) -> Result<(), Failure> {
@@ -158,7 +210,8 @@ impl DuckdbSession {
         // SAFETY: the statement is prepared and bound.
         let mut answer = Answer::of(self.api(), |result| unsafe {
             (self.api().execute_prepared)(statement, result)
-        })?;
+        })
+        .map_err(|failure| self.explain(failure))?;
         let changed = answer.changed();
         let mut chunk = answer.chunk();
         marks.note_first_row();
@@ -201,7 +254,7 @@ impl DuckdbSession {
             let template = &self.templates[index];
             let counted = check_count(template.parameters(), params.len());
             template.render(params, &DIALECT, &mut text);
-            let parsed = counted.and_then(|()| self.parse(&text));
+            let parsed = counted.and_then(|()| self.prepare_one(&text));
             self.text = text;
             let statement = parsed?;
             marks.note_prepared();
@@ -209,7 +262,7 @@ impl DuckdbSession {
             self.forget(statement);
             return result;
         }
-        let statement = self.parse(&self.statements[index].sql)?;
+        let statement = self.prepare_one(&self.statements[index].sql)?;
         marks.note_prepared();
         let result = self
             .bind(statement, params)
@@ -249,7 +302,7 @@ impl Session for DuckdbSession {
     async fn prepare_all(&mut self) -> Result<(), Failure> {
         for index in 0..self.statements.len() {
             if self.prepared[index].is_null() {
-                self.prepared[index] = self.parse(&self.statements[index].sql)?;
+                self.prepared[index] = self.prepare_one(&self.statements[index].sql)?;
             }
         }
         Ok(())

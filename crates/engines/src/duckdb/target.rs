@@ -15,6 +15,9 @@ pub struct DuckdbTarget {
     /// Settings that the database is opened with: name and value.
     #[serde(default)]
     pub settings: Vec<(String, String)>,
+    /// DuckDB denies the statements what leads out of the file.
+    #[serde(default)]
+    pub confined: bool,
     /// The state the operating system's cache of the file is brought into before the trial.
     #[serde(default)]
     pub os_cache: OsCache,

@@ -1,37 +1,15 @@
-//! Which statements write: what kind of statement the library prepares them into. Nothing is run.
+//! Which statements write: DuckDB explains them in a transaction that only reads, and refuses those that write. It plans a
+//! statement for that, and runs none.
 
-use super::{DuckdbEngine, DuckdbSession, DuckdbTarget};
-use crate::tokens::{calls, tokenize};
+use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, kinds};
+use crate::tokens::{Token, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::PrepareMode;
 
-/// `duckdb_statement_type` of those that only read: select, explain, and beginning and ending transactions.
-const READING: [i32; 3] = [1, 4, 10];
-
-/// What a query may call that writes.
-const WRITING: [&str; 2] = ["nextval", "setseed"];
-
-/// `duckdb_statement_type` of a query.
-const QUERY: i32 = 1;
-
-/// Whether a text is one query that changes nothing.
-pub fn only_reads(session: &DuckdbSession, sql: &str) -> bool {
-    let Ok(statement) = session.parse(sql) else {
-        return false;
-    };
-    let kind = session.kind_of(statement);
-    session.forget(statement);
-    kind == QUERY && writing_call(sql).is_none()
-}
-
-/// What a query calls that writes.
-fn writing_call(sql: &str) -> Option<String> {
-    let calls = tokenize(sql, &super::SYNTAX)
-        .map(|tokens| calls(&tokens))
-        .unwrap_or_default();
-    let mut names = calls.into_iter().map(|call| call.name.to_lowercase());
-    names.find(|name| WRITING.contains(&name.as_str()))
+/// Whether a text is one query.
+pub fn is_query(session: &DuckdbSession, sql: &str) -> bool {
+    session.kind_of(sql) == Ok(kinds::SELECT)
 }
 
 /// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
@@ -39,20 +17,76 @@ fn writing_call(sql: &str) -> Option<String> {
 pub fn writes<'a>(target: &DuckdbTarget, statements: impl Iterator<Item = &'a str>) -> Result<Vec<Writes>, Failure> {
     let engine = DuckdbEngine::new(target, &[], PrepareMode::Once, false)?;
     let session = engine.open()?;
-    let one = |sql: &str| {
-        let statement = match session.parse(sql) {
-            Ok(statement) => statement,
-            Err(failure) => return Writes::Unknown(failure.message.clone()),
-        };
-        let kind = session.kind_of(statement);
-        session.forget(statement);
-        if !READING.contains(&kind) {
-            return Writes::Yes(format!("DuckDB calls it a statement of type {kind}, which is no query"));
+    Ok(statements.map(|sql| judge(&session, sql)).collect())
+}
+
+/// Whether one statement writes.
+pub fn judge(session: &DuckdbSession, sql: &str) -> Writes {
+    match session.kind_of(sql) {
+        Err(failure) => Writes::Unknown(failure.message.clone()),
+        Ok(kinds::TRANSACTION) => Writes::No,
+        Ok(kinds::SELECT) => explained(session, sql),
+        Ok(kinds::EXPLAIN) => match tokenize(sql, &super::SYNTAX) {
+            Err(error) => Writes::Unknown(error.to_string()),
+            Ok(tokens) => match analyzed(&tokens) {
+                None => Writes::No,
+                Some(begin) => judge(session, &sql[begin.text.as_ptr() as usize - sql.as_ptr() as usize..]),
+            },
+        },
+        Ok(kind) => Writes::Yes(format!(
+            "DuckDB calls it a statement of type {kind}, which is not a query"
+        )),
+    }
+}
+
+fn explained(session: &DuckdbSession, sql: &str) -> Writes {
+    // Versions before 1.3 have no such transactions, so that nothing is known of their statements.
+    if let Err(failure) = session.run("begin transaction read only") {
+        return Writes::Unknown(failure.message.clone());
+    }
+    let plan = session.run_with_nulls(&format!("explain {sql}"));
+    let ended = session.run("rollback");
+    match plan.and(ended) {
+        Ok(()) => Writes::No,
+        Err(failure) if failure.message.contains("read-only") => Writes::Yes(failure.message.clone()),
+        Err(failure) => Writes::Unknown(failure.message.clone()),
+    }
+}
+
+/// The first token of the statement that EXPLAIN ANALYZE runs; `None` if EXPLAIN only plans one.
+fn analyzed<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
+    let is_analyze = |token: &Token<'_>| token.name().is_some_and(|name| name.eq_ignore_ascii_case("analyze"));
+    let options = &tokens[1..];
+    if options.first().is_some_and(is_analyze) {
+        return options.get(1);
+    }
+    let close = options
+        .first()
+        .filter(|open| open.is_mark("("))
+        .and_then(|_| options.iter().position(|token| token.is_mark(")")))?;
+    options[..close]
+        .iter()
+        .any(is_analyze)
+        .then(|| options.get(close + 1))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explain_analyze_runs_what_follows_it() {
+        for (sql, expected) in [
+            ("explain analyze delete from t", Some("delete")),
+            ("explain (analyze, format json) delete from t", Some("delete")),
+            ("explain (\"analyze\") delete from t", Some("delete")),
+            ("EXPLAIN /* a */ ANALYZE\nselect 1", Some("select")),
+            ("explain delete from t", None),
+            ("explain (format json) delete from t", None),
+            ("explain (select 1)", None),
+        ] {
+            let tokens = tokenize(sql, &crate::duckdb::SYNTAX).unwrap_or_default();
+            assert_eq!(analyzed(&tokens).map(|token| token.text), expected, "{sql}");
         }
-        match writing_call(sql) {
-            Some(name) => Writes::Yes(format!("`{name}` changes what later statements see")),
-            None => Writes::No,
-        }
-    };
-    Ok(statements.map(one).collect())
+    }
 }

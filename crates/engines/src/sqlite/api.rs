@@ -11,19 +11,28 @@ macro_rules! api {
         /// The functions of one SQLite library.
         #[allow(missing_docs)] // They are SQLite's own, documented there under `sqlite3_` and the field's name.
         #[derive(Clone, Copy)]
-        pub struct Api { $($(#[$doc])* pub $name: $type,)+ }
+        pub struct Api {
+            $($(#[$doc])* pub $name: $type,)+
+            /// Libraries that were compiled with `SQLITE_OMIT_AUTHORIZATION` have none.
+            pub set_authorizer: Option<SetAuthorizer>,
+        }
 
         impl Api {
             /// The library that is linked into this program.
             pub fn bundled() -> Self {
-                Self { $($name: ffi::$symbol,)+ }
+                Self { $($name: ffi::$symbol,)+ set_authorizer: Some(ffi::sqlite3_set_authorizer) }
             }
 
             fn from_library(library: &libloading::Library) -> Result<Self, libloading::Error> {
                 Ok(Self { $(
                     // SAFETY: the symbol is SQLite's, whose signature has been the same since it exists.
                     $name: unsafe { *library.get::<$type>(concat!(stringify!($symbol), "\0").as_bytes())? },
-                )+ })
+                )+
+                    // SAFETY: as above.
+                    set_authorizer: unsafe { library.get::<SetAuthorizer>(b"sqlite3_set_authorizer\0") }
+                        .ok()
+                        .map(|symbol| *symbol),
+                })
             }
         }
     };
@@ -31,6 +40,10 @@ macro_rules! api {
 
 type Db = *mut ffi::sqlite3;
 type Stmt = *mut ffi::sqlite3_stmt;
+/// The callback's arguments: what it was given, the action, and up to four names that depend on the action.
+pub type Authorizer =
+    unsafe extern "C" fn(*mut c_void, c_int, *const c_char, *const c_char, *const c_char, *const c_char) -> c_int;
+type SetAuthorizer = unsafe extern "C" fn(Db, Option<Authorizer>, *mut c_void) -> c_int;
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
 
 api! {

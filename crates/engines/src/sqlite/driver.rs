@@ -2,7 +2,6 @@
 
 use super::copies::Copies;
 use super::{CountedEngine, SqliteEngine, SqliteTarget, Watch, WatchMutexes, bulk, check, file, reach, space, writes};
-use crate::reach::reach as find_reach;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
@@ -57,7 +56,7 @@ impl Driver for SqliteTarget {
     }
 
     fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
-        Ok(find_reach(&reach::BOUNDS, statements, &[]))
+        reach::reach(statements)
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

@@ -30,7 +30,7 @@ use dbdyno_engine::probe::{Contention, Probe, Slices, ThreadCounters};
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use libsqlite3_sys as ffi;
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
 use std::sync::Arc;
 use target::{SqliteCache, SqliteMutex, SqliteThreading};
@@ -139,7 +139,15 @@ impl SqliteEngine {
 
     /// Opens a connection as a client does.
     fn open(&self) -> Result<SqliteSession, Failure> {
-        SqliteSession::open(self, &self.path, self.target.busy_timeout_ms)
+        self.open_file(&self.path)
+    }
+
+    fn open_file(&self, path: &CStr) -> Result<SqliteSession, Failure> {
+        let mut session = SqliteSession::open(self, path, self.target.busy_timeout_ms)?;
+        if self.target.confined {
+            session.confine();
+        }
+        Ok(session)
     }
 
     /// Opens one that is not measured: the clients' busy timeout is not its own.
@@ -171,7 +179,7 @@ impl Engine for SqliteEngine {
 
     async fn connect(&self, client: u32) -> Result<SqliteSession, Failure> {
         match self.copies.of(client) {
-            Some(own) => SqliteSession::open(self, &own, self.target.busy_timeout_ms),
+            Some(own) => self.open_file(&own),
             None => self.open(),
         }
     }

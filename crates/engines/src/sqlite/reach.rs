@@ -1,18 +1,18 @@
-//! Which SQLite statements lead to other files, or change the process.
+//! Which SQLite statements lead to other files, or change the process: SQLite's own authorizer decides.
+//!
+//! It decides when a statement is prepared, and while one runs. Before a run, statements are prepared in an empty database,
+//! where those about tables of their own can't be; the sessions of the run have the same authorizer.
 
-use crate::reach::{Bounds, attaches_nothing};
-use crate::tokens::{Token, calls};
+use super::{SqliteEngine, SqliteTarget, Watch};
+use crate::tokens::{Token, calls, statements, tokenize};
+use dbdyno_engine::Failure;
+use dbdyno_plan::document::PrepareMode;
+use libsqlite3_sys as ffi;
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// What stays within the file.
-pub const BOUNDS: Bounds = Bounds {
-    syntax: super::SYNTAX,
-    verbs: &[
-        "alter", "analyze", "attach", "create", "delete", "detach", "drop", "explain", "insert", "pragma", "reindex",
-        "replace", "select", "update", "vacuum", "values", "with",
-    ],
-    kinds: &["index", "table", "trigger", "view"],
-    beyond,
-};
+/// Why the authorizer denied a statement.
+pub type Denied = RefCell<Option<String>>;
 
 /// Functions that SQLite or its extensions mark as having effects outside the database (`SQLITE_DIRECTONLY`).
 const EFFECTIVE: [&str; 8] = [
@@ -27,19 +27,7 @@ const EFFECTIVE: [&str; 8] = [
 ];
 
 /// Modules of virtual tables that keep what they have in the database.
-const MODULES: [&str; 11] = [
-    "dbstat",
-    "fts3",
-    "fts3tokenize",
-    "fts4",
-    "fts4aux",
-    "fts5",
-    "fts5vocab",
-    "geopoly",
-    "rtree",
-    "rtree_i32",
-    "sqlite_stmt",
-];
+const MODULES: &str = "dbstat fts3 fts3tokenize fts4 fts4aux fts5 fts5vocab geopoly rtree rtree_i32 sqlite_stmt";
 
 /// Pragmas that concern the database or the connection, or only read.
 const PRAGMAS: &str = "analysis_limit application_id auto_vacuum automatic_index busy_timeout cache_size cache_spill \
@@ -53,52 +41,94 @@ const PRAGMAS: &str = "analysis_limit application_id auto_vacuum automatic_index
     synchronous table_info table_list table_xinfo temp_store threads trusted_schema user_version wal_autocheckpoint \
     wal_checkpoint";
 
-fn beyond(statement: &[Token<'_>]) -> Option<String> {
-    let [verb, rest @ ..] = statement else { return None };
-    if verb.is("explain") {
-        let planned = rest.iter().position(|token| !token.is_one_of(&["query", "plan"]))?;
-        return beyond(&rest[planned..]);
-    }
-    if let Some(call) = calls(statement)
+/// Returns for each text why it leads out of its database, if that is known before its tables exist. Nothing is run.
+pub fn reach(texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
+    // Of the bundled library: what a statement asks for doesn't depend on the version.
+    let target = SqliteTarget::in_memory();
+    let engine = SqliteEngine::new(&target, &[], PrepareMode::Once, Watch::default())?;
+    let mut session = engine.open_patiently()?;
+    session.confine();
+    let one = |text: &String| match tokenize(text, &super::SYNTAX) {
+        Err(error) => Some(error.to_string()),
+        Ok(tokens) => statements(&tokens)
+            .filter_map(|statement| Some((statement, text.get(offset(text, statement.first()?)..)?)))
+            .find_map(|(statement, rest)| session.denies(rest).or_else(|| unasked(statement))),
+    };
+    Ok(texts.iter().map(one).collect())
+}
+
+/// Where a token of a text begins.
+fn offset(text: &str, token: &Token<'_>) -> usize {
+    token.text.as_ptr() as usize - text.as_ptr() as usize
+}
+
+/// Why a statement leads out of its database, by what the authorizer is asked about only when the statement runs: VACUUM INTO,
+/// and functions that views, triggers and statements about missing tables name.
+fn unasked(statement: &[Token<'_>]) -> Option<String> {
+    let planned = statement
         .iter()
-        .find(|call| EFFECTIVE.contains(&call.name.to_lowercase().as_str()))
-    {
-        return Some(format!("`{}` has effects outside the database", call.name));
-    }
-    if verb.is("attach") && !attaches_nothing(statement) {
-        return Some("`attach` opens another file".into());
-    }
+        .position(|token| !token.is_one_of(&["explain", "query", "plan"]))?;
+    let [verb, rest @ ..] = &statement[planned..] else {
+        return None;
+    };
     if verb.is("vacuum") && rest.iter().any(|token| token.is("into")) {
         return Some("`vacuum into` writes another file".into());
     }
-    if verb.is("pragma") {
-        let name = match rest {
-            [_, dot, name, ..] if dot.is_mark(".") => name.name(),
-            [name, ..] => name.name(),
-            [] => None,
-        }?;
-        let is_known = PRAGMAS
-            .split_ascii_whitespace()
-            .any(|each| each.eq_ignore_ascii_case(&name));
-        return (!is_known).then(|| format!("`pragma {name}` may lead beyond the database"));
-    }
-    let module = rest
+    calls(statement).iter().find_map(|call| effective_function(&call.name))
+}
+
+fn effective_function(name: &str) -> Option<String> {
+    EFFECTIVE
         .iter()
-        .position(|token| token.is("using"))
-        .and_then(|at| rest.get(at + 1)?.name());
-    let is_virtual = verb.is("create") && rest.first().is_some_and(|token| token.is("virtual"));
-    match module.filter(|_| is_virtual) {
-        Some(module) if !MODULES.contains(&module.to_lowercase().as_str()) => {
-            Some(format!("a virtual table of `{module}` may lead beyond the database"))
-        }
+        .any(|each| each.eq_ignore_ascii_case(name))
+        .then(|| format!("`{name}` has effects outside the database"))
+}
+
+/// SQLite's authorizer. The argument is the session's [`Denied`].
+pub unsafe extern "C" fn authorize(
+    argument: *mut c_void,
+    action: c_int,
+    first: *const c_char,
+    second: *const c_char,
+    _database: *const c_char,
+    _inside: *const c_char,
+) -> c_int {
+    // SAFETY: SQLite gives null or C strings, which live during the call.
+    let text = |name: *const c_char| (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy());
+    let problem = match action {
+        // Without a name, it is an expression.
+        ffi::SQLITE_ATTACH => match text(first) {
+            Some(file) if file.is_empty() || file == ":memory:" => None,
+            _ => Some("`attach` or `vacuum into` opens another file".to_owned()),
+        },
+        ffi::SQLITE_PRAGMA => text(first)
+            .filter(|name| !contains(PRAGMAS, name))
+            .map(|name| format!("`pragma {name}` may change more than the database")),
+        ffi::SQLITE_FUNCTION => text(second).and_then(|name| effective_function(&name)),
+        ffi::SQLITE_CREATE_VTABLE => text(second)
+            .filter(|module| !contains(MODULES, module))
+            .map(|module| format!("a virtual table of `{module}` may access more than the database")),
         _ => None,
+    };
+    match problem {
+        None => ffi::SQLITE_OK,
+        Some(problem) => {
+            // SAFETY: the session gave it, and lives longer than its connection.
+            unsafe { &*argument.cast::<Denied>() }.replace(Some(problem));
+            ffi::SQLITE_DENY
+        }
     }
+}
+
+/// Whether a list has a name.
+fn contains(list: &str, name: &str) -> bool {
+    list.split_ascii_whitespace()
+        .any(|each| each.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::reach;
 
     #[test]
     fn other_files_are_told() {
@@ -133,9 +163,17 @@ mod tests {
                 true,
             ),
             ("begin immediate", false),
+            ("pragma table_info(nowhere)", false),
+            ("select * from nowhere where a = ?", false),
+            ("select * from pragma_table_info('nowhere')", false),
+            (
+                "create trigger a after insert on nowhere begin select 1; attach 'x' as y; end",
+                true,
+            ),
+            ("create virtual table temp.t using csv(filename = 'x')", true),
             ("select 'open", true),
         ] {
-            assert_eq!(reach(&BOUNDS, &[sql.to_owned()], &[])[0].is_some(), expected, "{sql}");
+            assert_eq!(reach(&[sql.to_owned()]).expect(sql)[0].is_some(), expected, "{sql}");
         }
     }
 }

@@ -6,7 +6,9 @@ mod tally;
 pub use counted::CountedEngine;
 
 use super::api::Api;
+use super::reach::{Denied, authorize};
 use super::{SqliteEngine, counters, kind, vfs};
+use crate::reach::DENIED;
 use crate::sql_text::{Dialect, Template};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
@@ -31,6 +33,8 @@ pub struct SqliteSession {
     prepare: PrepareMode,
     text: String,
     wait: Box<BusyWait>,
+    /// Why the authorizer denied a statement, until that is reported.
+    denied: Box<Denied>,
 }
 
 // SAFETY: a session is used by one client at a time; SQLite's connections may move between threads.
@@ -120,6 +124,7 @@ impl SqliteSession {
             prepare: engine.prepare,
             text: String::new(),
             wait,
+            denied: Box::default(),
         };
         if code != ffi::SQLITE_OK {
             let path = path.to_string_lossy();
@@ -137,6 +142,15 @@ impl SqliteSession {
             session.pragma(name, value)?;
         }
         Ok(session)
+    }
+
+    /// From now on, SQLite's authorizer denies what leads out of the database file. A library without one denies nothing.
+    pub(super) fn confine(&mut self) {
+        if let Some(set_authorizer) = self.api.set_authorizer {
+            let argument = (&raw mut *self.denied).cast();
+            // SAFETY: the connection is open, and closed before the box is dropped.
+            unsafe { set_authorizer(self.db, Some(authorize), argument) };
+        }
     }
 
     /// Gives a setting.
@@ -230,6 +244,16 @@ impl SqliteSession {
         }
     }
 
+    /// Why the authorizer denies the first statement of a text, if it does; the statement is not run. One that can't be
+    /// prepared has no effects.
+    pub(super) fn denies(&self, sql: &str) -> Option<String> {
+        let parsed = self.parse(sql);
+        if let Ok((prepared, _)) = &parsed {
+            self.finalize(prepared.statement);
+        }
+        self.denied.take().filter(|_| parsed.is_err())
+    }
+
     /// Whether the first statement of a text only reads, and how many bytes of the text that is; it is not run.
     pub(super) fn reads_only(&self, sql: &str) -> Result<(bool, usize), Failure> {
         let (prepared, read) = self.parse(sql)?;
@@ -264,6 +288,8 @@ impl SqliteSession {
                 .into_owned();
             ((self.api.extended_errcode)(self.db), message)
         };
+        let denied = self.denied.borrow().clone().filter(|_| code & 0xff == ffi::SQLITE_AUTH);
+        let message = denied.map_or(message, |why| format!("{DENIED}: {why}"));
         let code = if extended & 0xff == code & 0xff { extended } else { code };
         let name = code_name(code);
         Failure::new(kind(code), format!("{message} ({name})")).coded(name)
@@ -584,6 +610,7 @@ fn code_name(code: c_int) -> String {
         ffi::SQLITE_NOTADB => "SQLITE_NOTADB",
         ffi::SQLITE_CORRUPT => "SQLITE_CORRUPT",
         ffi::SQLITE_ERROR => "SQLITE_ERROR",
+        ffi::SQLITE_AUTH => "SQLITE_AUTH",
         _ => return format!("code {code}"),
     };
     name.to_owned()

@@ -31,9 +31,30 @@ pub struct SqliteTarget {
     /// PRAGMAs that the file keeps: `set_file` gives them to it, and no connection is given them again.
     #[serde(default)]
     pub file_pragmas: Vec<(String, String)>,
+    /// SQLite's authorizer denies the clients' statements, and those that load, what leads out of the file.
+    #[serde(default)]
+    pub confined: bool,
     /// The state the operating system's cache of the file is brought into before the trial.
     #[serde(default)]
     pub os_cache: OsCache,
+}
+
+impl SqliteTarget {
+    /// An empty database in memory, of the bundled library.
+    pub(super) fn in_memory() -> Self {
+        Self {
+            path: ":memory:".to_owned(),
+            library: None,
+            cache: None,
+            open_mutex: None,
+            config_threading: None,
+            busy_timeout_ms: 0,
+            pragmas: Vec::new(),
+            file_pragmas: Vec::new(),
+            confined: false,
+            os_cache: OsCache::default(),
+        }
+    }
 }
 
 /// `SQLITE_OPEN_PRIVATECACHE` or `SQLITE_OPEN_SHAREDCACHE`.

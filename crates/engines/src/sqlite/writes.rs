@@ -2,32 +2,26 @@
 
 use super::{SqliteEngine, Watch};
 use crate::sqlite::target::SqliteTarget;
-use crate::tokens::tokenize;
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 
 /// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
-/// earlier one makes, is unknown.
+/// earlier one makes or leads out of the file, is unknown.
 pub fn writes<'a>(target: &SqliteTarget, statements: impl Iterator<Item = &'a str>) -> Result<Vec<Writes>, Failure> {
     let engine = SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?;
-    let session = engine.open_patiently()?;
+    let mut session = engine.open_patiently()?;
+    session.confine();
     statements
         .map(|sql| {
             let mut answer = Writes::No;
             let mut rest = sql;
             while !rest.trim().is_empty() {
                 match session.reads_only(rest) {
-                    Ok((true, read)) => {
-                        // What is attached is a file that the statements behind it may write to.
-                        let first = tokenize(&rest[..read], &super::SYNTAX);
-                        if first.is_ok_and(|tokens| tokens.first().is_some_and(|verb| verb.is("attach"))) {
-                            answer.worsen(Writes::Unknown("it attaches another database".into()));
+                    Ok((reads, read)) => {
+                        if !reads {
+                            answer.worsen(Writes::Yes("sqlite3_stmt_readonly() says so".into()));
                         }
-                        rest = &rest[read..];
-                    }
-                    Ok((false, read)) => {
-                        answer.worsen(Writes::Yes("sqlite3_stmt_readonly() says so".into()));
                         rest = &rest[read..];
                     }
                     Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),

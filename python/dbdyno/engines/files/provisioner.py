@@ -5,22 +5,41 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dbdyno.engines.files.database_file import NamedFile, SideFiles, State, TrialFile
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.provisioner import Place, Ready
-from dbdyno.engines.writes import OTHER_FILES, allowed, reaching_statements, refuse
+from dbdyno.engines.writes import ALLOW, OTHER_FILES, allowed, reaching_statements, refuse
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import FileSet, Loaded
+from dbdyno.events.trial import TrialResult
 from dbdyno.paths import cache_directory
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.system import SystemSpec
 from dbdyno.worker import ask
 from dbdyno.workplace.templates import Template, template
 
 # A system as a plan names it.
 Target = dict[str, Any]
+
+# What the worker says of a statement that the engine denied (`DENIED` in crates/engines/src/reach.rs).
+_DENIED = "not allowed on a copy of a database"
+
+
+@dataclass(kw_only=True)
+class Copied(Ready):
+    """A copy of a file, whose engine denies statements that lead out of it."""
+
+    system: SystemSpec
+
+    def check(self, result: TrialResult) -> None:
+        """Raise InputError if it denied one."""
+        for message in result.failures.values():
+            if _DENIED in message:
+                raise InputError(self.system.name, message, f"leave it out, or allow it with `{ALLOW}`")
 
 
 class FileProvisioner(ABC):
@@ -122,9 +141,10 @@ class FileProvisioner(ABC):
         file = self._free_file()
         file.in_use = True
         try:
-            target = self.trial_target(compiled, str(file.path), library.path)
+            target = self._confined(self.trial_target(compiled, str(file.path), library.path))
             copy_s = file.fresh(source.path, block, self.keeping_plan(target), self._set_file)
-            yield Ready(target, {"load_s": source.load_s, "copy_s": copy_s}, source.loaded)
+            durations = {"load_s": source.load_s, "copy_s": copy_s}
+            yield Copied(target, durations, source.loaded, system=compiled.cell.system)
         finally:
             file.in_use = False
 
@@ -143,6 +163,10 @@ class FileProvisioner(ABC):
     def close(self) -> None:
         """Forget the files: they lie in the workspace."""
         self._files.clear()
+
+    def _confined(self, target: Target) -> Target:
+        """Have the engine deny the statements what leads out of the file, unless that is allowed."""
+        return target | {"confined": not self._allow_writes}
 
     def _trial_file(self, name: str) -> TrialFile:
         return TrialFile(self._directory / name, self.side_files, self._interrupted)
@@ -168,7 +192,7 @@ class FileProvisioner(ABC):
             return self._named(NamedFile(Path(named), self.side_files), compiled, library)
 
         def load(path: Path) -> Any:
-            plan = compiled.load_plan(self.load_target(compiled, str(path), library.path))
+            plan = compiled.load_plan(self._confined(self.load_target(compiled, str(path), library.path)))
             return ask(plan, Loaded, interrupted=self._interrupted).model_dump(mode="json")["tables"]
 
         return template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
@@ -188,7 +212,8 @@ class FileProvisioner(ABC):
         file.copy(whole, self._interrupted)
         self.make_whole(compiled, str(whole), library.path)
         if compiled.added:
-            plan = compiled.statements_plan(self.load_target(compiled, str(whole), library.path), compiled.added)
+            target = self._confined(self.load_target(compiled, str(whole), library.path))
+            plan = compiled.statements_plan(target, compiled.added)
             ask(plan, Loaded, interrupted=self._interrupted)
         self._wholes[key] = whole
         return Template(whole, time.monotonic() - start)

@@ -1,0 +1,85 @@
+//! What keeps the statements of a trial within the copy of a file: DuckDB's own settings, and its kinds of statements.
+//!
+//! Each setting is given unless a statement needs otherwise: `access_mode = read_only` if all are known to read,
+//! `enable_external_access = false` if none reads other files, `lock_configuration = true` if none sets anything.
+
+use super::bulk::in_memory;
+use super::reach::BOUNDS;
+use super::writes::judge;
+use super::{DuckdbEngine, DuckdbTarget, kinds};
+use crate::reach::reach;
+use crate::tokens::tokenize;
+use dbdyno_engine::Failure;
+use dbdyno_engine::writes::Writes;
+use dbdyno_plan::document::{PrepareMode, Statement};
+
+/// The settings, and the values that confine statements.
+const READ_ONLY: (&str, &str) = ("access_mode", "read_only");
+const NO_FILES: (&str, &str) = ("enable_external_access", "false");
+const LOCKED: (&str, &str) = ("lock_configuration", "true");
+
+/// The target with the settings that confine its statements. They are prepared for that, and none is run.
+pub fn confined(target: &DuckdbTarget, statements: &[Statement]) -> Result<DuckdbTarget, Failure> {
+    let strict = with(target, &[READ_ONLY, NO_FILES, LOCKED]);
+    let mut settings = vec![NO_FILES, LOCKED];
+    if !in_memory(&target.path) {
+        let engine = DuckdbEngine::new(&strict, &[], PrepareMode::Once, false)?;
+        let session = engine.open()?;
+        settings.insert(0, READ_ONLY);
+        for statement in statements {
+            let needs: &[(&str, &str)] = match (session.kind_of(&statement.sql), judge(&session, &statement.sql)) {
+                (_, Writes::No) => &[],
+                (Ok(kinds::SET | kinds::VARIABLE_SET | kinds::PRAGMA), _) => &[READ_ONLY, LOCKED],
+                (Ok(_), _) => &[READ_ONLY],
+                // It reads files, or tables that an earlier statement makes.
+                (Err(_), _) => &[READ_ONLY, NO_FILES, LOCKED],
+            };
+            settings.retain(|each| !needs.contains(each));
+        }
+    }
+    Ok(with(target, &settings))
+}
+
+/// The target with further settings, except those that it has.
+fn with(target: &DuckdbTarget, further: &[(&str, &str)]) -> DuckdbTarget {
+    let mut target = target.clone();
+    for (name, value) in further {
+        if !target.settings.iter().any(|(each, _)| each.eq_ignore_ascii_case(name)) {
+            target.settings.push(((*name).to_owned(), (*value).to_owned()));
+        }
+    }
+    target
+}
+
+/// Why a prepared statement of a kind may leave the database, if it may.
+pub fn problem(kind: i32, sql: &str) -> Option<String> {
+    // Of these kinds, DuckDB doesn't tell which stay within the database: their texts must.
+    let verbs: &[&str] = match kind {
+        kinds::SELECT
+        | kinds::INSERT
+        | kinds::UPDATE
+        | kinds::DELETE
+        | kinds::EXECUTE
+        | kinds::ALTER
+        | kinds::TRANSACTION
+        | kinds::ANALYZE
+        | kinds::VACUUM
+        | kinds::DETACH
+        | kinds::MERGE => return None,
+        kinds::EXPLAIN => &["explain"],
+        kinds::PREPARE => &["prepare"],
+        kinds::CREATE => &["create"],
+        kinds::COPY => &["copy"],
+        kinds::DROP => &["drop"],
+        kinds::CALL => &["checkpoint"],
+        kinds::PRAGMA | kinds::SET | kinds::VARIABLE_SET => &["set", "reset", "pragma"],
+        kinds::ATTACH => &["attach"],
+        _ => &[],
+    };
+    let begins =
+        tokenize(sql, &BOUNDS.syntax).is_ok_and(|tokens| tokens.first().is_some_and(|verb| verb.is_one_of(verbs)));
+    if !begins {
+        return Some(format!("DuckDB calls it a statement of type {kind}"));
+    }
+    reach(&BOUNDS, &[sql.to_owned()], &[]).into_iter().next().flatten()
+}
