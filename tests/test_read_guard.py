@@ -7,6 +7,7 @@ sessions and files are the same after the check as before it.
 import hashlib
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -20,10 +21,10 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.statements import places
-from dbdyno.events.answers import OnlyReads, Reach, Writes
+from dbdyno.events.answers import Loaded, OnlyReads, Reach, Writes
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import ask
-from duckdb_library import LIBRARY, needs_duckdb
+from duckdb_library import LIBRARY, URL, needs_duckdb
 from real_mysql import PROGRAM, needs_real_mysql
 from test_server_runs import needs_mysql, needs_postgresql
 from test_writes import HEAD, Served, serve, transaction
@@ -892,11 +893,83 @@ def test_a_named_sqlite_file_and_its_directory_stay_as_they_are(cli: Cli, statem
     file = cli.write("mine.toml", HEAD.replace("[load]\n", '[load]\nprepare = "never"\n') + transaction(statement))
     said = cli("run", file, "--system", f"sqlite:{path}", "--store", "runs.db", code=2)
     assert "--allow-writes" in said
+    assert "not made by dbdyno" not in said
     # What writes to the copy runs, and leaves the file alone.
     writing = cli.write("copy.toml", HEAD + transaction("update users set v = v + 1", "pragma user_version = 5"))
     cli("run", writing, "--system", f"sqlite:{path}", "--store", "runs.db")
     assert hashlib.sha256(path.read_bytes()).hexdigest() == before
     assert not list(cli.directory.rglob("dbdyno-other.db"))
+
+
+def state_of(directory: Path) -> dict[str, str]:
+    """The checksums of a directory's files, those of the runs apart."""
+    files = [each for each in directory.iterdir() if each.is_file() and not each.name.startswith("runs.db")]
+    return {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in files if each.suffix != ".toml"}
+
+
+@needs_duckdb
+def test_a_named_duckdb_file_and_the_files_beside_it_stay_as_they_are(cli: Cli) -> None:
+    tables = HEAD + "[tables.users]\nrows = 4\ncolumns = { id = { type = 'integer', fill = { serial = 1 } } }\n"
+    cli.run(cli.write("tables.toml", tables + transaction("select count(*) from users")), "--system", URL)
+    (template,) = (cli.directory / "cache/templates").glob("*.db")
+    path = cli.directory / "users.duckdb"
+    shutil.copyfile(template, path)
+    (cli.directory / "users.csv").write_text("id\n5\n")
+    url = URL.replace("duckdb:", f"duckdb:{path}")
+    before = state_of(cli.directory)
+    for statement in (
+        "copy users to 'users.csv'",
+        "-- /*\nattach 'other.duckdb' as o",
+        "export database 'other'",
+        "explain analyze copy users to 'users.csv'",
+        "prepare p as copy users to 'users.csv'",
+        "set temp_directory = 'other'",
+    ):
+        text = HEAD.replace("[load]\n", '[load]\nprepare = "never"\n') + transaction(statement)
+        said = cli("run", cli.write("mine.toml", text), "--system", url, "--store", "runs.db", code=2)
+        assert "--allow-writes" in said
+        assert "not made by dbdyno" not in said
+        assert state_of(cli.directory) == before
+    # What writes to the copy, or reads another file, runs.
+    writing = transaction("update users set id = id + 1", "copy users from 'users.csv'", "set threads = 1")
+    document = cli.run(cli.write("copy.toml", HEAD + writing), "--system", url)
+    assert document["cells"][0]["rounds"][0]["ok"] == 3
+    document = cli.run(cli.write("reads.toml", HEAD + transaction("select count(*) from users")), "--system", url)
+    settings = document["cells"][0]["system"]["settings"]
+    confined = {name: settings[name] for name in ("access_mode", "enable_external_access", "lock_configuration")}
+    assert confined == {"access_mode": "read_only", "enable_external_access": "false", "lock_configuration": "true"}
+    assert state_of(cli.directory) == before
+
+
+@needs_duckdb
+def test_duckdb_itself_says_which_statements_write(tmp_path: Path) -> None:
+    place = {"engine": "duckdb", "path": str(tmp_path / "t.duckdb"), "library": str(LIBRARY)}
+    before = [
+        "create table users (id int, v int)",
+        "insert into users values (1, 2)",
+        "create sequence s",
+        "create view counted as select nextval('s') as n",
+        "create macro next_one() as nextval('s')",
+        "create view few as select id from users",
+    ]
+    ask({"schema": PLAN, "seed": 1, "task": {"kind": "load", "target": place, "before": before, "tables": [], "after": []}}, Loaded, 300.0)
+    kept = state_of(tmp_path)
+    writing = [
+        "insert into users values (2, 3)",
+        "explain analyze delete from users",
+        "EXPLAIN /* a */ (format json, analyze) delete from users",
+        "explain analyze select nextval('s')",
+        "select nextval('s')",
+        "select n from counted",
+        "select next_one()",
+        "drop table users",
+        "select * from nowhere",
+        "select 'open",
+    ]
+    assert None not in told(place, writing)
+    reading = ["select * from users where id = ?", "explain delete from users", "explain analyze select 1"]
+    assert told(place, [*reading, "from few", "begin transaction"]) == [None] * 5
+    assert state_of(tmp_path) == kept
 
 
 # --- Through the command line, and what a file does besides its statements.

@@ -6,7 +6,7 @@
 use super::MysqlEngine;
 use super::functions::{is_keyword, only_reads};
 use super::session::MysqlSession;
-use crate::server::ServerTarget;
+use crate::server::{ServerTarget, error_of};
 use crate::tokens::{Call, Syntax, Token, calls, only_controls_transaction, statements, tokenize};
 use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Failure, Session as _};
@@ -65,13 +65,12 @@ pub async fn writes(target: &ServerTarget, all: &[Statement]) -> Result<Vec<Writ
     let objects = objects(&mut session).await?;
     let mut answers = Vec::with_capacity(all.len());
     for (index, statement) in all.iter().enumerate() {
-        answers.push(
-            match judge(&mut session, index, &statement.sql, &syntax, &objects).await {
-                Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
-                Err(failure) => Writes::Unknown(error_of(&failure)),
-                Ok(answer) => answer,
-            },
-        );
+        let name = &statement.name;
+        answers.push(match judge(&mut session, index, statement, &syntax, &objects).await {
+            Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
+            Err(failure) => Writes::Unknown(error_of(&failure, name)),
+            Ok(answer) => answer,
+        });
     }
     session.close().await?;
     Ok(answers)
@@ -80,15 +79,16 @@ pub async fn writes(target: &ServerTarget, all: &[Statement]) -> Result<Vec<Writ
 async fn judge(
     session: &mut MysqlSession,
     index: usize,
-    sql: &str,
+    statement: &Statement,
     syntax: &Syntax,
     objects: &[Object],
 ) -> Result<Writes, Failure> {
-    let tokens = match tokenize(sql, syntax) {
+    let name = &statement.name;
+    let tokens = match tokenize(&statement.sql, syntax) {
         Ok(tokens) => tokens,
         Err(error) => {
             let unknown = Writes::Unknown(error.to_string());
-            return Ok(rejected(session, index).await?.unwrap_or(unknown));
+            return Ok(rejected(session, index, name).await?.unwrap_or(unknown));
         }
     };
     let mut all = statements(&tokens);
@@ -105,7 +105,7 @@ async fn judge(
         let rejected = if is_known {
             None
         } else {
-            rejected(session, index).await?
+            rejected(session, index, name).await?
         };
         return Ok(rejected.unwrap_or(Writes::Yes(why)));
     }
@@ -113,7 +113,7 @@ async fn judge(
         return Ok(Writes::Unknown(why));
     }
     let columns = match session.columns_of(index).await {
-        Err(failure) if failure.kind == FailureKind::Other => return Ok(Writes::Rejected(error_of(&failure))),
+        Err(failure) if failure.kind == FailureKind::Other => return Ok(Writes::Rejected(error_of(&failure, name))),
         columns => columns?,
     };
     Ok(match columns {
@@ -124,18 +124,15 @@ async fn judge(
 }
 
 /// The answer for a statement that the server can't parse. Preparing executes nothing.
-async fn rejected(session: &mut MysqlSession, index: usize) -> Result<Option<Writes>, Failure> {
+async fn rejected(session: &mut MysqlSession, index: usize, name: &str) -> Result<Option<Writes>, Failure> {
     const SYNTAX_ERROR: &str = "1064";
     match session.columns_of(index).await {
-        Err(failure) if failure.code.as_deref() == Some(SYNTAX_ERROR) => Ok(Some(Writes::Rejected(error_of(&failure)))),
+        Err(failure) if failure.code.as_deref() == Some(SYNTAX_ERROR) => {
+            Ok(Some(Writes::Rejected(error_of(&failure, name))))
+        }
         Err(failure) if failure.kind == FailureKind::Connection => Err(failure),
         _ => Ok(None),
     }
-}
-
-/// The server's error, without the name of a statement that has none.
-fn error_of(failure: &Failure) -> String {
-    failure.message.trim_end_matches(": in ").to_owned()
 }
 
 /// Why a statement doesn't have the form of a read.

@@ -3,9 +3,9 @@
 //! A read is one statement of a form that reads, whose plan neither writes nor locks rows, and whose functions PostgreSQL
 //! knows as immutable or stable, apart from a short list. The planner may evaluate such functions, in a read-only transaction.
 
-use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
-use crate::server::ServerTarget;
+use super::{PostgresqlEngine, Text};
+use crate::server::{ServerTarget, error_of};
 use crate::tokens::{Syntax, Token, calls, only_controls_transaction, statements, tokenize};
 use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Failure, Session as _};
@@ -111,11 +111,12 @@ pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<V
     let mut answers = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
         session.query("begin read only").await?;
-        let answer = judge(&mut session, index, &text.numbered, &syntax).await;
+        let name = &text.name;
+        let answer = judge(&mut session, index, text, &syntax).await;
         session.query("rollback").await?;
         answers.push(match answer {
             Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
-            Err(failure) => Writes::Unknown(error_of(&failure)),
+            Err(failure) => Writes::Unknown(error_of(&failure, name)),
             Ok(answer) => answer,
         });
     }
@@ -123,11 +124,12 @@ pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<V
     Ok(answers)
 }
 
-async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax: &Syntax) -> Result<Writes, Failure> {
-    let tokens = match tokenize(sql, syntax) {
+async fn judge(session: &mut PostgresqlSession, index: usize, text: &Text, syntax: &Syntax) -> Result<Writes, Failure> {
+    let name = &text.name;
+    let tokens = match tokenize(&text.numbered, syntax) {
         Ok(tokens) => tokens,
         Err(error) => {
-            return Ok(rejected(session, index)
+            return Ok(rejected(session, index, name)
                 .await?
                 .unwrap_or(Writes::Unknown(error.to_string())));
         }
@@ -140,13 +142,13 @@ async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax:
     };
     let form = match form {
         Ok(form) => form,
-        Err(why) => return Ok(rejected(session, index).await?.unwrap_or(Writes::Yes(why))),
+        Err(why) => return Ok(rejected(session, index, name).await?.unwrap_or(Writes::Yes(why))),
     };
     if matches!(form, Form::Control) {
         return Ok(Writes::No);
     }
     let prepared = match session.prepare_one(index).await {
-        Err(failure) if failure.kind == FailureKind::Other => return Ok(Writes::Rejected(error_of(&failure))),
+        Err(failure) if failure.kind == FailureKind::Other => return Ok(Writes::Rejected(error_of(&failure, name))),
         prepared => prepared?,
     };
     match form {
@@ -186,21 +188,16 @@ async fn judge(session: &mut PostgresqlSession, index: usize, sql: &str, syntax:
 }
 
 /// The answer for a statement that the server can't parse. Parsing executes nothing.
-async fn rejected(session: &mut PostgresqlSession, index: usize) -> Result<Option<Writes>, Failure> {
+async fn rejected(session: &mut PostgresqlSession, index: usize, name: &str) -> Result<Option<Writes>, Failure> {
     const SYNTAX_ERROR: &str = "42601";
     match session.prepare_one(index).await {
         // Of several statements, the server accepts each on its own.
         Err(failure) if failure.code.as_deref() == Some(SYNTAX_ERROR) && !failure.message.contains("multiple") => {
-            Ok(Some(Writes::Rejected(error_of(&failure))))
+            Ok(Some(Writes::Rejected(error_of(&failure, name))))
         }
         Err(failure) if failure.kind == FailureKind::Connection => Err(failure),
         _ => Ok(None),
     }
-}
-
-/// The server's error, without the name of a statement that has none.
-fn error_of(failure: &Failure) -> String {
-    failure.message.trim_end_matches(": in ").to_owned()
 }
 
 /// The first value of some rows.

@@ -112,3 +112,12 @@ pub(crate) fn place(host: &str, port: u16) -> String {
         format!("{host}:{port}")
     }
 }
+
+/// The server's error about a statement, without the statement's name at its end.
+pub(crate) fn error_of(failure: &Failure, name: &str) -> String {
+    let message = &failure.message;
+    message
+        .strip_suffix(&format!(": in {name}"))
+        .unwrap_or(message)
+        .to_owned()
+}

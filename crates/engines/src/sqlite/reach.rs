@@ -131,6 +131,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_confined_session_denies_what_only_running_shows() -> Result<(), Box<dyn std::error::Error>> {
+        let directory = tempfile::tempdir()?;
+        let other = directory.path().join("other.db");
+        let target = SqliteTarget::in_memory();
+        let engine = SqliteEngine::new(&target, &[], PrepareMode::Once, Watch::default())?;
+        let mut session = engine.open_patiently()?;
+        session.confine();
+        session.query(
+            "create table t (a); insert into t values (1); vacuum; attach ':memory:' as m",
+            |_| {},
+        )?;
+        for sql in [
+            format!("vacuum into '{}'", other.display()),
+            format!("attach '{}' as o", other.display()),
+            "pragma writable_schema = 1".to_owned(),
+            "select load_extension('a') from t".to_owned(),
+        ] {
+            let failure = session.query(&sql, |_| {}).expect_err(&sql);
+            assert!(failure.message.starts_with(crate::reach::DENIED), "{sql}: {failure}");
+            // What follows fails for its own reasons.
+            let failure = session.query("select a from nowhere", |_| {}).expect_err(&sql);
+            assert!(failure.message.contains("no such table"), "{failure}");
+        }
+        assert!(!other.exists());
+        Ok(())
+    }
+
+    #[test]
     fn other_files_are_told() {
         for (sql, expected) in [
             ("attach 'app.db' as app", true),

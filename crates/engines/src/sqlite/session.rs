@@ -247,11 +247,16 @@ impl SqliteSession {
     /// Why the authorizer denies the first statement of a text, if it does; the statement is not run. One that can't be
     /// prepared has no effects.
     pub(super) fn denies(&self, sql: &str) -> Option<String> {
-        let parsed = self.parse(sql);
-        if let Ok((prepared, _)) = &parsed {
-            self.finalize(prepared.statement);
+        match self.parse(sql) {
+            Ok((prepared, _)) => {
+                self.finalize(prepared.statement);
+                None
+            }
+            Err(failure) => {
+                let why = failure.message.strip_prefix(DENIED)?.trim_start_matches(": ");
+                Some(why.rsplit_once(" (").map_or(why, |(why, _code)| why).to_owned())
+            }
         }
-        self.denied.take().filter(|_| parsed.is_err())
     }
 
     /// Whether the first statement of a text only reads, and how many bytes of the text that is; it is not run.
@@ -288,8 +293,8 @@ impl SqliteSession {
                 .into_owned();
             ((self.api.extended_errcode)(self.db), message)
         };
-        let denied = self.denied.borrow().clone().filter(|_| code & 0xff == ffi::SQLITE_AUTH);
-        let message = denied.map_or(message, |why| format!("{DENIED}: {why}"));
+        // The code is not always SQLITE_AUTH.
+        let message = self.denied.take().map_or(message, |why| format!("{DENIED}: {why}"));
         let code = if extended & 0xff == code & 0xff { extended } else { code };
         let name = code_name(code);
         Failure::new(kind(code), format!("{message} ({name})")).coded(name)
