@@ -176,7 +176,10 @@ def test_statements_that_write_are_refused_before_anything_runs(provisioners: Pr
         assert "--allow-writes" in said
     for sql, error in [
         ("select * from nowhere", 'relation "nowhere" does not exist (42P01)'),
-        ("select * from dblink('', 'delete from users') as t(id int)", "function dblink(unknown, unknown) does not exist"),
+        (
+            "select * from dblink('', 'delete from users') as t(id int)",
+            "function dblink(unknown, unknown) does not exist",
+        ),
     ]:
         said = str(check(provisioners, compiled(HEAD + transaction(sql, own="postgresql"), postgresql.url)))
         assert f"the server does not accept `{sql}`: {error}" in said

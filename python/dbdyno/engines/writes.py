@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ALLOW = "--allow-writes"
 
-# What statements of SQLite and DuckDB may write to if they are allowed to leave their copy of a file.
+# SQLite and DuckDB statements may write to these if they are allowed to leave their copy of a file.
 OTHER_FILES = "other files"
 
 # Seconds for asking about all statements of a cell.
@@ -27,7 +27,7 @@ _LONGEST_S = 3600.0
 _SHOWN = 60
 
 
-# ``yes``: it writes; ``unknown``: it may; ``rejected``: the system does not accept it; ``beyond``: it accesses something
+# ``yes``: it writes; ``unknown``: it may; ``rejected``: the system does not accept it; ``beyond``: it accesses what is
 # outside its own database.
 Verdict = Literal["yes", "unknown", "rejected", "beyond"]
 
@@ -48,7 +48,7 @@ class Writing:
 
     @property
     def told(self) -> str:
-        """Say it in a clause."""
+        """The statement and the verdict, as a clause."""
         if self.verdict == "beyond":
             return f"{self.shown} ({self.why})"
         return f"{self.shown} {'writes' if self.verdict == 'yes' else 'is not known to be a read'} ({self.why})"
@@ -92,9 +92,7 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
         return []
     task = {"kind": "reach", "target": target, "own": list(own), "statements": statements}
     answers = ask({"schema": PLAN, "seed": 1, "task": task}, Reach, _LONGEST_S).beyond
-    beyond = [
-        Writing(text, why, "beyond") for text, why in zip(statements, answers, strict=True) if why is not None
-    ]
+    beyond = [Writing(text, why, "beyond") for text, why in zip(statements, answers, strict=True) if why is not None]
     if not beyond or not engine_of(target["engine"]).is_server:
         return beyond
     writing = {*making, *(each.statement for each in writing_statements(compiled, target))}

@@ -25,7 +25,7 @@ from dbdyno.workplace.templates import Template, template
 # A system as a plan names it.
 Target = dict[str, Any]
 
-# What the worker says of a statement that the engine denied (`DENIED` in crates/engines/src/reach.rs).
+# The worker's message for a statement that the engine denied (`DENIED` in crates/engines/src/reach.rs).
 _DENIED = "not allowed on a copy of a database"
 
 
@@ -165,7 +165,7 @@ class FileProvisioner(ABC):
         self._files.clear()
 
     def _confined(self, target: Target) -> Target:
-        """Have the engine deny the statements what leads out of the file, unless that is allowed."""
+        """Return the target whose engine denies statements that lead out of the file, unless that is allowed."""
         return target | {"confined": not self._allow_writes}
 
     def _trial_file(self, name: str) -> TrialFile:
