@@ -8,7 +8,6 @@ import time
 import psutil
 
 from dbdyno.engines.url import parse_url
-from dbdyno.stats import Stopping
 from dbdyno.why.round_trip import round_trip_us
 from dbdyno.workplace.competing import competing
 from waiting import eventually
@@ -48,13 +47,3 @@ def test_the_way_to_an_embedded_engine_is_none() -> None:
     between = round_trip_us(parse_url("postgresql:"))
     assert between is not None
     assert between > 0
-
-
-def test_a_budget_leaves_some_rounds() -> None:
-    rule = Stopping(budget_s=60.0, kept=4)
-    assert not rule.spent(10, 59.0)
-    assert not rule.spent(3, 61.0)
-    assert rule.spent(4, 61.0)
-    assert rule.spent(1, 181.0), "it is not exceeded without end"
-    assert not Stopping().spent(100, 1e6)
-    assert Stopping(budget_s=60.0).spent(1, 60.0)

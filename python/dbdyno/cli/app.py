@@ -131,7 +131,7 @@ _FIRST = """\
 A dynamometer for databases: how fast, how sure, what limits it, what to change.
 
 Three commands to try:
-  dbdyno run pk-lookup --set threads=1,2 --rounds auto --budget 1m
+  dbdyno run pk-lookup --set threads=1,2 --budget 1m
   dbdyno try 'select …' 'select …' --system sqlite:my.db
   dbdyno init my.toml && dbdyno run ./my.toml
 

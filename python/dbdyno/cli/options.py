@@ -60,7 +60,8 @@ OpenmetricsOption = Annotated[
     Path | None, typer.Option("--openmetrics", metavar="FILE", help="Write gauges in the text format of OpenMetrics")
 ]
 BudgetOption = Annotated[
-    str | None, typer.Option("--budget", metavar="TIME", help="auto: begin no round after this long, as 10m")
+    str | None,
+    typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 10m; implies --rounds auto"),
 ]
 InterleaveOption = Annotated[
     str | None,
@@ -89,7 +90,9 @@ MetricOption = Annotated[
 ]
 AcrossOption = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")]
-StatementBudgetOption = Annotated[str, typer.Option("--budget", metavar="TIME", help="Begin no round after this long")]
+StatementBudgetOption = Annotated[
+    str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 10m")
+]
 StatementTargetOption = Annotated[
     str, typer.Option("--target", metavar="SHARE", help="Half the interval that is precise enough")
 ]

@@ -60,13 +60,16 @@ def run(
     ] = None,
     margin: MarginOption = None,
     target: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="auto: half the interval that is precise enough (3%)")
+        str | None,
+        typer.Option(
+            metavar="SHARE", help="Measure until each interval is within ± this share (3%); implies --rounds auto"
+        ),
     ] = None,
     min_rounds: Annotated[
-        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="auto: at least so many rounds (5)")
+        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="At least this many rounds (5); implies --rounds auto")
     ] = None,
     max_rounds: Annotated[
-        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="auto: at most so many rounds (30)")
+        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="At most this many rounds (30); implies --rounds auto")
     ] = None,
     budget: BudgetOption = None,
     wait_idle: Annotated[

@@ -66,11 +66,13 @@ class Asked:
             problem = f"`{experiment.name}` has no recommendations"
             raise InputError("--try-recommendations", problem, "leave it out")
         rounds = read_rounds(self.rounds)
-        auto = (experiment.rounds if rounds is None else rounds) == "auto"
-        given = [self.target, self.min_rounds, self.max_rounds, self.budget]
-        if not auto and any(each is not None for each in given):
-            problem = "`--target`, `--min-rounds`, `--max-rounds` and `--budget` are of `--rounds auto`"
-            raise InputError("--rounds", problem, "add `--rounds auto`")
+        rules = {"target": self.target, "min-rounds": self.min_rounds, "max-rounds": self.max_rounds}
+        given = [f"--{name}" for name, value in (rules | {"budget": self.budget}).items() if value is not None]
+        if given and rounds is None:
+            rounds = "auto"
+        if given and rounds != "auto":
+            problem = f"it has no effect with `--rounds {rounds}`, which fixes the number of rounds"
+            raise InputError(given[0], problem, "leave one of them out")
         return Request(
             experiment,
             self.chosen,

@@ -1,6 +1,7 @@
 """`dbdyno why`: a cell of an experiment or of a stored run, and what changes of it prove."""
 
 import random
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -62,6 +63,7 @@ def answer_why(
     """Measure, show the answer, write the exports; give the exit code. Raises DbdynoError."""
     console = Console(stderr=exports.to_output)
     exports.check()
+    began = time.monotonic()
     rounds, budget_s = read_rounds(asked.rounds), read_duration(asked.budget, "--budget")
     of = _of(asked, store_place)
     seed = random.SystemRandom().getrandbits(48) if asked.seed is None else asked.seed
@@ -82,6 +84,7 @@ def answer_why(
         allow_writes=asked.allow_writes,
         why=planned,
         fix=asked.fix,
+        began=began,
     )
     with writing_store(store_place) as store:
         document, interrupted = execute(request, store, console)

@@ -37,9 +37,7 @@ def why(
     rounds: Annotated[
         str, typer.Option(metavar="N|auto", help="Blocks in which the cell and each change are measured once")
     ] = "auto",
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="About how long it may take; begin no block after it")
-    ] = "1m",
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 5m")] = "1m",
     fix: Annotated[
         bool, typer.Option("--fix", help="Then measure what may help against it, with what it costs: as long again")
     ] = False,

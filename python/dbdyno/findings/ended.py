@@ -27,7 +27,8 @@ def ended(material: Material) -> Iterator[Finding]:
     for each in material.observed(ENDED):
         if each["why"] in words:
             evidence = {"rounds": each["rounds"], "why": each["why"]}
-            yield ENDED.found(f"Stopped after {each['rounds']} rounds{words[each['why']]}", [], evidence)
+            rounds = f"{each['rounds']} round{'s' * (each['rounds'] != 1)}"
+            yield ENDED.found(f"Stopped after {rounds}{words[each['why']]}", [], evidence)
 
 
 RULE = Rule(ended, (ENDED,))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.run.pace import AROUND_S
 from dbdyno.screening import screened, worth_screening
 from dbdyno.stats import Stopping
 
 # A run of so many seconds is offered as a part.
 _LONG_S = 180.0
-
-# Seconds beside the window and its warm-up: a process, a copy of the data, its counters.
-_AROUND_S = 0.7
 
 
 def estimate(
@@ -33,22 +31,35 @@ def estimate(
     """
     count = len(cells)
     words = f"{count} cell{'s' * (count != 1)}{f' of {of}' if count < of else ''}, "
+    round_s = _round_s(cells)
     if stopping is not None:
         until = "each verdict is settled" if verdicts else f"the interval is within ±{stopping.target * 100:g} %"
         words += f"{stopping.minimum} to {rounds} rounds, until {until}"
-        return words + (f" or {duration(stopping.budget_s)} have passed" if stopping.budget_s else "")
+        if stopping.budget_s is None:
+            return words
+        words += f" or {duration(stopping.budget_s)} have passed"
+        least_s = 0.0 if round_s is None else stopping.kept * round_s
+        if least_s > stopping.budget_s:
+            words += f"; the {stopping.kept} rounds that it needs take longer: about {duration(least_s)}"
+        return words
     words += f"{rounds} round{'s' * (rounds != 1)}"
-    loads = [each.definition.load for each in cells]
-    if any(load.stop.amounts or load.stop.seconds is None for load in loads):
+    if round_s is None:
         return words + ": how long that takes, the first trials will tell"
-    seconds = sum(load.warmup.seconds + (load.stop.seconds or 0.0) + _AROUND_S for load in loads)
-    whole = seconds / count * left
+    whole = round_s / count * left
     words += f": about {duration(whole)}"
     part = len(screened([each.cell for each in cells], levels)) if count == of and whole > _LONG_S else count
     if worth_screening(part, count):
         less = duration(whole * part / count)
         words += f"; `--design screening` measures {part} of them, about {less}, and tells what each factor does"
     return words
+
+
+def _round_s(cells: Sequence[CompiledCell]) -> float | None:
+    """Return about how long a round takes, in seconds; None if its windows end by an amount of work."""
+    loads = [each.definition.load for each in cells]
+    if any(load.stop.amounts or load.stop.seconds is None for load in loads):
+        return None
+    return sum(load.warmup.seconds + (load.stop.seconds or 0.0) + AROUND_S for load in loads)
 
 
 def duration(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """One run from the request to the stored result."""
 
 import random
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -58,6 +59,7 @@ def _telling(console: Console) -> Callable[[str], None]:
 
 
 def _execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
+    began = time.monotonic()
     check_processes()
     probe_seconds()
     prepared = prepare(request)
@@ -100,7 +102,7 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
         # From here to its end a run is never left as one that is going on.
         with provisioners.interrupted.listening():
             run_id = store.begin_run(run)
-            plan = _plan(run_id, seed, request, prepared, machines)
+            plan = _plan(run_id, seed, request, prepared, machines, began)
             return _carry_out(
                 plan,
                 prepared,
@@ -165,6 +167,7 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
 
 
 def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[SystemSpec]) -> tuple[Document, bool]:
+    began = time.monotonic()
     check_processes()
     if part(run.design, "against"):
         raise InputError(f"run {run.id}", "a gate's run is not gone on with: its baseline is gone", "start it again")
@@ -182,7 +185,7 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
         check_machine(run, host_facts(provisioners.workspace.path))
         options = options | {"process": this_process()} | _as_many(options, machines)
         store.take_run(run, options)
-        plan = _plan(run.id, run.seed, request, prepared, machines)
+        plan = _plan(run.id, run.seed, request, prepared, machines, began)
         undecided = _undecided(request, prepared) and not trials
         cells = {each.cell.id for each in prepared.compiled}
         plan.done = {(trial.cell, trial.block): trial for trial in trials if trial.cell in cells}
@@ -261,7 +264,9 @@ def _as_many(options: dict[str, Any], machines: LoadMachines | None) -> dict[str
     return found
 
 
-def _plan(run_id: str, seed: int, request: Request, prepared: Prepared, machines: LoadMachines | None) -> Plan:
+def _plan(
+    run_id: str, seed: int, request: Request, prepared: Prepared, machines: LoadMachines | None, began: float
+) -> Plan:
     return Plan(
         run_id,
         prepared.compiled,
@@ -275,6 +280,7 @@ def _plan(run_id: str, seed: int, request: Request, prepared: Prepared, machines
         machines=machines,
         # To have a system ready takes longer than many a window lasts.
         keeps=request.why is not None,
+        began=began if request.began is None else request.began,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -168,7 +169,9 @@ class Fixer:
             if trial.status == "done" and stage.first <= trial.block < last and trial.cell in names
         }
         rounds = self._plan.rounds if not ends else last - stage.first
-        plan = replace(self._plan, cells=cells, rounds=rounds, done=done, first=stage.first)
+        # The budget holds for each part.
+        began = time.monotonic()
+        plan = replace(self._plan, cells=cells, rounds=rounds, done=done, first=stage.first, began=began)
         measure = self._base.definition.measure
         label = measure.label or f"{measure.unit}s"
         trials = len(cells) * rounds - len(done)

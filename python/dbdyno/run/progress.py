@@ -151,9 +151,8 @@ class Display:
                 return ""
             return f" · {_duration(seconds)} left"
         if self._stopping.budget_s is not None:
-            # A round that is begun is ended.
-            a_round = passed / self._done * self._trials / self._rounds
-            seconds = min(seconds, max(self._stopping.budget_s - passed, 0.0) + a_round)
+            kept_s = passed / self._done * (self._trials / self._rounds * self._stopping.kept - self._done)
+            seconds = min(seconds, max(self._stopping.budget_s - passed, kept_s, 0.0))
         return f" · at most {_duration(seconds)} left"
 
 

@@ -32,6 +32,7 @@ class Request:
     ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
     ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
     ``interleaving``: the seconds of a slice, or none; undecided, cells are interleaved where it is of use;
+    ``began``: the monotonic time from which the budget counts, none: when the run begins;
     ``against``: a baseline whose cells are measured in the same blocks; ``why``: a cell of it and its changes are
     measured, and nothing else; ``fix``: then fixes, too; ``allow_writes``: statements may write to what
     dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here.
@@ -56,6 +57,7 @@ class Request:
     cluster: ClusterAddress | None = None
     why: Why | None = None
     fix: bool = False
+    began: float | None = None
 
     @property
     def slice_s(self) -> float | None:

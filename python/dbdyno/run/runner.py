@@ -1,6 +1,5 @@
 """Carrying out a run: its blocks of trials in order, each stored as it ends."""
 
-import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import Any
 
 from dbdyno.cluster.machine import LOST
 from dbdyno.design import block_order, block_seed
+from dbdyno.document.reading import number, part
 from dbdyno.engines import engine_of
 from dbdyno.errors import DbdynoError, InputError
 from dbdyno.events.trial import TrialResult
@@ -25,6 +25,7 @@ from dbdyno.run.growing import grow
 from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.limiting import Limiting
 from dbdyno.run.listeners import queues, risen
+from dbdyno.run.pace import Pace
 from dbdyno.run.places import Here
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
@@ -63,7 +64,7 @@ def carry_out(
     A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives what
     is observed of why it ended when it did, where a rule decided that.
     """
-    began = time.monotonic()
+    pace = Pace(plan.stopping, len(plan.cells), plan.began)
     compiled = {each.cell.id: each for each in plan.cells}
     beginning = Beginning(plan.cells)
     for each in plan.done.values():
@@ -73,12 +74,15 @@ def carry_out(
     # A table that grows goes through all its sizes for several blocks at once: one for each window at a size.
     at_once = plan.growth.windows if plan.growth is not None else 1
     for block in range(plan.first, plan.first + plan.rounds, at_once):
+        plan.longest_window_s = pace.begin_round(block - plan.first)
+        windows_s = 0.0
         if plan.growth is not None:
             records = grow(plan.growth, block, plan, provisioners, watcher, interrupted)
         else:
             records = _block(block, plan, compiled, provisioners, watcher, interrupted)
         for record in records:
             store.add_trial(plan.run_id, record)
+            windows_s += _window_s(record)
             if record.status == "done":
                 # What is drawn is in the store.
                 bare = _without_intervals(record.parts)
@@ -88,8 +92,8 @@ def carry_out(
         if interrupted:
             return None
         blocks = block + at_once
-        seconds = time.monotonic() - began
-        ended = _ended(plan, store, blocks - plan.first, seconds) if blocks > known else None
+        pace.end_round(windows_s)
+        ended = _ended(plan, store, blocks - plan.first, pace) if blocks > known else None
         if ended:
             return ended
     return None
@@ -194,9 +198,25 @@ def _asked_of(trial: Trial, system: Ready, used: int) -> None:
     seed = block_seed(trial.plan.seed, trial.block)
     try:
         request = compiled.trial_plan(system.target, seed, used, analyzed=trial.analyzed)
-        trial.request = with_tiers(system.watched(request), compiled)
+        request = with_tiers(system.watched(request), compiled)
+        trial.request = _within_budget(request, trial.plan.longest_window_s)
     except DbdynoError as error:
         trial.failed(error)
+
+
+def _within_budget(request: dict[str, Any], longest_s: float | None) -> dict[str, Any]:
+    """Lower the time limit of a window that ends by an amount of work. A length in seconds is part of the question."""
+    window = request["task"]["window"]
+    seconds = window.get("seconds")
+    by_amount = any(amount is not None for unit, amount in window.items() if unit != "seconds")
+    if longest_s is None or not by_amount or (seconds is not None and seconds <= longest_s):
+        return request
+    return request | {"task": request["task"] | {"window": window | {"seconds": round(longest_s, 3)}}}
+
+
+def _window_s(record: TrialRecord) -> float:
+    results = [record.result, *record.parts]
+    return max((number(part(each, "result") or each, "elapsed_s") or 0.0 for each in results if each), default=0.0)
 
 
 def _measure_on(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> int:
@@ -211,7 +231,7 @@ def _measure_on(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inte
     return trial.result.next_use if isinstance(trial.result, TrialResult) else 0
 
 
-def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> dict[str, Any] | None:
+def _ended(plan: Plan, store: Store, rounds: int, pace: Pace) -> dict[str, Any] | None:
     """Give why no further round is needed; None where one is. The last round of a fixed number says nothing."""
     rule = plan.stopping
     if rule is None:
@@ -219,7 +239,7 @@ def _ended(plan: Plan, store: Store, rounds: int, seconds: float) -> dict[str, A
     why = None
     if rounds >= rule.minimum and rule.enough(asked_intervals(store.run(plan.run_id), plan.done.values())):
         why = "precise"
-    elif rule.spent(rounds, seconds):
+    elif pace.spent(rounds):
         why = "budget"
     elif rounds >= rule.maximum:
         why = "most"
@@ -329,14 +349,8 @@ def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watc
         trial.failed(error)
         return None
     trial.durations |= system.durations
-    seed = block_seed(trial.plan.seed, trial.block)
-    try:
-        request = compiled.trial_plan(system.target, seed, analyzed=trial.analyzed)
-        trial.request = with_tiers(system.watched(request), compiled)
-    except DbdynoError as error:
-        trial.failed(error)
-        return None
-    return system
+    _asked_of(trial, system, 0)
+    return None if trial.error is not None else system
 
 
 def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interrupted) -> None:

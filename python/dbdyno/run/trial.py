@@ -65,7 +65,8 @@ class Plan:
     slices of so many seconds, in place of running one after another; ``growth``: a table grows from trial to trial;
     ``machines``: where the load comes from, none: from here; ``keeps``: trials of a block that ask for the same of
     their system have it one after another, with the data as those before have left them; ``first``: the
-    block that it begins with.
+    block that it begins with; ``began``: the monotonic time from which the budget counts; ``longest_window_s``: with
+    which the present round fits into the budget.
     """
 
     run_id: str
@@ -81,6 +82,8 @@ class Plan:
     machines: LoadMachines | None = None
     keeps: bool = False
     first: int = 0
+    began: float = field(default_factory=time.monotonic)
+    longest_window_s: float | None = None
 
 
 @dataclass

@@ -17,9 +17,6 @@ from typing import Any
 
 from dbdyno.stats.intervals import Interval, Ratio
 
-# By so many times the budget is exceeded at most, for rounds that are to be made all the same.
-_PATIENCE = 3.0
-
 # The nominal confidence that keeps the promise of 95 %, by the least number of rounds.
 _CONFIDENCE = {2: 0.987, 3: 0.983, 4: 0.98}
 SEQUENTIAL_CONFIDENCE = 0.975
@@ -38,16 +35,15 @@ class Stopping:
     """When a run with ``rounds = "auto"`` ends.
 
     ``target``: half the width of the interval, as a share; ``minimum`` (at least 2) and ``maximum``: rounds;
-    ``budget_s``: seconds after which no further round is begun, or None; ``kept``: rounds that are made all the same,
-    as long as that takes no more than three times as long. The budget does not look at what was measured, so it needs
-    no correction.
+    ``budget_s``: seconds that a run may take, or None; ``kept``: rounds that are measured whatever they take, since
+    fewer have no interval. The budget does not depend on the measured values, so it needs no correction.
     """
 
     target: float = 0.03
     minimum: int = 5
     maximum: int = 30
     budget_s: float | None = None
-    kept: int = 0
+    kept: int = 2
 
     @property
     def confidence(self) -> float:
@@ -58,11 +54,12 @@ class Stopping:
         """Return the rule as it is kept with a run."""
         return asdict(self) | {"confidence": self.confidence}
 
-    def spent(self, rounds: int, seconds: float) -> bool:
-        """Return whether the budget is spent after so many rounds and seconds."""
-        if self.budget_s is None or seconds < self.budget_s:
-            return False
-        return rounds >= self.kept or seconds >= _PATIENCE * self.budget_s
+    def spent(self, rounds: int, passed_s: float, round_s: float) -> bool:
+        """Return whether the budget has no room for another round.
+
+        ``rounds``: measured so far; ``passed_s``: seconds since the run began; ``round_s``: expected for the next one.
+        """
+        return self.budget_s is not None and rounds >= self.kept and passed_s + round_s > self.budget_s
 
     def enough(self, asked: Sequence[Ratio | Interval | None]) -> bool:
         """Return whether every interval asked for, of :attr:`confidence`, is narrow enough.

@@ -1,0 +1,49 @@
+"""Keeping a run within its budget of time: whether another round fits, and how long its windows may be."""
+
+import time
+from collections.abc import Callable
+
+from dbdyno.stats import Stopping
+
+AROUND_S = 0.7
+"""Seconds of a trial beside its window and warm-up, as long as none was measured: a process, a copy of the data."""
+
+# A shorter window measures how a trial begins.
+_SHORTEST_WINDOW_S = 0.2
+
+
+class Pace:
+    """The rounds of a run against the clock. Without a budget nothing is limited."""
+
+    def __init__(
+        self, rule: Stopping | None, cells: int, began: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``cells``: of a round; ``began``: the time of the ``clock`` from which the budget counts, in seconds."""
+        self._rule = rule
+        self._cells = cells
+        self._began = began
+        self._clock = clock
+        self._round_began = began
+        self._round_s = 0.0
+        self._around_s = cells * AROUND_S
+
+    def begin_round(self, rounds: int) -> float | None:
+        """Return the longest window, in seconds, with which the next round fits; None without a budget.
+
+        ``rounds``: measured so far. Rounds that are measured in any case share the time that is left.
+        """
+        self._round_began = self._clock()
+        if self._rule is None or self._rule.budget_s is None:
+            return None
+        left = self._rule.budget_s - (self._round_began - self._began)
+        for_windows = left / max(self._rule.kept - rounds, 1) - self._around_s
+        return max(for_windows / self._cells, _SHORTEST_WINDOW_S)
+
+    def end_round(self, windows_s: float) -> None:
+        """Keep what a round took. ``windows_s``: seconds of its windows, in total."""
+        self._round_s = self._clock() - self._round_began
+        self._around_s = max(self._round_s - windows_s, 0.0)
+
+    def spent(self, rounds: int) -> bool:
+        """Return whether the budget has no room for another round like the last one."""
+        return self._rule is not None and self._rule.spent(rounds, self._clock() - self._began, self._round_s)
