@@ -244,3 +244,23 @@ def test_help_imports_none_of_what_measures() -> None:
     code = "import sys, dbdyno.cli.app as app; app.commands(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
     assert not {"numpy", "scipy", "altair", "jinja2", "sqlglot", "pydantic"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("files", "clients", "system", "words"),
+    [
+        (1024, 1500, "sqlite:", "1,500 clients need 3,064 open files, and the limit is 1,024; use at most 480 clients"),
+        (1024, 1500, "postgresql://127.0.0.1/none", "1,500 clients need 1,564 open files, and the limit is 1,024;"),
+        ("unlimited", 15000, "sqlite:", "15,000 clients of an embedded engine are as many threads; use at most 10,000"),
+    ],
+)
+def test_more_clients_than_this_machine_allows_are_refused_before_data_are_loaded(
+    cli: Cli, small: Small, files: int | str, clients: int, system: str, words: str
+) -> None:
+    cli.write("small.toml", small(("clients = [1, 2]", f"clients = [{clients}]")))
+    # Not every user may raise the limit.
+    limit = f"ulimit -n {files} || ulimit -n $(ulimit -Hn)"
+    ended = shell(cli, f'{{ {limit}; }} 2>/dev/null && "$0" run ./small.toml --system {system} --store r.db')
+    assert ended.returncode == 2
+    assert words in ended.stderr
+    assert not cli("runs", "--store", "r.db").splitlines()[1:]

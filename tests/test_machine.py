@@ -1,5 +1,8 @@
 """What is measured of the machine itself, with the real worker."""
 
+import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,16 +12,19 @@ import pytest
 from conftest import Cli
 from dbdyno.compile import compile_cell
 from dbdyno.engines.url import parse_url
+from dbdyno.errors import SystemFailed
 from dbdyno.events.answers import Device
 from dbdyno.events.machine import DeviceFacts
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.plan.cell import PLAN, Cell, CompiledCell
 from dbdyno.resolve import resolve
 from dbdyno.run import machine
 from dbdyno.run.machine import ceiling
 from dbdyno.store import open_store
+from dbdyno.worker import ask
 from dbdyno.workplace.listening import Interrupted
+from waiting import eventually
 
 # Whoever thinks here does so for longer than anything is measured.
 THINKING = """
@@ -94,3 +100,17 @@ def test_the_ceiling_is_of_clients_that_do_not_think() -> None:
     cell = compiled(THINKING)
     assert ceiling(cell)["operations_per_s"] > 0
     assert cell.trial["transactions"][0]["steps"][0]["do"] == "think", "the trial itself is left as it is"
+
+
+def test_a_device_measurement_that_something_else_stops_has_failed(tmp_path: Path) -> None:
+    task = {"kind": "device", "directory": str(tmp_path), "seconds": 600, "bytes": 1 << 20, "depths": [1]}
+
+    def stop(worker: int) -> None:
+        def when_it_measures() -> None:
+            eventually(lambda: any(tmp_path.iterdir()))
+            os.kill(worker, signal.SIGTERM)
+
+        threading.Thread(target=when_it_measures).start()
+
+    with pytest.raises(SystemFailed, match="the worker was killed by signal 15"):
+        ask({"schema": PLAN, "seed": 1, "task": task}, Device, started=stop)

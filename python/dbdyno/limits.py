@@ -7,6 +7,9 @@ YEAR_S = 365 * 24 * 3600
 """Seconds of a window, a warm-up or a pause. Beyond some 10^10 the clocks' arithmetic would overflow."""
 
 MOST_CLIENTS = 100_000
+MOST_THREADS = 10_000
+"""Clients of an embedded engine, which are threads of one process."""
+
 MOST_PROCESSES = 1_000
 """Clients that are processes of their own."""
 

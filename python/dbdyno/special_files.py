@@ -3,9 +3,10 @@
 import stat
 from pathlib import Path
 
+_FIFO = "a FIFO"
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISFIFO, _FIFO),
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
@@ -22,3 +23,8 @@ def special_kind(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return next((kind for is_kind, kind in _KINDS if is_kind(mode)), None)
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether a path is a pipe, with or without a name in a file system. Raises OSError."""
+    return special_kind(path) == _FIFO

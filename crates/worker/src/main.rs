@@ -1,7 +1,8 @@
 //! The worker: reads one plan on standard input, carries it out, writes one JSON event a line on standard output.
 //!
 //! It ends with 0 when the plan was carried out, with 1 when it could not be (the last event says why), and with 2 when
-//! the plan itself is wrong. SIGINT and SIGTERM end a measured window early; what was measured is still written.
+//! the plan itself is wrong. SIGINT and SIGTERM end a measured window early; what was measured is still written. They
+//! end any other task without a result.
 
 mod amalgamation;
 mod asking;
@@ -14,7 +15,7 @@ mod writes;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use dbdyno_events::Event;
-use dbdyno_plan::Plan;
+use dbdyno_plan::{Plan, Task};
 use error::WorkError;
 use events::Events;
 use std::io::{Read as _, Write as _};
@@ -91,7 +92,31 @@ fn print(schema: &serde_json::Value) -> Result<(), WorkError> {
 
 fn run(events: &Events) -> Result<(), WorkError> {
     listen()?;
-    work::carry_out(&read_plan()?, events, &STOP, &SUSPENDED)
+    let plan = read_plan()?;
+    if !matches!(plan.task, Task::Trial(_) | Task::Hold(_)) {
+        end_by_signals()?;
+    }
+    work::carry_out(&plan, events, &STOP, &SUSPENDED)
+}
+
+/// Makes SIGINT and SIGTERM end the process, since only trials and holds write what they have when they are stopped.
+fn end_by_signals() -> Result<(), std::io::Error> {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        handle(signal, libc::SIG_DFL)?;
+    }
+    if STOP.load(std::sync::atomic::Ordering::Relaxed) {
+        // SAFETY: raising a signal has no preconditions.
+        unsafe { libc::raise(libc::SIGTERM) };
+    }
+    Ok(())
+}
+
+fn handle(signal: libc::c_int, handler: libc::sighandler_t) -> Result<(), std::io::Error> {
+    // SAFETY: the handlers of this file only store to an atomic, which a signal handler may do.
+    match unsafe { libc::signal(signal, handler) } {
+        libc::SIG_ERR => Err(std::io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// Reads the plan: a line, behind which others may follow later, or all there is.
@@ -116,10 +141,7 @@ fn listen() -> Result<(), std::io::Error> {
     let stop = stop as *const () as libc::sighandler_t;
     let resume = resume as *const () as libc::sighandler_t;
     for (signal, handler) in [(libc::SIGINT, stop), (libc::SIGTERM, stop), (libc::SIGCONT, resume)] {
-        // SAFETY: the handlers only store to an atomic, which a signal handler may do.
-        if unsafe { libc::signal(signal, handler) } == libc::SIG_ERR {
-            return Err(std::io::Error::last_os_error());
-        }
+        handle(signal, handler)?;
     }
     end_with_parent()
 }

@@ -15,7 +15,6 @@ from dbdyno.cli.cpu import cpu
 from dbdyno.cli.describe_commands import describe, init, list_experiments
 from dbdyno.cli.hiding import hide_passwords
 from dbdyno.cli.judge_commands import gate, noise
-from dbdyno.cli.limits import check_address_space
 from dbdyno.cli.options import AllowWritesOption
 from dbdyno.cli.predict import predict
 from dbdyno.cli.run_commands import queries, run, tour, try_statements
@@ -25,6 +24,7 @@ from dbdyno.cli.typed import StrictCommand, refuse_typed
 from dbdyno.cli.why_command import why
 from dbdyno.engines import all_engines
 from dbdyno.errors import DbdynoError, InputError
+from dbdyno.process_limits import check_address_space
 from dbdyno.text import printable
 
 app = typer.Typer(

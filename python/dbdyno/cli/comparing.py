@@ -17,7 +17,7 @@ from dbdyno.errors import InputError
 from dbdyno.history.identity import definition_of
 from dbdyno.noise import stored_noise
 from dbdyno.report.columns import Column, table, tables
-from dbdyno.report.export import OUTPUT, check_writable, write_json
+from dbdyno.report.export import check_writable, is_output, write_json
 from dbdyno.report.lines import comparison_ratio, comparison_sees
 from dbdyno.report.table import verdict_text
 from dbdyno.results.comparing import without_side
@@ -46,7 +46,7 @@ def print_comparison(
         compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
         if json is not None:
             _write_json(compared, json)
-        console = Console(stderr=json == OUTPUT)
+        console = Console(stderr=is_output(json))
         console.print(view(compared, console.width))
     if "throughput" in compared.metric:
         counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)

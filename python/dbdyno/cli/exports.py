@@ -40,9 +40,9 @@ class Exports:
     @property
     def to_output(self) -> bool:
         """Whether one of them is the standard output, which then has nothing else."""
-        from dbdyno.report.export import OUTPUT
+        from dbdyno.report.export import is_output
 
-        return OUTPUT in (self.json, self.csv, self.markdown, self.report, self.openmetrics)
+        return any(map(is_output, (self.json, self.csv, self.markdown, self.report, self.openmetrics)))
 
     def write(self, document: Document) -> None:
         """Write them all. Raises the error of the first that cannot be written, after the others."""

@@ -91,6 +91,9 @@ class Engine:
     in_worker = False
     """Whether it runs in the worker's own process, where clients can be suspended and instructions can be counted."""
 
+    files_per_client = 1
+    """Files and connections that a client has open in the worker; as ``Engine::FILES`` in ``crates/engines``."""
+
     locks: Locks = "rows"
 
     timed: frozenset[Timed] = frozenset({"server"})

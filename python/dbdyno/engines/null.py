@@ -26,6 +26,7 @@ class Null(Engine):
     location: Location = "nothing"
     has_data = False
     in_worker = True
+    files_per_client = 0
     timed: frozenset[Timed] = frozenset({"computing"})
 
     def control_text(self, verb: str, mode: str) -> str:

@@ -116,7 +116,9 @@ def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
 def not_ours(system: SystemSpec, what: str, told: str) -> InputError:
     """Make the error that something writes, as a clause tells (``told``), to what dbdyno did not make (``what``)."""
     problem = f"{told}, and {what} was not made by dbdyno"
-    return InputError(system.name, problem, f"give the experiment tables of its own, or allow it with `{ALLOW}`")
+    return InputError(
+        system.name, problem, f"allow it with `{ALLOW}`, or measure it on tables that an experiment makes"
+    )
 
 
 def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str, Any]:

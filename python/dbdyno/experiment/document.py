@@ -18,6 +18,9 @@ _DEEPEST = 50
 _MOST_BYTES = 16 << 20
 
 
+_SUFFIXES = f"experiments end in `{EXPERIMENT_SUFFIX}`, files of statements in `.sql`"
+
+
 class Document(NamedTuple):
     """A file's content. ``place`` is what messages call it; ``folder`` is where its relative paths begin."""
 
@@ -42,7 +45,7 @@ def read_experiment_file(name_or_path: str) -> Document:
             if name_or_path in template_names():
                 hint = f"write a file of it: `dbdyno init FILE.toml --template {name_or_path}`"
                 raise InputError(name_or_path, "this is a template, and no experiment", hint)
-            hint = nearest_or(name_or_path, names, f"a file of your own needs its suffix `{EXPERIMENT_SUFFIX}`")
+            hint = nearest_or(name_or_path, names, f"a file of your own needs its suffix: {_SUFFIXES}")
             raise InputError(name_or_path, "there is no such experiment", hint)
         path = package_path("experiments", name_or_path + EXPERIMENT_SUFFIX)
         return parse(path.read_text(encoding="utf-8"), path.name, path.parent)
@@ -53,7 +56,8 @@ def read_experiment_file(name_or_path: str) -> Document:
         # Some editors begin a file with a byte order mark.
         text = content.decode("utf-8-sig")
     except FileNotFoundError:
-        raise InputError(name_or_path, "there is no such file", "`dbdyno init` writes one to begin with") from None
+        hint = "`dbdyno init` writes one to begin with" if name_or_path.endswith(EXPERIMENT_SUFFIX) else _SUFFIXES
+        raise InputError(name_or_path, "there is no such file", hint) from None
     except OSError as error:
         raise InputError(name_or_path, f"it cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
@@ -74,9 +78,9 @@ def parse(text: str, place: str, folder: Path) -> Document:
         found = re.fullmatch(r"(?P<problem>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)", str(error))
         problem = found["problem"] if found else str(error)
         line = (found["line"] if found else None) or str(text.count("\n") + 1)
-        raise InputError(
-            f"{place}: line {line}", f"this is not TOML: {problem[:1].lower()}{problem[1:]}", "see https://toml.io"
-        ) from None
+        hint = "see https://toml.io" if place.endswith(EXPERIMENT_SUFFIX) else _SUFFIXES
+        problem = f"this is not TOML: {problem[:1].lower()}{problem[1:]}"
+        raise InputError(f"{place}: line {line}", problem, hint) from None
     if _depth(data) > _DEEPEST:
         raise too_deep
     return Document(place, folder, data, text)

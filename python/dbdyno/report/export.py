@@ -5,6 +5,7 @@ A file is written beside its place and renamed into it: a reader finds the old o
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import errno
 import io
@@ -46,11 +47,14 @@ from dbdyno.report.lines import (
     warnings,
 )
 from dbdyno.report.phases import loads, phase_columns
-from dbdyno.special_files import special_kind
+from dbdyno.special_files import is_pipe, special_kind
 from dbdyno.text import printable, printable_json
 
-#: Named as a file, it is the standard output.
-OUTPUT = Path("-")
+# These names of a file are the standard output.
+_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+# Pipes that are named as files, by their paths. They stay open, since a reader takes a closed pipe for the end.
+_pipes: dict[Path, int] = {}
 
 # A spreadsheet takes a cell that begins with one of these for a formula, unless an apostrophe is before it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -62,17 +66,19 @@ def check_writable(path: Path | str, option: str = "") -> None:
     Raises ``InputError``, which names ``option`` where given: the time of a run must not be lost to a typing error.
     """
     target = Path(path)
-    if target == OUTPUT:
+    if is_output(target):
         return
     place = f"{option} {target}".strip()
     try:
-        kind = special_kind(target)
+        kind = None if _is_open_pipe(target) else special_kind(target)
     except OSError as error:
         raise InputError(place, reason(error), "give a file in a directory that is there and can be written") from error
     if kind is not None:
-        # It would be replaced, as `/dev/null` by root, or wait for a reader that is not there.
-        also = "" if kind == "a directory" else ", or `-` for the standard output"
+        # It would be replaced, or wait for a reader.
+        also = "" if kind == "a directory" else ", a pipe that is being read, or `-` for the standard output"
         raise InputError(place, f"is {kind}", f"give the name of a file{also}")
+    if target in _pipes:
+        return
     if target.exists() and not os.access(target, os.W_OK):
         raise InputError(place, "may not be written", "give another file")
     try:
@@ -83,6 +89,21 @@ def check_writable(path: Path | str, option: str = "") -> None:
     Path(probe).unlink()
 
 
+def is_output(path: Path | str | None) -> bool:
+    """Whether a file that is to be written is the standard output."""
+    return str(path) in _OUTPUT
+
+
+def _is_open_pipe(path: Path) -> bool:
+    """Open a path if it is a pipe that something reads from, and return whether it is open. Raises OSError."""
+    if path not in _pipes and is_pipe(path):
+        # Without O_NONBLOCK, this would wait for a reader.
+        with contextlib.suppress(OSError):
+            _pipes[path] = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(_pipes[path], True)
+    return path in _pipes
+
+
 def write_text(path: Path | str, text: str) -> None:
     """Write a file of text in UTF-8, without control characters, as :func:`write_bytes` does."""
     write_bytes(path, printable(text).encode())
@@ -91,15 +112,19 @@ def write_text(path: Path | str, text: str) -> None:
 def write_bytes(path: Path | str, content: bytes) -> None:
     """Write a file at once or not at all, readable as files made by the user are.
 
-    ``-`` is the standard output. Raises InputError if it cannot be written.
+    ``-`` is the standard output; a pipe is written to as it is. Raises InputError if it cannot be written.
     """
     target = Path(path)
-    if target == OUTPUT:
+    if is_output(target):
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
     temporary: Path | None = None
     try:
+        if _is_open_pipe(target):
+            with os.fdopen(_pipes[target], "wb", closefd=False) as pipe:
+                pipe.write(content)
+            return
         # Beside the target, since a rename works within one file system only.
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".dbdyno-", delete=False) as file:
             temporary = Path(file.name)

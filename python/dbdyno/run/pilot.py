@@ -18,6 +18,7 @@ from dbdyno.plan.change import Resource
 from dbdyno.plan.system import SystemSpec
 from dbdyno.run.machine import ceiling
 from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.request import check_capacity
 from dbdyno.run.runner import FRESH_WARMUP_S, measure
 from dbdyno.run.trial import Plan, Trial
 from dbdyno.store import TrialRecord
@@ -102,6 +103,7 @@ def plan_why(
     planted = _planted()
     counted = engine.counted_calls(managed=engine.is_server and cell.system.host is None)
     base = base_cell(experiment, cell, _PILOT_S, _PILOT_WARMUP_S, counted, planted)
+    check_capacity(base)
     with Provisioners(directory, allow_writes) as provisioners, provisioners.interrupted.listening():
         provisioners.of(base).check(base)
         pilot, target = _pilot(base, seed, provisioners)

@@ -1,15 +1,18 @@
 """What a run is asked to do, resolved into cells and how long they are measured."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dbdyno.cluster.address import ClusterAddress
 from dbdyno.compile import compile_cell, refusal
-from dbdyno.design import Cells, make_cells, parse_set
+from dbdyno.design import SINGLE, Cells, make_cells, parse_set
+from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.plan.system import SystemSpec
+from dbdyno.process_limits import check_open_files, check_pipes, check_threads
 from dbdyno.recommendations import Tried, recommendation_cells
 from dbdyno.results.comparing import BASELINE, CANDIDATE
 from dbdyno.run.against import Against, as_checked_out, on_side
@@ -99,11 +102,7 @@ def prepare(request: Request) -> Prepared:
         more, tried = recommendation_cells(experiment, compiled)
         compiled += more
         cells = replace(cells, cells=(*cells.cells, *(each.cell for each in more)))
-    for each in compiled:
-        if request.instructions:
-            check_counting(each)
-        if request.slice_s is not None:
-            check_interleaving(each, request.slice_s)
+    _check_cells(request, compiled)
     growth = experiment.head.growth
     if growth is not None:
         check_growth(compiled, growth, slice_s=request.slice_s, counts=request.instructions)
@@ -124,6 +123,32 @@ def prepare(request: Request) -> Prepared:
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, of)
     # Each window at a size is a round: that many come of a table's growth.
     return Prepared(cells, compiled, rounds * windows(experiment), None, tried, of)
+
+
+def _check_cells(request: Request, compiled: Sequence[CompiledCell]) -> None:
+    for each in compiled:
+        if request.cluster is None:
+            check_capacity(each)
+        if request.instructions:
+            check_counting(each)
+        if request.slice_s is not None:
+            check_interleaving(each, request.slice_s)
+
+
+def check_capacity(compiled: CompiledCell) -> None:
+    """Raise InputError if the limits of this machine are too low for the clients of a cell."""
+    engine, load = engine_of(compiled.cell.system.engine), compiled.definition.load
+    if engine.runs_programs:
+        return
+    place = (
+        compiled.cell.system.name if compiled.cell.id == SINGLE else f"{compiled.cell.system.name} {compiled.cell.id}"
+    )
+    if load.clients_as == "processes":
+        check_pipes(load.clients, place)
+        return
+    if engine.in_worker:
+        check_threads(load.clients, place)
+    check_open_files(load.clients, engine.files_per_client, place)
 
 
 def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:

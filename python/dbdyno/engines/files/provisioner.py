@@ -19,6 +19,7 @@ from dbdyno.events.trial import TrialResult
 from dbdyno.paths import cache_directory
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.plan.system import SystemSpec
+from dbdyno.special_files import special_kind
 from dbdyno.worker import ask
 from dbdyno.workplace.templates import Template, template
 
@@ -99,8 +100,9 @@ class FileProvisioner(ABC):
         named = compiled.cell.system.database
         name = compiled.cell.system.name
         if named is not None and not Path(named).is_file():
-            hint = f"give an existing database, or `{_engine(compiled)}:` for a new one"
-            raise InputError(name, "there is no such file", hint)
+            kind = special_kind(Path(named))
+            problem = "there is no such file" if kind is None else f"is {kind}, not a file"
+            raise InputError(name, problem, f"give an existing database, or `{_engine(compiled)}:` for a new one")
         if named is not None and (compiled.tables or compiled.before):
             problem = "the experiment makes its own tables, and a named file is not written to"
             raise InputError(name, problem, f"use `{_engine(compiled)}:`, or an experiment without tables")

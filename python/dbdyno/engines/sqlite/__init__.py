@@ -38,6 +38,7 @@ class Sqlite(Engine):
     aliases = ("sqlite3",)
     location: Location = "file"
     in_worker = True
+    files_per_client = 2
     timed: frozenset[Timed] = frozenset({"files", "inside", "mutexes", "computing"})
     file_calls = True
     locks: Locks = "file"
