@@ -66,7 +66,9 @@ def counted(cli: Cli, *arguments: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def first(cpu: Cli) -> dict[str, Any]:
-    return counted(cpu, "./a.sql", "--save", "first", "--callgrind", "raw", "--flame", "stacks.txt", "--html", "a.html")
+    return counted(
+        cpu, "./a.sql", "--save", "first", "--callgrind", "raw", "--flame", "stacks.txt", "--report", "a.html"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +151,7 @@ def _frame_of(function: dict[str, Any]) -> re.Pattern[str]:
 
 
 def test_a_page_is_made_of_a_kept_count(cpu: Cli, look_ups: dict[str, Any]) -> None:
-    cpu("cpu", "annotate", "look-ups", "--html", "kept.html", "--counts", "counts")
+    cpu("cpu", "annotate", "look-ups", "--report", "kept.html", "--counts", "counts")
     hottest = look_ups["builds"][0]["functions"][0]
     assert _frame_of(hottest).search((cpu.directory / "kept.html").read_text())
 
@@ -398,7 +400,7 @@ def test_what_is_more_than_a_bare_loop_is_not_compared_with_one(tmp_path: Path, 
         (("./a.sql", "--sqlite", "./nowhere"), "neither a release nor a file"),
         (("./a.sql", "--set", "threads=1"), "--set: it has no effect with a file of SQL"),
         (("./a.sql", "--margin", "1%"), "--baseline"),
-        (("./a.sql", *QUICK, "--html", "b.html", "--base", "3.0.1"), "no build is of version"),
+        (("./a.sql", *QUICK, "--report", "b.html", "--base", "3.0.1"), "no build is of version"),
         (("./a.sql", "--baseline", "unknown", "--counts", "none"), "no count is kept"),
         (("./a.sql", "--chart", "a.txt"), "neither"),
         (("diff", "unknown", "other", "--counts", "none"), "no count is kept"),

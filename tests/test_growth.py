@@ -141,8 +141,8 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_measures_the_rest(cli: Cli) -
     text = GROWING + INSERTING.replace("stop = { rows = 30 }", "stop = { seconds = 1.5 }")
     path = cli.write("growing.toml", text)
     process = cli.start("run", path, "--set", "key=counted", "--store", "runs.db", "--seed", "1")
-    assert process.stdout is not None
-    lines = iter(process.stdout.readline, "")
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
     assert any("rows=200" in line for line in lines)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=120)

@@ -179,7 +179,7 @@ TABLE = (
     ("cpu --program x.c --once", "--once: it has no effect with `--program`"),
     ("cpu e.toml --counts .", "--counts: it has no effect without `--save` and `--baseline`"),
     ("cpu --self --once", "--once: it has no effect with `--self`"),
-    ("cpu annotate a --html a.html --top 3", "--top: it has no effect with `--html`"),
+    ("cpu annotate a --report a.html --top 3", "--top: it has no effect with `--report`"),
     ("cpu annotate a --function f --order file", "--order: it has no effect with `--function`"),
     ("baseline --remove", "--remove: it has no effect without a name"),
     ("baseline a last --remove", "RUN: it has no effect with `--remove`"),

@@ -160,8 +160,8 @@ def test_a_named_file_that_changes_between_trials_is_told(cli: Cli) -> None:
     path = make(cli.directory / "mine.db", "delete")
     text = "rounds = 3\n" + COUNT.replace("transactions = 3", "seconds = 2")
     process = cli.start("run", cli.write("count.toml", text), "--system", f"sqlite:{path}", "--store", "runs.db")
-    assert process.stdout is not None
-    while not process.stdout.readline().startswith("block 1/"):
+    assert process.stderr is not None
+    while not process.stderr.readline().startswith("round 1/"):
         assert process.poll() is None
     with sqlite3.connect(path) as database:
         database.execute("insert into t values (5)")

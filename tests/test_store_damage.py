@@ -140,7 +140,7 @@ READING = (
     ("compare", "main", "last"),
     ("gate", "last", "--baseline", "main"),
     ("show", "last", "--json", "o.json", "--csv", "o.csv", "--markdown", "o.md"),
-    ("report", "last", "--output", "o.html"),
+    ("report", "last", "--report", "o.html"),
     ("baseline",),
     ("baseline", "another", "last"),
     ("store", "copy"),

@@ -1,10 +1,12 @@
 """Opening a store that is no regular file, that can only be read, or that this process has open already."""
 
+import json
 import os
 import re
 import shutil
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ import pytest
 from at_once import environment
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
-from dbdyno.report.export import check_writable
+from dbdyno.report.export import check_writable, write_text
 from dbdyno.store import Store, TrialRecord, open_store
 from synthetic import run_record
 from test_store_versions import STORES
@@ -218,3 +220,25 @@ def test_a_file_in_the_place_of_another_is_another_store(tmp_path: Path) -> None
             each.unlink()
         with closing(open_store(str(path))) as new:
             assert not shares(new, store) and new.runs() == []
+
+
+def test_a_pipe_that_is_read_gets_what_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    check_writable(path, "--json")
+    write_text(path, "text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    assert stat.S_ISFIFO(path.stat().st_mode), "it is not replaced"
+    reader, writer = os.pipe()
+    write_text(f"/dev/fd/{writer}", "more")
+    assert os.read(reader, 10) == b"more"
+    os.close(reader)
+    os.close(writer)
+
+
+def test_dev_stdout_is_the_standard_output(cli: Cli, small: Callable[..., str]) -> None:
+    cli.run(cli.write("small.toml", small()), "--rounds", "1")
+    shown = cli("show", "--store", "runs.db", "--json", "/dev/stdout")
+    assert json.loads(shown)["experiment"] == "small"

@@ -54,7 +54,7 @@ def test_every_command_that_reads_a_store_reads_it(filled: tuple[Cli, str, list[
     assert (cli.directory / "show.json").read_bytes() == (cli.directory / "run.json").read_bytes()
     for name in ("show.csv", "show.md", "show.txt"):
         assert (cli.directory / name).stat().st_size > 100
-    cli("report", first, "--output", "first.html")
+    cli("report", first, "--report", "first.html")
     assert first in (cli.directory / "first.html").read_text()
     assert "clients=1" in cli("compare", first, second)
     assert "2 runs" in cli("history", "small", "--json", "history.json")
@@ -143,7 +143,7 @@ def test_a_password_is_taken_from_where_libpq_looks_and_shown_nowhere(cli: Cli, 
         case "passfile":
             url += f"?passfile={passfile}"
     out = cli("run", cli.write("small.toml", SMALL), "--rounds", "1", "--store", url, "--json", "out.json")
-    out += cli("runs", "--store", url) + cli("report", "--store", url, "--output", "out.html")
+    out += cli("runs", "--store", url) + cli("report", "--store", url, "--report", "out.html")
     with closing(open_store(team.url(name))) as store:
         trials = store.trials("last") + store.trials(store.run("last").id)
         assert PASSWORD not in f"{store.run('last')} {trials}"

@@ -150,9 +150,9 @@ def test_the_last_cell_is_taken_and_another_can_be_named(updates: Cli) -> None:
 def test_it_goes_on_where_it_was_interrupted(updates: Cli) -> None:
     process = updates.start("why", "./updates.toml", *ONE, *BRIEF, "--rounds", "2")
     out = ""
-    while "block 1/2" not in out:
-        assert process.stdout is not None
-        out += process.stdout.readline()
+    while "round 1/2" not in out:
+        assert process.stderr is not None
+        out += process.stderr.readline()
     process.send_signal(signal.SIGINT)
     rest, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors

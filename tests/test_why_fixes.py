@@ -174,10 +174,10 @@ def test_an_index_on_a_file_of_one_s_own_is_built_on_a_copy(cli: Cli) -> None:
 def test_it_goes_on_with_fixes_where_it_was_interrupted(cli: Cli) -> None:
     cli.write("scan.toml", SCAN)
     process = cli.start("why", "./scan.toml", *BRIEF, "--rounds", "3")
-    assert process.stdout is not None
+    assert process.stderr is not None
     line = ""
-    while "block 4/" not in line:
-        line = process.stdout.readline()
+    while "round 4/" not in line:
+        line = process.stderr.readline()
         assert line, "the run ended without fixes"
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=300)

@@ -33,7 +33,7 @@ cpu = typer.Typer(
 )
 
 _Counts = Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where counts are kept")]
-_Html = Annotated[Path | None, typer.Option("--html", metavar="FILE.html", help="Write one file with the source")]
+_Html = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write one file with the source")]
 _Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the document")]
 
 
@@ -127,7 +127,7 @@ def annotate_command(
     from dbdyno.cpu.text import annotated_lines
 
     if html is not None:
-        refuse_typed(("function", "order", "most"), "with `--html`, which has all functions")
+        refuse_typed(("function", "order", "most"), "with `--report`, which has all functions")
     if function is not None:
         refuse_typed(("order", "most"), "with `--function`")
     if order not in ("hottest", "file"):
@@ -178,7 +178,7 @@ def diff_command(
 @cpu.command("chart")
 def chart_command(
     document: Annotated[Path, typer.Argument(metavar="FILE.json", help="What `--json` wrote")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE.svg|png", help="The file to write")],
+    output: Annotated[Path, typer.Option("--chart", metavar="FILE.svg|png", help="The file to write")],
     base: Annotated[str | None, typer.Option("--base", metavar="VERSION", help="The build that is 100 %")] = None,
 ) -> None:
     """Draw a count's builds as shares of one, from its document."""
@@ -186,7 +186,7 @@ def chart_command(
     from dbdyno.cpu.document import read_cpu_document
     from dbdyno.report.export import check_writable
 
-    check_writable(output, "--output")
+    check_writable(output, "--chart")
     write_chart(chart(read_cpu_document(document), base), output)
 
 

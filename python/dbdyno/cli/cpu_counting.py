@@ -46,7 +46,7 @@ class CpuOutputs:
         """Raise InputError where something of it cannot be done, before anything is counted."""
         for option, path in (
             ("--json", self.json),
-            ("--html", self.html),
+            ("--report", self.html),
             ("--chart", self.chart),
             ("--flame", self.flame),
         ):

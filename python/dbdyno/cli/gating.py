@@ -131,7 +131,7 @@ def gate_against(
     console = Console()
     with writing_store(store_place) as store:
         with against(reference, request.experiment, request.systems, build) as other:
-            document, interrupted = execute(replace(request, against=other), store, console)
+            document, interrupted = execute(replace(request, against=other), store, Console(stderr=True))
         if interrupted:
             console.print("interrupted: nothing is judged")
             return INTERRUPTED

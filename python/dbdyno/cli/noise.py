@@ -36,7 +36,7 @@ def measure_noise(asked: Asked, store_place: str | None, json: Path | None, comm
         raise InputError("noise", problem, "narrow the factors with `--set`")
     console = Console()
     with writing_store(store_place) as store:
-        document, interrupted = execute(request, store, console)
+        document, interrupted = execute(request, store, Console(stderr=True))
         noise = noise_of(document, request.margin or MARGIN)
         if noise is None:
             console.print("fewer than 4 blocks were measured: nothing can be said of the noise")
@@ -62,8 +62,8 @@ def measure_noise_of_runs(
     documents = []
     with writing_store(store_place) as store:
         for number in range(runs):
-            console.print(f"run {number + 1} of {runs}")
-            document, interrupted = execute(request, store, console)
+            Console(stderr=True).print(f"run {number + 1} of {runs}")
+            document, interrupted = execute(request, store, Console(stderr=True))
             if interrupted:
                 console.print("interrupted: nothing is kept of the noise")
                 return INTERRUPTED

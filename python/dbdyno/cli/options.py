@@ -84,7 +84,7 @@ RunArgument = Annotated[
 MetricOption = Annotated[
     str | None,
     typer.Option(
-        help="throughput, instructions, or p50, p90, p99, p99_9, mean, max of the response time; "
+        help="throughput, instructions, or p50, p90, p99, p99.9, mean, max of the response time; "
         "by default throughput, of open loops that keep up p99"
     ),
 ]

@@ -71,7 +71,7 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
             if experiment.head.growth is None:
                 problem = "it has no table that grows, so that there is nothing to predict from"
                 raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
-            carried = carried_out(asked.calibration, store_place, console, command)
+            carried = carried_out(asked.calibration, store_place, command)
             document, interrupted, store_place = stack.enter_context(carried)
             name = document["id"]
             if interrupted:

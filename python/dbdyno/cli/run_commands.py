@@ -162,7 +162,10 @@ def try_statements(
     statements: Annotated[list[str], typer.Argument(metavar="SQL…", help="Statements, each in quotes")],
     system: SystemOption = None,
     values: ValuesOption = None,
-    budget: StatementBudgetOption = "30s",
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Time that the run may take (30s; 3s without --system)"),
+    ] = None,
     target: StatementTargetOption = "3%",
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
@@ -177,11 +180,13 @@ def try_statements(
     from dbdyno.cli.naming import Named
     from dbdyno.cli.running import Asked
 
+    if not system:
+        typer.echo("no --system is given: this measures a new, empty SQLite database", err=True)
     asked = Asked(
         named=Named(statements=statements, values=values or [], directory=directory, translate=translate),
         systems=system or [],
         target=target,
-        budget=budget,
+        budget=budget or ("30s" if system else "3s"),
         directory=directory,
         allow_writes=allow_writes,
     )

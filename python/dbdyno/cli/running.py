@@ -140,7 +140,7 @@ def run_experiment(
     """
     console = Console(stderr=exports.to_output)
     exports.check()
-    with carried_out(asked, store_place, console, command) as (document, interrupted, place):
+    with carried_out(asked, store_place, command) as (document, interrupted, place):
         return finish(console, document, exports, interrupted, place, verbose=verbose)
 
 
@@ -177,22 +177,23 @@ def writing_store(place: str | None) -> Iterator[Store]:
 
 @contextmanager
 def carried_out(
-    asked: Asked, store_place: str | None, console: Console, command: list[str]
+    asked: Asked, store_place: str | None, command: list[str]
 ) -> Iterator[tuple[Document, bool, str | None]]:
     """Run or resume; give the result, whether it was interrupted, and its store. Raises DbdynoError.
 
+    Progress goes to standard error.
     Once the result has been shown, raises StoreError where the store could not take all of it.
     """
     if asked.resumed is None:
         request = asked.request(command)
         with writing_store(store_place) as store:
-            document, interrupted = execute(request, store, console)
+            document, interrupted = execute(request, store, Console(stderr=True))
             _summarize(store, document)
             yield document, interrupted, holder(store, document, store_place)
         return
     given = [parse_url(url) for url in asked.systems]
     with closing(open_store(store_place, make=False, write=True)) as store:
-        document, interrupted = resume(asked.resumed, store, console, given)
+        document, interrupted = resume(asked.resumed, store, Console(stderr=True), given)
         _summarize(store, document)
         yield document, interrupted, holder(store, document, store_place)
         _raise_troubles(store)

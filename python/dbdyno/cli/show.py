@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dbdyno.compile import Description
     from dbdyno.experiment import Experiment
 
+# Lines that `show` prints unless it is to print all.
+_MOST_LINES = 60
+
 
 def print_experiments() -> None:
     """List the built-in experiments with their factors."""
@@ -183,8 +186,8 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
     console.print(table if found else f"no runs in {store.place}; start one with: dbdyno run pk-lookup")
 
 
-def show_run(name: str, store_place: str | None, exports: Exports) -> None:
-    """Show a stored run, and write the files asked for."""
+def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: bool) -> None:
+    """Show a stored run, in full if ``verbose``, and write the files asked for."""
     from dbdyno.report.brief import show_brief
     from dbdyno.report.table import show_details
     from dbdyno.store import open_store
@@ -198,12 +201,18 @@ def show_run(name: str, store_place: str | None, exports: Exports) -> None:
         if exports.to_output:
             return
         console = Console()
-        show_brief(document, console, followed=True)
-        console.print()
-        show_details(document, console)
+        with console.capture() as shown:
+            show_brief(document, console, followed=True)
+            console.print()
+            show_details(document, console)
+        lines = shown.get().splitlines()
+        if not verbose and len(lines) > _MOST_LINES:
+            left = len(lines) - _MOST_LINES + 1
+            lines[_MOST_LINES - 1 :] = [f"{left:,} more lines with --verbose"]
+        sys.stdout.write("\n".join(lines) + "\n")
 
 
-def report_run(name: str, output: Path | None, store_place: str | None) -> None:
+def report_run(name: str, report: Path | None, store_place: str | None) -> None:
     """Write the report of a stored run."""
     from dbdyno.report.export import check_writable
     from dbdyno.report.html import write_html
@@ -212,8 +221,8 @@ def report_run(name: str, output: Path | None, store_place: str | None) -> None:
 
     with closing(open_store(store_place, make=False)) as store:
         document = read_run(store, name)
-    path = output or Path(f"dbdyno-{document['id']}.html")
-    check_writable(path, "--output")
+    path = report or Path(f"dbdyno-{document['id']}.html")
+    check_writable(path, "--report")
     with store.interpreting(document["id"]):
         write_html(document, path)
     Console().print(f"report: {path.resolve()}", soft_wrap=True)

@@ -15,6 +15,7 @@ from dbdyno.cli.options import (
     MetricOption,
     OpenmetricsOption,
     ParquetOption,
+    ReportOption,
     RunArgument,
     StoreOption,
 )
@@ -40,27 +41,31 @@ def show(
     json: JsonOption = None,
     csv: CsvOption = None,
     markdown: MarkdownOption = None,
+    report: ReportOption = None,
     parquet: ParquetOption = None,
     openmetrics: OpenmetricsOption = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print all details, however many lines they take")
+    ] = False,
 ) -> None:
-    """Show a stored run."""
+    """Show a stored run, in at most 60 lines."""
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.show import show_run
 
-    show_run(run, store, Exports(json, csv, markdown, None, parquet, openmetrics))
+    show_run(run, store, Exports(json, csv, markdown, report, parquet, openmetrics), verbose=verbose)
 
 
 def report_command(
     run: RunArgument = "last",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.html", help="Default: dbdyno-RUN.html")
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Default: dbdyno-RUN.html")
     ] = None,
     store: StoreOption = None,
 ) -> None:
     """Write the report of a stored run: one HTML file with all in it."""
     from dbdyno.cli.show import report_run
 
-    report_run(run, output, store)
+    report_run(run, report, store)
 
 
 def compare(

@@ -27,9 +27,7 @@ def make_tour(
     stops, left_out = within(_chosen(only), read_duration(budget, "--budget"))
     made: list[Visit | LeftOut] = []
     with writing_store(store_place) as store:
-        for each in visit(stops, store, console, directory):
-            made.append(each)
-            console.print()
+        made += visit(stops, store, Console(stderr=True), directory)
         made += left_out
         for line in tour_lines(made, max(console.width, 40)):
             console.print(line, soft_wrap=True)

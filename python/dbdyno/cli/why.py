@@ -87,7 +87,7 @@ def answer_why(
         began=began,
     )
     with writing_store(store_place) as store:
-        document, interrupted = execute(request, store, console)
+        document, interrupted = execute(request, store, Console(stderr=True))
         place = holder(store, document, store_place)
         return finish(console, document, exports, interrupted, place, verbose=verbose)
 

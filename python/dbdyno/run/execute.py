@@ -344,8 +344,10 @@ def _carry_out(
 def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners: Provisioners) -> list[dict[str, Any]]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
     seen: list[dict[str, Any]] = []
+    seconds = probe_seconds(None if plan.stopping is None else plan.stopping.budget_s)
     try:
-        store.update_run(plan.run_id, device=device_facts(provisioners.workspace.path, provisioners.interrupted))
+        facts = device_facts(provisioners.workspace.path, provisioners.interrupted, seconds)
+        store.update_run(plan.run_id, device=facts)
     except RunInterrupted:
         return seen
     except SystemFailed as error:
@@ -353,7 +355,7 @@ def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners:
     if engine_of(prepared.compiled[0].cell.system.engine).runs_programs:
         return seen
     try:
-        store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0], plan.machines))
+        store.update_run(plan.run_id, ceiling=ceiling(prepared.compiled[0], seconds, plan.machines))
     except WorkerFailed as error:
         seen.append({"kind": "probe failed", "probe": "ceiling", "error": str(error)})
     return seen

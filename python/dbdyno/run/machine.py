@@ -19,6 +19,8 @@ from dbdyno.workplace.listening import Interrupted
 
 # Of one measurement of the device, and of the worker's ceiling. Of a shorter one of the device, the file is smaller.
 _USUAL_SECONDS = 0.4
+# The most of a run's budget for each of them, which are about ten.
+_SHARE_OF_BUDGET = 0.01
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.001, 60.0
 _VARIABLE = "DBDYNO_PROBE_SECONDS"
 
@@ -66,14 +68,15 @@ def host_facts(directory: Path) -> dict[str, Any]:
     }
 
 
-def probe_seconds() -> float:
-    """Give how long one measurement of the machine takes, seconds: 0.4, or what ``DBDYNO_PROBE_SECONDS`` says.
+def probe_seconds(budget_s: float | None = None) -> float:
+    """Return the length of one measurement of the machine, in seconds: 0.4, or less if the run has a short budget.
 
-    Raises InputError for what is no such time.
+    ``DBDYNO_PROBE_SECONDS`` sets another length. Raises InputError if it is not a length.
     """
     text = os.environ.get(_VARIABLE)
     if not text:
-        return _USUAL_SECONDS
+        share = _USUAL_SECONDS if budget_s is None else _SHARE_OF_BUDGET * budget_s
+        return max(min(_USUAL_SECONDS, share), _SHORTEST_SECONDS)
     try:
         seconds = float(text)
     except ValueError:
@@ -84,9 +87,11 @@ def probe_seconds() -> float:
     return seconds
 
 
-def device_facts(directory: Path, interrupted: Interrupted) -> dict[str, Any]:
-    """Measure the device under a directory: syncs and random reads a second. Raises SystemFailed and RunInterrupted."""
-    seconds = probe_seconds()
+def device_facts(directory: Path, interrupted: Interrupted, seconds: float) -> dict[str, Any]:
+    """Measure the device under a directory: syncs and random reads per second. ``seconds``: of each measurement.
+
+    Raises SystemFailed and RunInterrupted.
+    """
     task = {
         "kind": "device",
         "directory": str(directory),
@@ -99,10 +104,11 @@ def device_facts(directory: Path, interrupted: Interrupted) -> dict[str, Any]:
     return facts.model_dump(mode="json") | {"probe_s": seconds}
 
 
-def ceiling(compiled: CompiledCell, machines: LoadMachines | None = None) -> dict[str, Any]:
+def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | None = None) -> dict[str, Any]:
     """Measure what one client does of the cell's own transactions with the null engine, in statements a second.
 
-    With ``machines``, where the load comes from them: on each, one after another, of which the slowest counts.
+    ``seconds``: of the window. With ``machines``, where the load comes from them: on each, one after another, of which
+    the slowest counts.
 
     A transaction that repeats a statement many thousand times is one long stretch here too, so the window has no end
     but its time. Nobody thinks here: what clients could do is asked, not what they are told to. Raises TrialFailed.
@@ -110,7 +116,7 @@ def ceiling(compiled: CompiledCell, machines: LoadMachines | None = None) -> dic
     transactions = [each | {"steps": _without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
     # Nothing is made slower there, and it makes no calls to count.
     own = {name: value for name, value in compiled.trial.items() if name != "changes"}
-    seconds = max(probe_seconds(), _LEAST_CEILING_S)
+    seconds = max(seconds, _LEAST_CEILING_S)
     trial = own | {
         "transactions": transactions,
         "target": TARGET,

@@ -16,7 +16,7 @@ from dbdyno.experiment import Experiment
 from dbdyno.plan.cell import Cell, CompiledCell, ResolvedCell
 from dbdyno.plan.change import Resource
 from dbdyno.plan.system import SystemSpec
-from dbdyno.run.machine import ceiling
+from dbdyno.run.machine import ceiling, probe_seconds
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.request import check_capacity
 from dbdyno.run.runner import FRESH_WARMUP_S, measure
@@ -181,7 +181,7 @@ def _client_us(base: CompiledCell, result: TrialResult) -> float:
         return max(result.time.segments.client * 1e6 / max(result.completed, 1) - planted_us, 0.0)
     statements = result.work.statements / max(result.completed, 1)
     try:
-        return statements * 1e6 / float(ceiling(base, None)["operations_per_s"])
+        return statements * 1e6 / float(ceiling(base, probe_seconds())["operations_per_s"])
     except (SystemFailed, KeyError, ZeroDivisionError):
         return 0.0
 

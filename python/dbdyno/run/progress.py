@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a line that moves on a terminal, a line a trial elsewhere."""
+"""The progress of a run: one line that changes on a terminal, otherwise a line per cell and then one now and then."""
 
 import time
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from dbdyno.plan.cell import Cell
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
 
-# Where there is no terminal, blocks whose cells are interleaved have a line at most this often.
+# Without a terminal, rounds have a line at most this often, in seconds, after each cell has had its own.
 _QUIET_S = 10.0
 
 
 class Display:
-    """Shows block, cell, live throughput and time left. Use it as a context."""
+    """Shows round, cell, live throughput and time left. Use it as a context."""
 
     def __init__(
         self, console: Console, trials: int, rounds: int, unit: str, label: str, stopping: Stopping | None = None
@@ -40,6 +40,7 @@ class Display:
         self._what = ""
         self._shown = ""
         self._names: dict[str, str] = {}
+        self._named: set[str] = set()
         self._said: float | None = None
         # Of trials that are interleaved, how many have not ended.
         self._together = 0
@@ -72,7 +73,7 @@ class Display:
 
     def trials(self, block: int, cells: Sequence[Cell]) -> None:
         """A trial begins, or several that are interleaved."""
-        self._what = f"block {block + 1}/{self._rounds} · "
+        self._what = self._round(block)
         self._names |= {cell.id: _name(cell) for cell in cells}
         self._what += self._names[cells[0].id] if len(cells) == 1 else f"{len(cells)} cells interleaved"
         self._shown = cells[0].id
@@ -119,15 +120,23 @@ class Display:
                 if not self._together and self._may_say():
                     self._console.print(self._what + self._left(), soft_wrap=True)
                 return
-        text = f"block {record.block + 1}/{self._rounds} · {self._names.get(record.cell, record.cell)} · "
+        if record.status == "done" and record.cell in self._named:
+            if self._may_say():
+                self._console.print(self._round(record.block).removesuffix(" · ") + self._left(), soft_wrap=True)
+            return
+        self._named.add(record.cell)
+        text = f"{self._round(record.block)}{self._names.get(record.cell, record.cell)} · "
         if throughput is not None:
             text += f"{figure(throughput)} {self._label}/s"
         else:
             text += f"{record.status}: {record.error}"
         self._console.print(text + self._left(), soft_wrap=True)
 
+    def _round(self, block: int) -> str:
+        return f"round {block + 1}/{self._rounds} · "
+
     def _may_say(self) -> bool:
-        """Whether the last line of a block is long enough ago: blocks last some seconds, and a run has up to 30."""
+        """Whether the last line of a round is long enough ago: rounds last some seconds, and a run has up to 30."""
         now = time.monotonic()
         if self._said is not None and now - self._said < _QUIET_S:
             return False
