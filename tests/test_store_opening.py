@@ -10,16 +10,18 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import URL
 
 from at_once import environment
 from conftest import Cli
 from dbdyno.errors import InputError, StoreError
 from dbdyno.report.export import check_writable, write_text
-from dbdyno.store import Store, TrialRecord, open_store
+from dbdyno.store import Store, TrialRecord, open_store, opening
 from synthetic import run_record
 from test_store_versions import STORES
 
@@ -242,3 +244,56 @@ def test_dev_stdout_is_the_standard_output(cli: Cli, small: Callable[..., str]) 
     cli.run(cli.write("small.toml", small()), "--rounds", "1")
     shown = cli("show", "--store", "runs.db", "--json", "/dev/stdout")
     assert json.loads(shown)["experiment"] == "small"
+
+
+def test_threads_that_open_and_close_a_store_share_it_to_the_end(tmp_path: Path) -> None:
+    path = str(tmp_path / "runs.db")
+    open_store(path).close()
+
+    def use(_: int) -> int:
+        with closing(open_store(path)) as store:
+            return len(store.runs())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(use, range(200))) == 0
+    assert opening._POOLS == {}
+
+
+def test_a_store_whose_file_is_removed_while_it_is_opened_is_not_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = opening._open
+
+    def then_remove(url: URL, *, make: bool) -> opening.Pool:
+        pool = really(url, make=make)
+        Path(url.database or "").unlink()
+        return pool
+
+    monkeypatch.setattr(opening, "_open", then_remove)
+    with closing(open_store(str(tmp_path / "a.db"))) as one, closing(open_store(str(tmp_path / "b.db"))) as other:
+        assert not shares(one, other)
+
+
+@pytest.mark.parametrize("ends", [("", "-wal"), ("", "-wal", "-shm")])
+def test_a_copy_of_a_store_that_is_being_written_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: tuple[str, ...]
+) -> None:
+    path, copy = tmp_path / "runs.db", tmp_path / "copy.db"
+    copied_while_open(path, ends)
+    really, left = shutil.copyfile, [1, 1]
+
+    def while_written(source: str, target: str) -> None:
+        really(source, target)
+        if left:
+            os.utime(path, ns=(left.pop(), len(left)))
+
+    monkeypatch.setattr(shutil, "copyfile", while_written)
+    opening._copy(path, copy)
+    with closing(sqlite3.connect(copy)) as found:
+        assert found.execute("SELECT count(*) FROM dbdyno_trials").fetchone() == (2,)
+        assert found.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert not left or "-shm" in ends
+    monkeypatch.setattr(shutil, "copyfile", lambda *_: os.utime(path))
+    if "-shm" not in ends:
+        with pytest.raises(StoreError, match="another process writes to it"):
+            opening._copy(path, copy)

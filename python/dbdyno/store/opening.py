@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +32,10 @@ from dbdyno.text import first_of
 BUSY_TIMEOUT_S = 30.0
 _MAKING_TIMEOUT_S = 2.0
 _LOOK_AGAIN_S = 0.05
+
+# The files of a store that are copied, by what follows the path; and how often that is tried.
+_ENDS = ("", "-wal", "-journal")
+_COPIES = 5
 
 # What libpq is told where the URL says nothing else. A network that falls silent is noticed within half a minute, and
 # not within the quarter of an hour that TCP takes. All values: seconds, and milliseconds for the last.
@@ -61,23 +65,26 @@ class Pool:
 
     def retain(self) -> Pool:
         """Count one more user."""
-        self.users += 1
+        with _OPENING:
+            self.users += 1
         return self
 
     def release(self) -> None:
         """Count one user less; the last one closes the connections. The engine connects again if it is still used."""
-        self.users -= 1
-        if self.users > 0:
-            return
-        for key in [key for key, pool in _POOLS.items() if pool is self]:
-            del _POOLS[key]
-        self.engine.dispose()
+        with _OPENING:
+            self.users -= 1
+            if self.users > 0:
+                return
+            for key in [key for key, pool in _POOLS.items() if pool is self]:
+                del _POOLS[key]
+            self.engine.dispose()
         if self.copy is not None:
             self.copy.cleanup()
 
 
 _POOLS: dict[object, Pool] = {}
-_OPENING = threading.Lock()
+# Held while a pool is opened, shared or closed. A thread that holds it may close another pool.
+_OPENING = threading.RLock()
 
 
 def open_pool(url: URL, *, make: bool = True, write: bool = False) -> Pool:
@@ -89,11 +96,15 @@ def open_pool(url: URL, *, make: bool = True, write: bool = False) -> Pool:
     reached, or was made by a newer dbdyno.
     """
     with _OPENING, store_errors(url):
-        pool = _POOLS.get(_key(url))
+        key = _key(url)
+        pool = None if key is None else _POOLS.get(key)
         # The file may have been moved since.
-        if pool is None or _key(pool.url) != _key(url):
+        if pool is None or _key(pool.url) != key:
             pool = _open(url, make=make)
-            _POOLS[_key(url)] = pool
+            key = _key(url)
+            # A file that was removed in the meantime has nothing by which it could be found again.
+            if key is not None:
+                _POOLS[key] = pool
         else:
             pool.retain()
         if write and pool.read_only:
@@ -115,7 +126,10 @@ def reading(engine: Engine, url: URL) -> Iterator[Connection]:
 
 
 def _key(url: URL) -> object:
-    """Return what identifies a store within this process. The file is not opened, see :func:`special_kind`."""
+    """Return what identifies a store within this process, or None if there is no file.
+
+    The file is not opened, see :func:`special_kind`.
+    """
     if not is_file(url):
         return url
     try:
@@ -173,20 +187,53 @@ def _open_copy(url: URL, path: Path) -> Pool:
     directory = tempfile.TemporaryDirectory(prefix="dbdyno-store-")
     try:
         copy = Path(directory.name) / "runs.db"
-        for end in ("", "-wal", "-journal"):
-            source = Path(f"{path}{end}")
-            if source.exists():
-                shutil.copyfile(source, f"{copy}{end}")
+        _copy(path, copy)
         engine = create_engine(url.set(database=str(copy)), json_deserializer=read_json)
         with _disposed_on_error(engine):
             _check_patiently(engine, url, make=False)
-    except OSError as error:
+    except (OSError, sqlite3.Error) as error:
         directory.cleanup()
-        raise StoreError(f"store {path}: cannot be copied to read it: {reason(error)}; free some space") from error
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        raise StoreError(f"store {path}: cannot be copied to read it: {why}; free some space") from error
     except BaseException:
         directory.cleanup()
         raise
     return Pool(url, engine, read_only=True, copy=directory)
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a store that another process may be writing. Raises OSError, StoreError and sqlite3.Error."""
+    if Path(f"{path}-wal").exists() and Path(f"{path}-shm").exists():
+        with (
+            closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=BUSY_TIMEOUT_S, uri=True)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)
+        return
+    # SQLite cannot open these files without writing, so that their reader cannot lock them.
+    for _ in range(_COPIES):
+        before = _states(path)
+        for end in _ENDS:
+            Path(f"{copy}{end}").unlink(missing_ok=True)
+            # A file that is gone has changed, which is seen below.
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{path}{end}", f"{copy}{end}")
+        if _states(path) == before:
+            return
+    raise StoreError(f"store {path}: another process writes to it, so it cannot be copied; try again later")
+
+
+def _states(path: Path) -> dict[str, tuple[int, ...] | None]:
+    """Return what changes with the files of a store, by their ends; None for a file that does not exist."""
+    states: dict[str, tuple[int, ...] | None] = {}
+    for end in _ENDS:
+        try:
+            found = Path(f"{path}{end}").stat()
+        except FileNotFoundError:
+            states[end] = None
+        else:
+            states[end] = (found.st_ino, found.st_size, found.st_mtime_ns)
+    return states
 
 
 @contextmanager
