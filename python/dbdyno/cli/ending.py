@@ -19,7 +19,7 @@ _FAILED = 1
 _INTERRUPTED = 130
 
 
-def program() -> None:
+def run_to_end() -> None:
     """Run the command line as a program: end with its exit code, and at once.
 
     Python takes all of its modules apart before it ends, which is a sixth of the time of ``dbdyno show``. Nobody needs

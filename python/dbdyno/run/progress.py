@@ -35,6 +35,7 @@ class Display:
         self._trials = trials
         self._done = 0
         self._began = time.monotonic()
+        self._first_trial: float | None = None
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._what = ""
@@ -73,6 +74,8 @@ class Display:
 
     def trials(self, block: int, cells: Sequence[Cell]) -> None:
         """A trial begins, or several that are interleaved."""
+        if self._first_trial is None:
+            self._first_trial = time.monotonic()
         self._what = self._round(block)
         self._names |= {cell.id: _name(cell) for cell in cells}
         self._what += self._names[cells[0].id] if len(cells) == 1 else f"{len(cells)} cells interleaved"
@@ -152,16 +155,17 @@ class Display:
         """Say how long the rest takes, if it takes as long as what is done."""
         if not self._done or self._done >= self._trials:
             return ""
-        passed = time.monotonic() - self._began
-        seconds = passed / self._done * (self._trials - self._done)
+        now = time.monotonic()
+        each_s = (now - (self._first_trial or now)) / self._done
+        seconds = each_s * (self._trials - self._done)
         if self._stopping is None:
             # Tables are made in the first block, and what that takes says nothing of the rest.
             if self._done < min(self._trials / self._rounds, self._trials / 2):
                 return ""
             return f" · {_duration(seconds)} left"
         if self._stopping.budget_s is not None:
-            kept_s = passed / self._done * (self._trials / self._rounds * self._stopping.kept - self._done)
-            seconds = min(seconds, max(self._stopping.budget_s - passed, kept_s, 0.0))
+            kept_s = each_s * (self._trials / self._rounds * self._stopping.kept - self._done)
+            seconds = min(seconds, max(self._stopping.budget_s - (now - self._began), kept_s, 0.0))
         return f" · at most {_duration(seconds)} left"
 
 
