@@ -52,7 +52,7 @@ def broken(cli: Cli, code: str, *arguments: str, **variables: str) -> subprocess
 def test_a_run_does_not_need_a_reader(cli: Cli, small: Small, line: str) -> None:
     cli.write("small.toml", small())
     ended = shell(cli, line + "; echo ${PIPESTATUS[0]}")
-    assert (ended.stdout, ended.stderr) == ("0\n", "")
+    assert ended.stdout == "0\n" and "dbdyno: " not in ended.stderr
     shown = cli("runs", "--store", "r.db").splitlines()
     assert len(shown) == 2 and " done " in shown[1]
     assert (cli.directory / "m.md").read_text().startswith("## A small table")
@@ -61,7 +61,8 @@ def test_a_run_does_not_need_a_reader(cli: Cli, small: Small, line: str) -> None
 def test_a_run_does_not_need_a_device_to_print_to(cli: Cli, small: Small) -> None:
     cli.write("small.toml", small())
     ended = shell(cli, '"$0" run ./small.toml --store r.db --json o.json > /dev/full')
-    assert (ended.returncode, ended.stderr) == (1, "dbdyno: standard output: no space left on device\n")
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "dbdyno: standard output: no space left on device"
     assert json.loads((cli.directory / "o.json").read_text())["status"] == "done"
 
 
@@ -160,7 +161,7 @@ def test_names_that_are_not_utf8(cli: Cli, small: Small) -> None:
     (folder / f"{NAME}.toml").write_text(small(), encoding="utf-8")
     files = f"--store {NAME}.db --json {NAME}.json --report {NAME}.html --markdown {NAME}.md"
     ended = shell(cli, f'cd {NAME}; "$0" run ./{NAME}.toml --rounds 1 {files}')
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.returncode == 0 and "dbdyno: " not in ended.stderr
     assert sorted(path.suffix for path in folder.iterdir()) == [".db", ".html", ".json", ".md", ".toml"]
     ended = shell(
         cli, f'cd {NAME}; "$0" show --store {NAME}.db --verbose; "$0" history ./{NAME}.toml --store {NAME}.db'
@@ -208,7 +209,7 @@ os.fsync = full
     path = cli.write("small.toml", small())
     ended = broken(cli, code, "run", path, "--rounds", "1", "--store", "r.db", "--csv", "full/a", "--markdown", "b.md")
     assert ended.returncode == 2
-    assert ended.stderr == "dbdyno: full/a: no space left on device; free some space\n"
+    assert ended.stderr.splitlines()[-1] == "dbdyno: full/a: no space left on device; free some space"
     assert "is stored: dbdyno show" in ended.stdout
     assert (cli.directory / "b.md").exists() and not (cli.directory / "full" / "a").exists()
 

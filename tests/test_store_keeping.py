@@ -297,11 +297,11 @@ def test_a_run_says_it_and_ends_with_the_command_that_copies_it(
     team.lose(url)
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 1, out + errors
-    assert "What is measured is kept on this machine" in out
+    assert "What is measured is kept on this machine" in errors
     document = json.loads((cli.directory / "out.json").read_text())
     assert [len(cell["rounds"]) for cell in document["cells"]] == [12, 12]
     assert document["status"] == "done"
-    assert errors.startswith(f"dbdyno: store {store.place}: ")
+    assert f"\ndbdyno: store {store.place}: " in errors
     command = errors.rstrip().rpartition("; later: dbdyno ")[2]
     team.find(url)
     assert len(store.trials(document["id"])) < 24

@@ -63,7 +63,7 @@ def test_what_cannot_be_tried_is_one_message(cli: Cli, shop: Path, arguments: li
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 2
     assert words in errors
-    assert errors.count("\n") == 1
+    assert errors.count("dbdyno: ") == 1
 
 
 def test_two_named_files_are_two_systems_while_they_take_turns(cli: Cli, shop: Path) -> None:

@@ -180,8 +180,6 @@ def try_statements(
     from dbdyno.cli.naming import Named
     from dbdyno.cli.running import Asked
 
-    if not system:
-        typer.echo("no --system is given: this measures a new, empty SQLite database", err=True)
     asked = Asked(
         named=Named(statements=statements, values=values or [], directory=directory, translate=translate),
         systems=system or [],

@@ -186,6 +186,8 @@ def carried_out(
     """
     if asked.resumed is None:
         request = asked.request(command)
+        if asked.named.statements and not asked.systems:
+            Console(stderr=True).print("no --system is given: this measures a new, empty SQLite database")
         with writing_store(store_place) as store:
             document, interrupted = execute(request, store, Console(stderr=True))
             _summarize(store, document)
