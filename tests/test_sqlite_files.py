@@ -165,6 +165,6 @@ def test_a_named_file_that_changes_between_trials_is_told(cli: Cli) -> None:
         assert process.poll() is None
     with sqlite3.connect(path) as database:
         database.execute("insert into t values (5)")
-    out, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 1, errors
     assert "it was written to since the run began" in errors

@@ -13,7 +13,7 @@ _MEGABYTE = 1 << 20
 _ADDRESS_SPACE = 512 * _MEGABYTE
 _PER_CPU = 64 * _MEGABYTE
 
-# Files that a worker opens beside those of its clients; as in `crates/load/src/capacity.rs`.
+# Files that a worker opens in addition to its clients' files; as in `crates/load/src/capacity.rs`.
 _OTHER_FILES = 64
 # Pipes between this process and a worker.
 _PIPES = 3
@@ -46,7 +46,7 @@ def check_open_files(clients: int, each: int, place: str) -> None:
 
 
 def check_pipes(workers: int, place: str) -> None:
-    """Raise InputError if the limit on open files is too low for this process to run so many workers at once."""
+    """Raise InputError if the limit on open files is too low for this process to run this number of workers at once."""
     _check_files(workers, _PIPES, resource.getrlimit(resource.RLIMIT_NOFILE)[0], place)
 
 

@@ -13,7 +13,7 @@ _SHORTEST_WINDOW_S = 0.2
 
 
 class Pace:
-    """The rounds of a run against the clock. Without a budget nothing is limited."""
+    """The rounds of a run against the clock. A run without a budget has no limit."""
 
     def __init__(
         self, rule: Stopping | None, cells: int, began: float, clock: Callable[[], float] = time.monotonic
@@ -45,5 +45,5 @@ class Pace:
         self._around_s = max(self._round_s - windows_s, 0.0)
 
     def spent(self, rounds: int) -> bool:
-        """Return whether the budget has no room for another round like the last one."""
+        """Return whether another round like the last one would exceed the budget."""
         return self._rule is not None and self._rule.spent(rounds, self._clock() - self._began, self._round_s)
