@@ -209,7 +209,7 @@ def test_what_is_off_is_told_and_what_is_right_is_not(cli: Cli, place: Place) ->
     assert all(0.3 < each["expected"] / each["found"] < 3 for each in statement["estimates"] if each["table"])
     page = html_report(document)
     assert "expected" in page and "rows of" in page
-    assert "times off" in cli("show", document["id"], "--store", "runs.db")
+    assert "times off" in cli("show", document["id"], "--store", "runs.db", "--verbose")
 
 
 def test_the_first_round_alone_has_statements_run_for_it(cli: Cli, place: Place) -> None:

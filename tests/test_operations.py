@@ -83,7 +83,7 @@ def test_the_terminal_and_the_page_show_them(cli: Cli) -> None:
     path = cli.write("several.toml", SEVERAL)
     told = cli("run", path, "--set", "clients=1", "--rounds", "1", "--store", "runs.db", "--report", "out.html")
     assert "Time: " in told and "COMMIT" in told
-    shown = cli("show", "last", "--store", "runs.db")
+    shown = cli("show", "last", "--store", "runs.db", "--verbose")
     assert "transaction scan" in shown and "by key" in shown
     page = (Path(cli.directory) / "out.html").read_text()
     assert "Time of each transaction and statement" in page

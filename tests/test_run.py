@@ -59,7 +59,7 @@ def test_a_run_is_measured_stored_and_shown(cli: Cli, small: Small) -> None:
     assert "A small table" in html
     assert (cli.directory / "r.csv").read_text().count("\n") == 5
     assert "clients" in (cli.directory / "r.md").read_text()
-    shown = cli("show", document["id"], "--store", "runs.db")
+    shown = cli("show", document["id"], "--store", "runs.db", "--verbose")
     assert "What limits it" in shown
     assert document["id"] in cli("runs", "--store", "runs.db")
     assert cli.left_behind() == []

@@ -504,7 +504,7 @@ def test_connecting_loading_executing_and_fetching_are_apart(cli: Cli) -> None:
     again = cli.run("./words.toml", "--rounds", "1")
     assert again["cells"][0]["load"] == load
     assert load["at"] < again["started"]
-    text = " ".join(cli("show", "last", "--store", "runs.db").split())
+    text = " ".join(cli("show", "last", "--store", "runs.db", "--verbose").split())
     assert "execute" in text and "fetch" in text and "(for an earlier run)" in text
 
 

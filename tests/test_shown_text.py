@@ -113,7 +113,7 @@ def test_no_escape_reaches_a_terminal_or_a_file(cli: Cli) -> None:
     files = {"--report": "r.html", "--csv": "r.csv", "--markdown": "r.md", "--json": "r.json", "--openmetrics": "r.txt"}
     options = [each for pair in files.items() for each in pair]
     shown = cli("run", path, "--rounds", "2", "--store", "runs.db", "--verbose", *options)
-    shown += cli("describe", path) + cli("show", "--store", "runs.db") + cli("runs", "--store", "runs.db")
+    shown += cli("describe", path) + cli("show", "--store", "runs.db", "--verbose") + cli("runs", "--store", "runs.db")
     assert controls(shown) == [] and "␛[2J" in shown
     for name in files.values():
         text = (cli.directory / name).read_text(encoding="utf-8")

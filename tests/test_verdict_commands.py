@@ -31,7 +31,7 @@ def test_a_system_is_compared_with_itself(cli: Cli, small: Small) -> None:
     ratio = paired_rates(a, b)
     assert ratio is not None
     assert found["ci95"] == [ratio.low, ratio.high]
-    shown = cli("show", document["id"], "--store", "runs.db")
+    shown = cli("show", document["id"], "--store", "runs.db", "--verbose")
     assert "sqlite:#2" in shown
     assert "could see" in shown
 
@@ -130,7 +130,7 @@ def test_instructions_are_counted_compared_and_gated(cli: Cli, small: Small) -> 
     # A lookup in a small table, prepared once, takes some thousands; the same keys in the same file, the same number.
     assert all(1000 < each < 20_000 for each in counts[0])
     assert counts[0] == pytest.approx(counts[1], rel=1e-4)
-    assert "instructions" in cli("show", both["id"], "--store", "runs.db")
+    assert "instructions" in cli("show", both["id"], "--store", "runs.db", "--verbose")
     cells = [f"{both['id']}/{cell['id']}" for cell in both["cells"]]
     out = cli("compare", *cells, "--metric", "instructions", "--margin", "0.1%", "--store", "runs.db")
     assert "equivalent" in out

@@ -49,7 +49,7 @@ def test_one_transaction_in_each_window_tells_how_long_it_took(cli: Cli) -> None
     assert found["verdict"] in ("slower", "inconclusive")
     low, high = found["ci95"]
     assert low < high and low <= 110 / 150 * 1.05 and high >= 110 / 150 * 0.95
-    shown = " ".join(cli("show", "last", "--store", "runs.db").split())
+    shown = " ".join(cli("show", "last", "--store", "runs.db", "--verbose").split())
     assert "A window held 2 transactions: with fewer than 100 the figures rest on few of them" in shown
 
 
@@ -97,7 +97,7 @@ def test_arrivals_that_a_hanging_client_never_began_are_in_the_percentiles(cli: 
     # Where others leave no processor to it, some were skipped of the one that does not hang, too.
     if not any(each["skipped"] for each in steady["rounds"]):
         assert steady["latency_ms"]["response"]["at_least"] == []
-    shown = cli("show", "last", "--store", "runs.db")
+    shown = cli("show", "last", "--store", "runs.db", "--verbose")
     assert "≥" in shown
     again = run(cli, HANG)
     cli("gate", "--baseline", document["id"], again["id"], "--metric", "p99", "--store", "runs.db", code=4)
@@ -118,7 +118,7 @@ def test_open_loops_that_keep_up_are_judged_by_how_long_they_took(cli: Cli) -> N
     assert (found["metric"], found["verdict"]) in [("p99", "slower"), ("p99", "inconclusive")]
     # By how much depends on what else the machine does.
     assert found["ratio"] > 1
-    shown = " ".join(cli("show", "last", "--store", "runs.db").split())
+    shown = " ".join(cli("show", "last", "--store", "runs.db", "--verbose").split())
     assert "compared by their response time (p99): their throughput is the rate offered" in shown
     compared = cli(
         "compare", f"{document['id']}/work=1", f"{document['id']}/work=100000", "--store", "runs.db", "--json", "c.json"
