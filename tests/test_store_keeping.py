@@ -279,7 +279,7 @@ def test_a_gate_judges_without_its_store(
     await_a_trial(store, process)
     team.lose(url)
     out, errors = process.communicate(timeout=300)
-    assert "What is measured is kept on this machine" in out, out + errors
+    assert "What is measured is kept on this machine" in errors, out + errors
     answers = {"passed": 1, "regression": 3, "inconclusive": 4}
     assert [code for answer, code in answers.items() if f"gate: {answer}" in out] == [process.returncode], out + errors
     command = (out + errors).rpartition("; later: dbdyno ")[2].splitlines()[0]
