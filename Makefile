@@ -42,7 +42,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-rust test-rust-aside test-python bench schema docs postgres team ferretdb webapp clean
 
-RUN := run pk-lookup --set threads=1,2 --set lookups=20000 --budget 15s --report pk-lookup.html
+RUN := run pk-lookup --set threads=1,2 --set lookups=50000 --budget 15s --report pk-lookup.html
 
 # Where nothing is installed yet, the first verdict comes before the engines of servers are compiled, which takes as long again.
 run:

@@ -10,12 +10,15 @@ import pytest
 
 from apart import directory_apart
 from conftest import Cli
+from dbdyno.engines.files import database_file
+from dbdyno.engines.files.database_file import SideFiles, TrialFile
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.writes import writing_transactions
 from dbdyno.errors import InputError
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
+from dbdyno.workplace.listening import Interrupted
 from fresh_data import fresh_data
 from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
@@ -443,3 +446,31 @@ def test_the_engine_tells_for_each_transaction_of_a_cell_whether_it_writes(provi
     with provisioners.of(cell).ready(cell, 0) as ready:
         assert ready.durations["copy_s"] == 0.0
     assert not any(writing_transactions(compiled(text, "null:"), provisioners).values())
+
+
+def test_interleaved_trials_that_only_read_share_a_file(provisioners: Provisioners) -> None:
+    reads = compiled(HEAD + OWN_TABLE + transaction("select * from t"), "sqlite:")
+    larger = compiled(HEAD + OWN_TABLE + transaction("select * from t"), "sqlite:?cache_size=50")
+    writes = compiled(HEAD + OWN_TABLE + transaction("update t set id = id"), "sqlite:")
+    locks = compiled(HEAD + OWN_TABLE + transaction("select * from t"), "sqlite:?locking_mode=exclusive")
+    cold = compiled(HEAD + 'os_cache = "cold"\n' + OWN_TABLE + transaction("select * from t"), "sqlite:")
+    with provisioners.of(reads).ready(reads, 0) as first:
+        for other, shared in ((larger, True), (writes, False), (locks, False), (cold, False)):
+            with provisioners.of(other).ready(other, 0) as second:
+                assert (second.target["path"] == first.target["path"]) == shared
+    with provisioners.of(writes).ready(writes, 0) as first, provisioners.of(reads).ready(reads, 0) as second:
+        assert first.target["path"] != second.target["path"]
+
+
+def test_a_copy_that_nothing_wrote_to_serves_later_rounds_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 2.0, 3.0, 21.9, 22.1, 24.0, 24.5, 24.6, 25.0])
+    monkeypatch.setattr(database_file.time, "monotonic", lambda: next(clock))
+    template, file = tmp_path / "template.db", TrialFile(tmp_path / "trial.db", SideFiles(()), Interrupted())
+    template.write_text("rows")
+    copied = [file.fresh(template, block, None, print) for block in range(4)]
+    assert copied == [2.0, 0.0, 0.0, pytest.approx(1.9)]
+    file.path.write_text("other rows")
+    assert file.fresh(template, 3, None, print) == pytest.approx(0.1)
+    assert file.path.read_text() == "rows"

@@ -63,8 +63,12 @@ def writing_transactions(compiled: CompiledCell, provisioners: "Provisioning") -
     if not compiled.trial.get("transactions"):
         return {}
     with provisioners.of(compiled).ready(compiled, 0) as ready:
-        answer = _ask_writes(compiled, ready.target)
-    return answer.transactions
+        return writes_by_transaction(compiled, ready.target)
+
+
+def writes_by_transaction(compiled: CompiledCell, target: Mapping[str, Any]) -> dict[str, bool]:
+    """Return for each transaction, by its name, whether it writes to the target. Raises SystemFailed."""
+    return _ask_writes(compiled, target).transactions
 
 
 def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> list[Writing]:

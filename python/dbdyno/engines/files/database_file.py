@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.errors import SystemFailed, reason
+from dbdyno.plan.cell import CompiledCell
 from dbdyno.workplace.copying import copy_file
 from dbdyno.workplace.listening import Interrupted
+
+# A copy is used for this many times the seconds that copying took, so that copying takes a tenth of the time at most.
+_COPIES_PER_AGE = 10.0
 
 # Inode, size and time of the last change; zeros where there is no file.
 State = tuple[int, int, int]
@@ -69,32 +73,53 @@ class NamedFile:
             raise SystemFailed(f"{self.path}: it was written to while it was copied; end what writes to it")
 
 
+@dataclass(frozen=True)
+class _Copy:
+    """How a trial's file was made: from what, in which round, with which settings, and what that took, in seconds."""
+
+    template: Path
+    block: int
+    settings: str
+    state: State
+    made_at: float
+    took_s: float
+
+
 class TrialFile:
-    """A file that a trial works on, and what it is a copy of."""
+    """A file that trials work on, and what it is a copy of. ``users``: the cells whose trials have it at the moment."""
 
     def __init__(self, path: Path, beside: SideFiles, interrupted: Interrupted) -> None:
         """``path``: where it is to be."""
         self.path = path
-        self.in_use = False
+        self.users: list[CompiledCell] = []
         self._beside = beside
         self._interrupted = interrupted
-        self._of: tuple[Path, int, str, State] | None = None
+        self._copy: _Copy | None = None
+
+    def is_copy(self, template: Path, plan: dict[str, Any] | None) -> bool:
+        """Whether it is an unchanged copy of a template, with the settings that the plan sets in the file."""
+        return (
+            self._copy is not None
+            and (self._copy.template, self._copy.settings) == (template, _settings(plan))
+            and self._copy.state == state_of(self.path)
+            and not any(map(Path.exists, self._beside.of(self.path)))
+        )
 
     def fresh(self, template: Path, block: int, plan: dict[str, Any] | None, run: Callable[[Any], object]) -> float:
         """Bring the file into the state of a template and return the seconds that took.
 
-        ``plan``: what gives it the settings that it keeps, where there are any; ``run`` runs it.
+        ``plan``: sets what the file keeps of the settings, if there are any; ``run`` runs it.
 
-        A file that was made from the same template in the same block and has not been written to since is that state
-        already. Each block has a copy of its own: where the file system puts it is part of the noise between blocks,
-        and not of one run's result.
+        A copy that no trial has changed serves the other cells of its round. It also serves later rounds, until it is
+        ten times as old as the time that copying took. A new copy lies elsewhere on the device, so that its place is
+        part of the noise between rounds.
         """
         start = time.monotonic()
-        made_by = json.dumps(plan, sort_keys=True)
-        same = self._of == (template, block, made_by, state_of(self.path))
-        if same and not any(map(Path.exists, self._beside.of(self.path))):
-            return 0.0
-        self._of = None
+        if self._copy is not None and self.is_copy(template, plan):
+            age = start - self._copy.made_at
+            if self._copy.block == block or age < _COPIES_PER_AGE * self._copy.took_s:
+                return 0.0
+        self._copy = None
         self._remove()
         try:
             before = state_of(template)
@@ -106,9 +131,14 @@ class TrialFile:
         except OSError as error:
             self._remove()
             raise SystemFailed(f"copying the loaded tables to {self.path}: {reason(error)}") from error
-        self._of = (template, block, made_by, state_of(self.path))
-        return time.monotonic() - start
+        end = time.monotonic()
+        self._copy = _Copy(template, block, _settings(plan), state_of(self.path), end, end - start)
+        return end - start
 
     def _remove(self) -> None:
         for path in (self.path, *self._beside.of(self.path)):
             path.unlink(missing_ok=True)
+
+
+def _settings(plan: dict[str, Any] | None) -> str:
+    return json.dumps(plan, sort_keys=True)

@@ -12,7 +12,7 @@ from typing import Any
 from dbdyno.engines.files.database_file import NamedFile, SideFiles, State, TrialFile
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.provisioner import Place, Ready
-from dbdyno.engines.writes import ALLOW, OTHER_FILES, allowed, reaching_statements, refuse
+from dbdyno.engines.writes import ALLOW, OTHER_FILES, allowed, reaching_statements, refuse, writes_by_transaction
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.events.answers import FileSet, Loaded
 from dbdyno.events.trial import TrialResult
@@ -44,7 +44,7 @@ class Copied(Ready):
 
 
 class FileProvisioner(ABC):
-    """Keeps the file that trials work on; of trials that are interleaved, each has one of its own.
+    """Keeps the files that trials work on. Interleaved trials share one if they only read; others have one each.
 
     What an engine's own says of its files are the abstract methods.
     """
@@ -57,6 +57,8 @@ class FileProvisioner(ABC):
         self._allow_writes = place.allow_writes
         self.observations: list[dict[str, Any]] = []
         self._judged: set[str] = set()
+        # By statements and library: whether a cell's transactions only read.
+        self._reading: dict[str, bool] = {}
         # Provisioners have files of the same names: those of two named files are at work side by side.
         self._directory = place.workspace.part()
         self._files = [self._trial_file("trial.db")]
@@ -86,6 +88,10 @@ class FileProvisioner(ABC):
     def keeping_plan(self, target: Target) -> Target | None:
         """Give the plan that gives the file of a trial the settings which it keeps; ``None``: there are none."""
         return None
+
+    def can_share_file(self, compiled: CompiledCell) -> bool:
+        """Whether several workers can read the file of a trial at the same time."""
+        return False
 
     @abstractmethod
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:
@@ -140,15 +146,38 @@ class FileProvisioner(ABC):
         library = self._library(compiled)
         source = self._source(compiled, library)
         source = self._loaded.pop(source.path, source)
-        file = self._free_file()
-        file.in_use = True
+        file = self._shared_file(compiled, source) or self._free_file()
+        shared = bool(file.users)
+        file.users.append(compiled)
         try:
-            target = self._confined(self.trial_target(compiled, str(file.path), library.path))
-            copy_s = file.fresh(source.path, block, self.keeping_plan(target), self._set_file)
+            target = self._target_of(compiled, file)
+            copy_s = 0.0 if shared else file.fresh(source.path, block, self.keeping_plan(target), self._set_file)
             durations = {"load_s": source.load_s, "copy_s": copy_s}
             yield Copied(target, durations, source.loaded, system=compiled.cell.system)
         finally:
-            file.in_use = False
+            file.users.remove(compiled)
+
+    def _target_of(self, compiled: CompiledCell, file: TrialFile) -> Target:
+        return self._confined(self.trial_target(compiled, str(file.path), self._library(compiled).path))
+
+    def _shared_file(self, compiled: CompiledCell, source: Template) -> TrialFile | None:
+        """Return a file that interleaved trials have at the moment and that this cell can read beside them, if any."""
+        for file in self._files:
+            if (
+                file.users
+                and file.is_copy(source.path, self.keeping_plan(self._target_of(compiled, file)))
+                and all(self.can_share_file(each) and self._only_reads(each, file) for each in (*file.users, compiled))
+            ):
+                return file
+        return None
+
+    def _only_reads(self, compiled: CompiledCell, file: TrialFile) -> bool:
+        statements, transactions = compiled.trial["statements"], compiled.trial["transactions"]
+        key = json.dumps([statements, transactions, self._library(compiled).path])
+        if key not in self._reading:
+            target = self._target_of(compiled, file)
+            self._reading[key] = not any(writes_by_transaction(compiled, target).values())
+        return self._reading[key]
 
     def _set_file(self, plan: Target) -> None:
         ask(plan, FileSet, interrupted=self._interrupted)
@@ -174,7 +203,7 @@ class FileProvisioner(ABC):
         return TrialFile(self._directory / name, self.side_files, self._interrupted)
 
     def _free_file(self) -> TrialFile:
-        free = next((file for file in self._files if not file.in_use), None)
+        free = next((file for file in self._files if not file.users), None)
         if free is None:
             free = self._trial_file(f"trial-{len(self._files) + 1}.db")
             self._files.append(free)

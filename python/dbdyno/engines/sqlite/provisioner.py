@@ -41,6 +41,12 @@ class SqliteProvisioner(FileProvisioner):
         """Give the journal's mode, which the file keeps, where one is set."""
         return file_plan(target) if target["file_pragmas"] else None
 
+    def can_share_file(self, compiled: CompiledCell) -> bool:
+        """Allow it unless a connection keeps others out or the cell begins with a file outside the page cache."""
+        settings = settings_of(compiled)
+        locking = [*settings.trial_pragmas, *(each["sql"] for each in compiled.trial["statements"])]
+        return compiled.definition.load.fresh_os_cache == "warm" and "locking_mode" not in str(locking).lower()
+
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:
         """Write the log back, and set what decides the bytes of a file."""
         ask(file_plan(named_target(compiled, path, library)), FileSet, interrupted=self._interrupted)
