@@ -46,6 +46,8 @@ def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, A
         "statements_by_name": {},
         "io": {},
         "disk": {"device": None},
+        "flushes": {},
+        "segments": {},
         "observed": {},
         "interleaving": {},
         "elapsed_s": 1.0,

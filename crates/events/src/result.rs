@@ -15,7 +15,9 @@ use dbdyno_load::rate::Rate;
 use dbdyno_load::report::EndedBy;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::disk::DiskActivity;
+use dbdyno_probes::flushes::DeviceFlushes;
 use dbdyno_probes::process::CpuShare;
+use dbdyno_probes::quota::Throttling;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -70,6 +72,9 @@ pub struct TrialResult<'a> {
     latency_ms: BTreeMap<&'a str, Summary>,
     /// CPU used.
     cpu: &'a CpuShare,
+    /// What CPU quotas of control groups did to the worker, `client`, and to the `server`; left out where there is none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    throttling: BTreeMap<&'static str, Throttling>,
     /// Of the server's processes, where they are known.
     server: Option<Server>,
     /// CPU of the parts of the system that the plan names, in its order.
@@ -79,6 +84,10 @@ pub struct TrialResult<'a> {
     scheduling: Scheduling,
     /// What the disk did.
     disk: Option<&'a DiskActivity>,
+    /// How often the disks below the data were flushed, by all programs, the slices of other trials included; left out
+    /// if the kernel does not count that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flushes: Option<&'a DeviceFlushes>,
     /// What the process fetched from and sent to storage.
     process_io: ProcessIo,
     /// What the engine is, read back.
@@ -174,6 +183,9 @@ struct Work {
 struct Server {
     /// CPU used.
     cpu: ServerCpu,
+    /// Seconds that its threads were ready but had no CPU, summed over those that were there all the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_queue_wait_s: Option<f64>,
 }
 
 /// CPU that a server used.
@@ -385,8 +397,10 @@ impl<'a> TrialResult<'a> {
             operations: operations(outcome)?,
             latency_ms,
             cpu: &outcome.cpu,
+            throttling: outcome.throttling.iter().copied().collect(),
             server: outcome.server_cpu_percent.map(|process_percent| Server {
                 cpu: ServerCpu { process_percent },
+                run_queue_wait_s: outcome.server_run_queue_s,
             }),
             tiers: outcome
                 .tiers
@@ -412,6 +426,7 @@ impl<'a> TrialResult<'a> {
                 batch_threads: outcome.gave_way,
             },
             disk: outcome.disk.as_ref(),
+            flushes: outcome.flushes.as_ref(),
             process_io: ProcessIo {
                 read_bytes: outcome.process_io.0,
                 write_bytes: outcome.process_io.1,

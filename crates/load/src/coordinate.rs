@@ -9,13 +9,16 @@ use crate::live::{Live, LiveCounts};
 use crate::preloaded::{Preloaded, Readings, rise};
 use crate::shared::Shared;
 use crate::slices::Switch;
+use dbdyno_engine::driver::Site;
 use dbdyno_engine::observed::Backlog;
 use dbdyno_engine::{Engine, Failure};
 use dbdyno_plan::document::Tier;
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::{Disk, DiskCounters};
+use dbdyno_probes::flushes::{DeviceFlushes, FlushCounter, FlushReading};
 use dbdyno_probes::process::Usage;
-use dbdyno_probes::tree::{BusyThread, TreeUsage, tree_cpu_ns, trees_cpu_ns, trees_usage};
+use dbdyno_probes::quota::{CpuQuota, Throttled, Throttling};
+use dbdyno_probes::tree::{BusyThread, TreeUsage, trees_usage};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Nanoseconds between two looks at whether the others have ended of those that are interleaved.
@@ -33,6 +36,10 @@ pub(crate) struct Watched {
     pub(crate) before: Usage,
     pub(crate) after: Usage,
     pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
+    /// How often the disks below the data were flushed, by all programs.
+    pub(crate) flushes: Option<DeviceFlushes>,
+    /// What CPU quotas did to this process and to the server.
+    pub(crate) throttling: Vec<(&'static str, Throttling)>,
     /// Seconds of the trial's slices between the two readings: all, where it takes none.
     pub(crate) seconds: f64,
     /// All seconds between them.
@@ -56,12 +63,16 @@ struct Reading {
     usage: Usage,
     counts: LiveCounts,
     disk: Option<DiskCounters>,
+    flushes: Option<FlushReading>,
+    throttled: Vec<Option<Throttled>>,
     at: u64,
 }
 
 /// What is read, and from where.
 struct Machine<'a> {
     disk: Option<&'a Disk>,
+    flushes: Option<FlushCounter>,
+    quotas: Vec<(&'static str, CpuQuota)>,
     server: Option<u32>,
     tiers: &'a [Tier],
     live: &'a [Live],
@@ -71,8 +82,8 @@ struct Machine<'a> {
 /// Nanoseconds by which two clocks may differ over a window.
 const MOST_DRIFT: u64 = 500_000_000;
 
-/// CPU nanoseconds of the server's processes, and what those of each tier have used; where they are there.
-pub(crate) type ServerCpu = (Option<u64>, Vec<Option<TreeUsage>>);
+/// What the server's processes and those of each tier have used; where they are there.
+pub(crate) type ServerCpu = (Option<TreeUsage>, Vec<Option<TreeUsage>>);
 
 /// How many threads of a tier are told, and from which share of the time on that they were at work.
 const THREADS: usize = 32;
@@ -84,6 +95,8 @@ impl Machine<'_> {
             usage: Usage::read()?,
             counts: LiveCounts::read(self.live),
             disk: self.disk.and_then(Disk::read),
+            flushes: self.flushes.as_ref().and_then(FlushCounter::read),
+            throttled: self.quotas.iter().map(|(_, quota)| quota.read()).collect(),
             at: self.clock.now(),
         })
     }
@@ -92,13 +105,21 @@ impl Machine<'_> {
     fn server_cpu(&self) -> ServerCpu {
         let tiers: Vec<_> = self.tiers.iter().map(|tier| trees_usage(&tier.pids)).collect();
         let server = match self.server {
-            Some(server) => tree_cpu_ns(server),
+            Some(server) => trees_usage(&[server]),
             None => {
                 let all: Vec<u32> = self.tiers.iter().flat_map(|tier| &tier.pids).copied().collect();
-                if all.is_empty() { None } else { trees_cpu_ns(&all) }
+                if all.is_empty() { None } else { trees_usage(&all) }
             }
         };
         (server, tiers)
+    }
+
+    fn throttling(&self, then: &Reading, now: &Reading) -> Vec<(&'static str, Throttling)> {
+        let both = then.throttled.iter().zip(&now.throttled);
+        let quotas = self.quotas.iter().zip(both);
+        quotas
+            .filter_map(|((whose, quota), (then, now))| Some((*whose, quota.between(then.as_ref()?, now.as_ref()?))))
+            .collect()
     }
 }
 
@@ -110,14 +131,17 @@ pub(crate) fn coordinate<E: Engine>(
     shared: &Shared<'_, E>,
     live: &[Live],
     timeline: &Timeline,
-    (disk, server): (Option<&Disk>, Option<u32>),
+    (disk, site): (Option<&Disk>, Site<'_>),
     finished: &AtomicU32,
     coordinator: &mut impl Coordinator,
     say: &mut impl FnMut(Event),
 ) -> Result<Watched, TrialError> {
     let clock = shared.clock;
+    let server = site.server;
     let machine = Machine {
         disk,
+        flushes: site.storage.and_then(FlushCounter::of),
+        quotas: quotas(server),
         server,
         tiers: &shared.trial.tiers,
         live,
@@ -241,6 +265,12 @@ pub(crate) fn coordinate<E: Engine>(
         seconds,
         real_s: last.at.saturating_sub(first.at) as f64 / 1e9,
         disk: first.disk.zip(last.disk),
+        flushes: machine
+            .flushes
+            .as_ref()
+            .zip(first.flushes.as_ref().zip(last.flushes.as_ref()))
+            .map(|(counter, (then, now))| counter.between(then, now)),
+        throttling: machine.throttling(&first, &last),
         before: first.usage,
         after: last.usage,
         server_cpu: (server_before, server_after),
@@ -251,6 +281,20 @@ pub(crate) fn coordinate<E: Engine>(
         backlog,
         watched_one_in: switch.map_or(Some(1.0), |switch| switch.scale(clock.now())),
     })
+}
+
+/// The CPU quotas of this process and of the server, whose names are those of [`Watched::throttling`]. A group that holds
+/// both is the clients'.
+fn quotas(server: Option<u32>) -> Vec<(&'static str, CpuQuota)> {
+    let client = CpuQuota::of(std::process::id());
+    let server = server
+        .and_then(CpuQuota::of)
+        .filter(|quota| Some(quota) != client.as_ref());
+    let named = [("client", client), ("server", server)];
+    named
+        .into_iter()
+        .filter_map(|(whose, quota)| Some((whose, quota?)))
+        .collect()
 }
 
 /// Fails if the two clocks drifted apart since the window began. `began` and `again`: when that was by the kernel's clock, as

@@ -20,7 +20,9 @@ use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Failure, printable};
 use dbdyno_plan::document::{Arrival, FailureKind};
 use dbdyno_probes::disk::{Disk, DiskActivity};
+use dbdyno_probes::flushes::DeviceFlushes;
 use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
+use dbdyno_probes::quota::Throttling;
 use dbdyno_probes::tree::TreeUsage;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,6 +80,10 @@ pub struct Outcome {
     pub cpu: CpuShare,
     /// CPU used by the server's processes, in percent of one processor; where they are known.
     pub server_cpu_percent: Option<f64>,
+    /// Seconds that threads of the server were ready but had no CPU, summed over them; where its processes are known.
+    pub server_run_queue_s: Option<f64>,
+    /// What CPU quotas did to this process, `client`, and to the `server`.
+    pub throttling: Vec<(&'static str, Throttling)>,
     /// What each tier used.
     pub tiers: Vec<TierUse>,
     /// Switches of threads: voluntary, involuntary.
@@ -86,6 +92,8 @@ pub struct Outcome {
     pub gave_way: u32,
     /// What the disk did.
     pub disk: Option<DiskActivity>,
+    /// How often the disks below the data were flushed, by all programs, from the window's start to its end.
+    pub flushes: Option<DeviceFlushes>,
     /// Bytes the process fetched from and sent to storage.
     pub process_io: (u64, u64),
     /// Where the clients' time went.
@@ -138,6 +146,10 @@ fn percent(watched: &Watched, used_ns: u64) -> f64 {
     used_ns as f64 / 1e7 / watched.seconds.max(1e-9)
 }
 
+fn cpu(usage: &Option<TreeUsage>) -> Option<u64> {
+    usage.as_ref().map(|usage| usage.cpu_ns)
+}
+
 /// Puts together what the clients and the coordinating thread have seen.
 pub(crate) fn conclude<E: Engine>(
     shared: &Shared<'_, E>,
@@ -178,10 +190,15 @@ pub(crate) fn conclude<E: Engine>(
         histograms: BTreeMap::new(),
         operations: trial.record.operations.then(Histograms::default),
         cpu: watched.after.since(&watched.before, watched.seconds, watched.real_s),
-        server_cpu_percent: percent_of(watched, watched.server_cpu.0.0, watched.server_cpu.1.0),
+        server_cpu_percent: percent_of(watched, cpu(&watched.server_cpu.0.0), cpu(&watched.server_cpu.1.0)),
+        server_run_queue_s: {
+            let ((before, _), (after, _)) = &watched.server_cpu;
+            let both = before.as_ref().zip(after.as_ref());
+            both.map(|(before, after)| after.run_queue_since(before) as f64 / 1e9)
+        },
+        throttling: watched.throttling.clone(),
         tiers: {
             let ((_, before), (_, after)) = &watched.server_cpu;
-            let cpu = |usage: &Option<TreeUsage>| usage.as_ref().map(|usage| usage.cpu_ns);
             let used = before.iter().zip(after).zip(&watched.busy_threads);
             let tiers = trial.tiers.iter().zip(used);
             tiers
@@ -212,6 +229,7 @@ pub(crate) fn conclude<E: Engine>(
         disk: disk
             .zip(watched.disk)
             .map(|(disk, (a, b))| disk.between(&a, &b, watched.seconds)),
+        flushes: watched.flushes.clone(),
         process_io: (
             watched.after.read_bytes.saturating_sub(watched.before.read_bytes),
             watched.after.write_bytes.saturating_sub(watched.before.write_bytes),

@@ -124,7 +124,7 @@ pub fn run<E: Engine>(
             &shared,
             &live,
             &timeline,
-            (disk.as_ref(), site.server),
+            (disk.as_ref(), site),
             &finished,
             coordinator,
             &mut say,

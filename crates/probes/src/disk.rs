@@ -53,6 +53,16 @@ pub struct DiskActivity {
     pub queue_length: f64,
 }
 
+impl DiskCounters {
+    pub(crate) fn flushes(&self) -> u64 {
+        self.flushes
+    }
+
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes
+    }
+}
+
 impl Disk {
     /// The device that holds a file or directory, or `None` where it is not on one (tmpfs, network).
     pub fn of(path: &Path) -> Option<Self> {
@@ -61,6 +71,11 @@ impl Disk {
             u64::from(rustix::fs::major(device)),
             u64::from(rustix::fs::minor(device)),
         );
+        Self::numbered(major, minor)
+    }
+
+    /// The device with a number; `None` if the kernel knows none.
+    pub(crate) fn numbered(major: u64, minor: u64) -> Option<Self> {
         let stats = std::fs::read_to_string("/proc/diskstats").ok()?;
         let name = stats.lines().find_map(|line| {
             let mut words = line.split_whitespace();
@@ -70,6 +85,19 @@ impl Disk {
                 .flatten()
         })?;
         Some(Self { major, minor, name })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            major: 0,
+            minor: 0,
+            name: name.to_owned(),
+        }
+    }
+
+    pub(crate) fn number(&self) -> (u64, u64) {
+        (self.major, self.minor)
     }
 
     /// The counters now; `None` if the device has gone.

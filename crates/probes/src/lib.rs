@@ -5,7 +5,9 @@ pub mod clock;
 pub mod cpus;
 pub mod device;
 pub mod disk;
+pub mod flushes;
 pub mod process;
+pub mod quota;
 pub mod tree;
 pub mod valgrind;
 

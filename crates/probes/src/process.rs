@@ -26,7 +26,8 @@ pub struct Usage {
     pub read_bytes: u64,
     /// Bytes sent to be written to storage.
     pub write_bytes: u64,
-    /// CPU seconds of the whole machine that were not idle, all processors together.
+    /// CPU seconds of the whole machine that were not idle, all processors together; only a difference of two readings
+    /// means anything.
     pub machine_busy_s: f64,
     /// CPU seconds that the hypervisor took away.
     pub machine_steal_s: f64,
@@ -79,10 +80,13 @@ impl Usage {
                 usage.involuntary_switches += status.nonvoluntary_ctxt_switches.unwrap_or(0);
             }
         }
-        let machine = KernelStats::current().map_err(wrong("/proc/stat"))?.total;
-        let busy =
-            machine.user + machine.nice + machine.system + machine.irq.unwrap_or(0) + machine.softirq.unwrap_or(0);
-        usage.machine_busy_s = busy as f64 / tick;
+        let stat = KernelStats::current().map_err(wrong("/proc/stat"))?;
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let machine = stat.total;
+        let not_busy = machine.idle + machine.iowait.unwrap_or(0) + machine.steal.unwrap_or(0);
+        // The kernel measures idle time and samples busy time, which is too coarse for a short window.
+        let seconds = now.tv_sec as f64 + now.tv_nsec as f64 / 1e9;
+        usage.machine_busy_s = stat.cpu_time.len() as f64 * seconds - not_busy as f64 / tick;
         usage.machine_steal_s = machine.steal.unwrap_or(0) as f64 / tick;
         Ok(usage)
     }

@@ -3,21 +3,11 @@
 use procfs::process::{Process, Stat};
 use std::collections::HashMap;
 
-/// CPU time in nanoseconds of a process, of all that descend from it, and of those of them that have ended; of the ended
-/// ones to a tick of the kernel's accounting. `None` where the process is gone.
-pub fn tree_cpu_ns(pid: u32) -> Option<u64> {
-    trees_cpu_ns(&[pid])
-}
-
-/// The same of several processes, each of which counts once. `None` where all are gone.
-pub fn trees_cpu_ns(pids: &[u32]) -> Option<u64> {
-    trees(pids).map(|(sum, _)| sum)
-}
-
 /// What several processes and all that descend from them have used.
 #[derive(Debug, Clone, Default)]
 pub struct TreeUsage {
-    /// CPU time as [`trees_cpu_ns`] has it.
+    /// CPU time in nanoseconds of the processes, of all that descend from them, and of those of them that have ended; of
+    /// the ended ones to a tick of the kernel's accounting. Each process counts once.
     pub cpu_ns: u64,
     /// The threads, by their ids.
     threads: HashMap<i32, ThreadUsage>,
@@ -28,6 +18,7 @@ pub struct TreeUsage {
 struct ThreadUsage {
     pid: i32,
     cpu_ns: u64,
+    run_queue_ns: u64,
 }
 
 /// A thread and what it used between two readings.
@@ -55,8 +46,12 @@ pub fn trees_usage(pids: &[u32]) -> Option<TreeUsage> {
         };
         for task in tasks.flatten() {
             if let Ok(schedule) = task.schedstat() {
-                let cpu_ns = schedule.sum_exec_runtime;
-                usage.threads.insert(task.tid, ThreadUsage { pid, cpu_ns });
+                let thread = ThreadUsage {
+                    pid,
+                    cpu_ns: schedule.sum_exec_runtime,
+                    run_queue_ns: schedule.run_delay,
+                };
+                usage.threads.insert(task.tid, thread);
             }
         }
     }
@@ -64,6 +59,15 @@ pub fn trees_usage(pids: &[u32]) -> Option<TreeUsage> {
 }
 
 impl TreeUsage {
+    /// Nanoseconds that threads were ready but had no CPU since an earlier reading, summed over those that still run.
+    pub fn run_queue_since(&self, earlier: &Self) -> u64 {
+        let since = |(tid, now): (&i32, &ThreadUsage)| {
+            let before = earlier.threads.get(tid).map_or(0, |then| then.run_queue_ns);
+            now.run_queue_ns.saturating_sub(before)
+        };
+        self.threads.iter().map(since).sum()
+    }
+
     /// The threads that used the most since an earlier reading, at most so many and the busiest first, without those that
     /// used less than `least_ns` or have ended.
     pub fn busiest_since(&self, earlier: &Self, most: usize, least_ns: u64) -> Vec<BusyThread> {
@@ -202,7 +206,7 @@ mod tests {
     }
 
     fn cpu_ns(shell: &Shell) -> u64 {
-        tree_cpu_ns(shell.id()).expect("it is there")
+        trees_usage(&[shell.id()]).expect("it is there").cpu_ns
     }
 
     #[test]
@@ -214,8 +218,8 @@ mod tests {
         // Of 100 ms or more, nearly all in a process that has ended.
         assert!(cpu_ns(&shell) > before + 20_000_000, "{before}");
         shell.end();
-        assert_eq!(tree_cpu_ns(u32::MAX >> 1), None);
-        assert_eq!(trees_cpu_ns(&[]), None);
+        assert!(trees_usage(&[u32::MAX >> 1]).is_none());
+        assert!(trees_usage(&[]).is_none());
     }
 
     #[test]
@@ -266,6 +270,26 @@ mod tests {
         let tick = 1_000_000_000 / procfs::ticks_per_second();
         assert!(used > 0 && !used.is_multiple_of(tick), "{used}");
         shell.end();
+    }
+
+    #[test]
+    fn the_run_queue_of_threads_that_are_left_is_summed() {
+        let usage = |threads: &[(i32, u64)]| TreeUsage {
+            cpu_ns: 0,
+            threads: threads
+                .iter()
+                .map(|(tid, run_queue_ns)| {
+                    let thread = ThreadUsage {
+                        pid: 1,
+                        cpu_ns: 0,
+                        run_queue_ns: *run_queue_ns,
+                    };
+                    (*tid, thread)
+                })
+                .collect(),
+        };
+        let (before, after) = (usage(&[(1, 10), (2, 90)]), usage(&[(1, 15), (3, 7)]));
+        assert_eq!(after.run_queue_since(&before), 12);
     }
 
     #[test]

@@ -75,6 +75,12 @@ class Observed(TypedDict):
     syncs_per_commit: float | None
     seen_by: str | None
     """What counted: ``files`` (the file layer below an embedded engine), ``server``, ``device`` (the kernel)."""
+    device_flushes: int | None
+    """Flushes that the disk below the data completed meanwhile, for this cell and for all other programs; of a disk
+    whose writes can be durable by themselves, with its writes. Null where the kernel does not count them."""
+    flushes_per_commit: float | None
+    """The same per commit. A commit that survives a power failure needs one, which it can share with one of each other
+    client."""
     contradiction: str
     """Why the system's class of durability cannot be what its settings say; empty where it can."""
     counters: dict[str, float]
@@ -458,7 +464,15 @@ class Round(TypedDict):
     cpu_percent: CpuPercent
     scheduling: JsonObject
     """voluntary_switches, involuntary_switches, run_queue_wait_s, batch_threads."""
+    throttling: JsonObject
+    """What a CPU quota did to the ``client`` and to the ``server``, where one holds for them: cpus, periods,
+    throttled_periods, throttled_s."""
+    server_run_queue_s: float | None
+    """Seconds that threads of the server were ready but had no CPU, summed over them; null where it is not known."""
     disk: Disk
+    flushes: JsonObject
+    """What the disks below the data were asked for by all programs, the slices of other cells included: device, flushes,
+    forced_writes; empty where the kernel does not count it."""
     process_io: JsonObject
     """read_bytes, write_bytes of the worker's process."""
     io: dict[str, float | None]

@@ -27,9 +27,27 @@ class ServerCpu(Part):
 
 
 class Server(Part):
-    """A server's processes."""
+    """A server's processes.
+
+    ``run_queue_wait_s``: seconds that its threads were ready but had no CPU, summed over them; null if not known.
+    """
 
     cpu: ServerCpu
+    run_queue_wait_s: float | None = None
+
+
+class Throttling(Part):
+    """What a CPU quota of a control group did.
+
+    ``cpus``: CPUs that the group may use at most; ``periods``: those of the kernel's accounting in which the group
+    wanted to compute, and ``throttled_periods`` those in which it used up its quota; ``throttled_s``: seconds for which
+    it had to wait then, summed over the CPUs that it could have used.
+    """
+
+    cpus: float
+    periods: Count
+    throttled_periods: Count
+    throttled_s: float
 
 
 class BusyThread(Part):
@@ -82,6 +100,18 @@ class DiskActivity(Part):
     queue_length: float
 
 
+class DeviceFlushes(Part):
+    """What the disks below the data were asked for by all programs: flushes that completed.
+
+    ``forced_writes``: writes to a disk without a volatile cache, or that can write past it, so that any of them may have
+    replaced a flush.
+    """
+
+    device: str
+    flushes: Count
+    forced_writes: Count
+
+
 class ProcessIo(Part):
     """Bytes that the process fetched from storage and sent to it."""
 
@@ -111,6 +141,7 @@ class DeviceFacts(Part):
 
     sync_us: float
     sync_per_s: float
+    sync_min_us: float
     sync_p50_us: float
     sync_p99_us: float
     large_sync_us: float

@@ -20,7 +20,17 @@ from dbdyno.events.base import Count, Part
 from dbdyno.events.changes import ChangedCalls
 from dbdyno.events.facts import Facts
 from dbdyno.events.latency import ServiceTimes, Summary
-from dbdyno.events.machine import CpuShare, DiskActivity, Memory, ProcessIo, Scheduling, Server, TierCpu
+from dbdyno.events.machine import (
+    CpuShare,
+    DeviceFlushes,
+    DiskActivity,
+    Memory,
+    ProcessIo,
+    Scheduling,
+    Server,
+    Throttling,
+    TierCpu,
+)
 from dbdyno.events.watched import Contention, Io, Observed, Time, WaitsOrError
 
 
@@ -76,6 +86,9 @@ class TrialResult(Part):
     ``began_ns``: when the window began, nanoseconds of the kernel's monotonic clock; ``elapsed_s``: seconds of the
     window; ``watched_s``: those between the two readings of the machine's figures; ``histograms``: base64 of
     HdrHistogram's V2 format, deflated, in nanoseconds; ``latency_ms``: the same summed up, in milliseconds;
+    ``throttling``: of the worker, ``client``, and of the ``server``, where a CPU quota holds for them;
+    ``flushes``: from the window's start to its end, the slices of other trials included; left out
+    where the kernel does not count them;
     ``operations``: left out where they were not timed; ``changes``: left out where the trial changes nothing;
     ``clock``: where its time comes from.
 
@@ -105,10 +118,12 @@ class TrialResult(Part):
     operations: Operations | None = None
     latency_ms: dict[str, Summary]
     cpu: CpuShare
+    throttling: dict[str, Throttling] = Field(default_factory=dict)
     server: Server | None
     tiers: list[TierCpu] = Field(default_factory=list)
     scheduling: Scheduling
     disk: DiskActivity | None
+    flushes: DeviceFlushes | None = None
     process_io: ProcessIo
     engine: Facts
     time: Time

@@ -32,9 +32,9 @@ def durability(document: Document) -> list[Statement]:
 
 
 def syncs(cell: Cell) -> str:
-    """Return how often a cell had the device sync for a commit, and who counted; empty where nothing tells."""
+    """Return how often a cell had the device sync per commit, and who counted; empty if nothing tells."""
     each, by = cell["observed"]["syncs_per_commit"], cell["observed"]["seen_by"]
-    return "" if each is None else f"{rough(each)} {_SYNCS[by or 'device']} a commit"
+    return "" if each is None else f"{rough(each)} {_SYNCS[by or 'device']} per commit"
 
 
 def left_unpaid(document: Document) -> list[str]:
@@ -55,7 +55,7 @@ def left_unpaid(document: Document) -> list[str]:
     ]
 
 
-_SYNCS = {"files": "syncs", "server": "syncs", "device": "writes and flushes of the device"}
+_SYNCS = {"files": "syncs", "server": "syncs", "device": "flushes of the disk"}
 
 
 def _seen(cells: list[Cell]) -> str:
@@ -66,9 +66,17 @@ def _seen(cells: list[Cell]) -> str:
     least = min(seen, key=lambda cell: cell["observed"]["syncs_per_commit"] or 0.0)
     most = max(seen, key=lambda cell: cell["observed"]["syncs_per_commit"] or 0.0)
     low, high = syncs(least), syncs(most)
-    if low == high:
-        return f", {high} seen"
-    return f", {rough(least['observed']['syncs_per_commit'] or 0.0)} to {high} seen"
+    text = high if low == high else f"{rough(least['observed']['syncs_per_commit'] or 0.0)} to {high}"
+    return f", {text}, {_flushes(cells)}"
+
+
+def _flushes(cells: list[Cell]) -> str:
+    """Return the range of the flushes that the disk completed per commit, for whoever asked."""
+    seen = [each for cell in cells if (each := cell["observed"]["flushes_per_commit"]) is not None]
+    if not seen:
+        return "flushes of the disk not observed"
+    low, high = rough(min(seen)), rough(max(seen))
+    return f"{low if low == high else f'{low} to {high}'} flushes of the disk"
 
 
 def _amount(name: str, value: float) -> str:

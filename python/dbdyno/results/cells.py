@@ -94,6 +94,7 @@ def build_cell(
             [_told(each) for each in results],
             system["durability"],
             next((trial.plan for trial in trials if trial.plan), {}),
+            number(run.device or {}, "sync_min_us"),
         ),
         "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["completed"] for each in done)),
         "rows_standard_error": _rows_standard_error(done),

@@ -7,10 +7,12 @@ asked of it, and a setting can mean less than its name: so what was asked of the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dbdyno.document.cell import Cell, Observed, Round
 from dbdyno.document.reading import JsonObject, mean, part, ratio
 from dbdyno.events.watched import Observed as Told
+from dbdyno.numbers import rough
 
 POWER_SAFE = "power-safe"
 
@@ -27,64 +29,124 @@ _LEAST = 0.5
 _BYTES = 10.0
 _THINGS = 0.01
 
-_SEEN_BY = {
-    "files": "as was counted at its files",
-    "server": "as the server counts",
-    "device": "as the kernel counts for the device",
-}
+# A sync did not reach the device if it took less than this share of the idle device's quickest one. The device may have
+# been busy when it was measured, so the sync must also be as short as a call that does nothing.
+_SWALLOWED = 0.1
+_NO_SYNC_US = 20.0
 
 
-def observe(done: Sequence[Round], told: Sequence[Told | None], durability: str | None, plan: JsonObject) -> Observed:
-    """Take together what was seen in a cell's rounds of a class of durability.
+@dataclass(slots=True)
+class _Counted:
+    """What was counted over a cell's rounds.
 
-    ``told``: what the engine told of each of them; ``plan``: what was run.
+    ``commits``: acknowledged transactions that changed rows, in the rounds in which ``syncs`` were counted;
+    ``flushed_commits``: the same, in those in which the disk's ``flushes`` were.
     """
-    commits, syncs, seen_by, most_per_sync = 0.0, 0.0, None, 1.0
-    put_off: list[dict[str, float]] = []
-    counted: list[dict[str, float]] = []
-    for each, engine in zip(done, told, strict=True):
+
+    commits: float = 0.0
+    syncs: float = 0.0
+    seen_by: str | None = None
+    most_per_sync: float = 1.0
+    sync_s: float = 0.0
+    flushed_commits: float = 0.0
+    flushes: float | None = None
+    disk: str = ""
+    clients: float = 1.0
+
+    def add(self, each: Round, engine: Told | None) -> None:
+        """Add a round. ``engine``: what the engine told of it."""
         changing = float(each["transactions_changing"] or 0)
-        share = ratio(changing, each["completed"]) or 0.0
-        clients = int(each["window"]["clients"] or 1)
         acknowledged = 0 if engine is None else engine.acknowledged
         counters = {} if engine is None else engine.counters
-        files = each["io"].get("syncs")
+        clients = int(each["window"]["clients"] or 1)
         # What a server did it did for all that were interleaved.
         alone = not each["interleaving"]
-        if sum(each["failed"].values()) > _FAILED * each["issued"]:
-            continue
+        files, disk = each["io"].get("syncs"), each["flushes"]
+        flushes = None if not disk else float(disk["flushes"] + disk["forced_writes"])
+        commits = changing
         if files is not None:
             # Rows set to what they are have changed for the client, and nothing was written for them.
             written = each["io"].get("writes")
-            commits += changing if written is None else min(changing, float(written))
-            syncs, seen_by = syncs + files, "files"
+            commits = changing if written is None else min(changing, float(written))
+            self.sync_s += each["segments"].get("sync") or 0.0
+            self._add_syncs(commits, files, "files", 1.0)
         elif alone and "syncs" in counters:
             # The same, and the server wrote none.
-            commits += min(acknowledged * share, counters.get("rows", acknowledged))
-            syncs, seen_by, most_per_sync = syncs + counters["syncs"], "server", float(clients)
-        elif alone and each["disk"]["device"] is not None and each["elapsed_s"]:
-            asked = (each["disk"]["flushes_per_s"] or 0.0) + (each["disk"]["writes_per_s"] or 0.0)
-            commits, syncs = commits + changing, syncs + asked * each["elapsed_s"]
-            seen_by, most_per_sync = "device", float(clients)
-        if engine is not None and acknowledged and (alone or files is not None):
+            share = ratio(changing, each["completed"]) or 0.0
+            commits = min(acknowledged * share, counters.get("rows", acknowledged))
+            self._add_syncs(commits, counters["syncs"], "server", clients)
+        elif alone and flushes is not None:
+            self._add_syncs(commits, flushes, "device", clients)
+        if flushes is not None:
+            self.flushed_commits, self.flushes = self.flushed_commits + commits, (self.flushes or 0.0) + flushes
+            self.disk, self.clients = disk["device"], max(self.clients, float(clients))
+
+    def _add_syncs(self, commits: float, syncs: float, seen_by: str, most_per_sync: float) -> None:
+        self.commits, self.syncs = self.commits + commits, self.syncs + syncs
+        self.seen_by, self.most_per_sync = seen_by, max(self.most_per_sync, most_per_sync)
+
+    def contradiction(self, quickest_us: float | None) -> str:
+        """Say why commits cannot have been durable; empty if they can. ``quickest_us``: of the idle device's syncs."""
+        commits, own = f"{self.commits:,.0f} commits were acknowledged", ""
+        if self.seen_by in _COUNTED_BY:
+            own = f"{_COUNTED_BY[self.seen_by]} {_times(self.syncs, 'sync')}"
+            if self._lacks(self.syncs, self.commits, self.most_per_sync):
+                return f"{commits}, but {own}"
+        found = []
+        if self.flushes is not None and self._lacks(self.flushes, self.flushed_commits, self.clients):
+            flushes = f"the disk {self.disk} completed {_times(self.flushes, 'flush')}"
+            found.append(f"{flushes} for {self.flushed_commits:,.0f} commits{f' ({own})' if own else ''}")
+        each_us = ratio(self.sync_s * 1e6, self.syncs) if self.seen_by == "files" else None
+        none_us = min(_SWALLOWED * (quickest_us or 0.0), _NO_SYNC_US)
+        if each_us is not None and each_us < none_us and self.commits >= _FEWEST:
+            quickest = f"the quickest one of the idle device took {rough(quickest_us or 0.0)} µs"
+            found.append(f"a sync took {rough(each_us)} µs, but {quickest}")
+        return "; ".join(found)
+
+    @staticmethod
+    def _lacks(syncs: float, commits: float, most_per_sync: float) -> bool:
+        return commits >= _FEWEST and syncs < _LEAST * commits / most_per_sync
+
+
+_COUNTED_BY = {"files": "its files got", "server": "the server counted"}
+
+
+def observe(
+    done: Sequence[Round],
+    told: Sequence[Told | None],
+    durability: str | None,
+    plan: JsonObject,
+    quickest_us: float | None = None,
+) -> Observed:
+    """Add up what was counted in a cell's rounds, and compare it with the class of durability.
+
+    ``told``: each round's counts by the engine; ``plan``: that of the rounds; ``quickest_us``: microseconds of the
+    shortest sync of the idle device.
+    """
+    counted = _Counted()
+    put_off: list[dict[str, float]] = []
+    counters: list[dict[str, float]] = []
+    for each, engine in zip(done, told, strict=True):
+        if sum(each["failed"].values()) > _FAILED * each["issued"]:
+            continue
+        counted.add(each, engine)
+        alone = not each["interleaving"]
+        if engine is not None and engine.acknowledged and (alone or each["io"].get("syncs") is not None):
             put_off.append(_put_off(engine))
-            counted.append({name: value / acknowledged for name, value in counters.items()} if alone else {})
-    found: Observed = {
-        "commits": round(commits),
-        "syncs": syncs if seen_by else None,
-        "syncs_per_commit": ratio(syncs, commits) if seen_by else None,
-        "seen_by": seen_by,
-        "contradiction": "",
-        "counters": _means(counted),
+            risen = {name: value / engine.acknowledged for name, value in engine.counters.items()}
+            counters.append(risen if alone else {})
+    safe = durability == POWER_SAFE and not _rolls_back(plan)
+    return {
+        "commits": round(counted.commits),
+        "syncs": counted.syncs if counted.seen_by else None,
+        "syncs_per_commit": ratio(counted.syncs, counted.commits) if counted.seen_by else None,
+        "seen_by": counted.seen_by,
+        "device_flushes": None if counted.flushes is None else round(counted.flushes),
+        "flushes_per_commit": ratio(counted.flushes, counted.flushed_commits),
+        "contradiction": counted.contradiction(quickest_us) if safe else "",
+        "counters": _means(counters),
         "backlog": _means(put_off),
     }
-    contradicts = seen_by is not None and commits >= _FEWEST and syncs < _LEAST * commits / most_per_sync
-    if durability == POWER_SAFE and contradicts and not _rolls_back(plan):
-        found["contradiction"] = (
-            f"{commits:,.0f} transactions that changed rows were acknowledged, and the device was asked to make "
-            f"{_times(syncs)} durable, {_SEEN_BY[seen_by or 'device']}"
-        )
-    return found
 
 
 def class_of(cell: Cell) -> str | None:
@@ -112,8 +174,9 @@ def _put_off(told: Told) -> dict[str, float]:
     }
 
 
-def _times(syncs: float) -> str:
-    return "nothing" if syncs < 1 else f"no more than {syncs:,.0f}"
+def _times(count: float, what: str) -> str:
+    many = f"{what}es" if what.endswith("sh") else f"{what}s"
+    return f"no {what}" if count < 1 else f"{count:,.0f} {what if round(count) == 1 else many}"
 
 
 def _rolls_back(plan: JsonObject) -> bool:

@@ -55,15 +55,27 @@ pub fn unsynced() -> u64 {
     UNSYNCED.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
 }
 
-/// What stands behind the file that the VFS below sees: its kind, as a place in `UNSYNCED`; else beyond them.
-fn kind_of(file: *mut ffi::sqlite3_file) -> *mut usize {
+/// Files that SQLite creates for a transaction. Their first sync also syncs the directory that names them.
+const CREATED_FOR_TRANSACTIONS: c_int =
+    ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_SUPER_JOURNAL | ffi::SQLITE_OPEN_WAL;
+
+/// What this layer keeps of an open file, behind what the VFS below keeps.
+#[repr(C)]
+struct Kept {
+    /// The kind of the file, as an index into `UNSYNCED`, or beyond it.
+    kind: usize,
+    /// Whether its next sync also syncs the directory.
+    syncs_directory: bool,
+}
+
+fn kept(file: *mut ffi::sqlite3_file) -> *mut Kept {
     // SAFETY: the file is as large as `register` said, which is this much larger than the VFS below wants it.
     unsafe { file.byte_add(layer().size_below).cast() }
 }
 
 fn note_unsynced(file: *mut ffi::sqlite3_file, change: impl FnOnce(&AtomicU64)) {
     // SAFETY: `open` has written it.
-    if let Some(bytes) = UNSYNCED.get(unsafe { *kind_of(file) }) {
+    if let Some(bytes) = UNSYNCED.get(unsafe { (*kept(file)).kind }) {
         change(bytes);
     }
 }
@@ -88,7 +100,7 @@ pub fn register(api: &Api, changes: bool) -> Result<(), Failure> {
     }
     let clock = Clock::get();
     // SAFETY: `below` was just given by the library.
-    let size_below = (unsafe { (*below).szOsFile } as usize).next_multiple_of(size_of::<usize>());
+    let size_below = (unsafe { (*below).szOsFile } as usize).next_multiple_of(align_of::<Kept>());
     let layer = Layer {
         below,
         size_below,
@@ -101,7 +113,7 @@ pub fn register(api: &Api, changes: bool) -> Result<(), Failure> {
     // SAFETY: `below` was just given by the library.
     let vfs = Box::leak(Box::new(ffi::sqlite3_vfs {
         pNext: std::ptr::null_mut(),
-        szOsFile: (size_below + size_of::<usize>()) as c_int,
+        szOsFile: (size_below + size_of::<Kept>()) as c_int,
         zName: NAME.as_ptr(),
         xOpen: Some(open),
         xDelete: Some(delete),
@@ -209,16 +221,19 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int 
     code
 }
 
-fn count_sync(spent: u64) {
+/// Counts syncs that one call made.
+fn count_syncs(syncs: u64, spent: u64) {
     count(|c| {
-        c.syncs += 1;
+        c.syncs += syncs;
         c.sync_raw += spent;
     });
 }
 
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     let (code, spent) = timed(|| below!(file, xSync, flags));
-    count_sync(spent);
+    // SAFETY: `open` has written it.
+    let directory = unsafe { std::mem::take(&mut (*kept(file)).syncs_directory) };
+    count_syncs(1 + u64::from(directory), spent);
     note_unsynced(file, |bytes| bytes.store(0, Ordering::Relaxed));
     code
 }
@@ -344,7 +359,10 @@ unsafe extern "C" fn open(
             Some(open) => open(vfs, name, file, flags, flags_out),
             None => ffi::SQLITE_CANTOPEN,
         };
-        *kind_of(file) = KINDS.iter().position(|kind| flags & kind != 0).unwrap_or(usize::MAX);
+        *kept(file) = Kept {
+            kind: KINDS.iter().position(|kind| flags & kind != 0).unwrap_or(usize::MAX),
+            syncs_directory: flags & ffi::SQLITE_OPEN_CREATE != 0 && flags & CREATED_FOR_TRANSACTIONS != 0,
+        };
         // Where the VFS below set methods, SQLite must call close even after a failure, and finds it in our table too.
         if !(*file).pMethods.is_null() {
             (*file).pMethods = methods_for((*file).pMethods);
@@ -370,7 +388,7 @@ unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, name: *const c_char, sync_
     }
     // Deleting a journal commits the transaction; its directory entry is synced in the same call.
     if sync_directory != 0 {
-        count_sync(spent);
+        count_syncs(1, spent);
     }
     if syncs_directory && layer().changes {
         changes::delay(Kind::Sync, 0);
