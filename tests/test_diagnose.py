@@ -85,11 +85,73 @@ def test_the_bottleneck_follows_the_evidence(trial: Any, resource: str, evidence
     assert bottleneck["advice"]
 
 
-def test_of_a_short_window_it_is_not_known_what_others_used() -> None:
-    trial = result(cpu_s=0.8, cores=2, machine=80, engine=0.4, run_queue=0.6)
-    bottleneck = diagnose(trial | {"elapsed_s": 0.02}, clients=2)
+def test_a_short_window_shows_that_clients_had_no_cpu_and_not_what_others_used() -> None:
+    trial = result(cpu_s=0.8, cores=2, machine=80, engine=0.4, run_queue=0.6) | {"elapsed_s": 0.02}
+    bottleneck = diagnose(trial, clients=2)
     assert bottleneck is not None
-    assert bottleneck["resource"] != "disturbed machine"
+    assert bottleneck["resource"] == "disturbed machine"
+    assert bottleneck["evidence"] == "clients or server were ready but had no CPU for 60 % of the time"
+    # Clients that outnumber the CPUs wait for one another.
+    crowded = diagnose(trial, clients=8)
+    assert crowded is not None and crowded["resource"] != "disturbed machine"
+
+
+def test_clients_that_wait_for_a_cpu_that_nobody_else_used_are_not_disturbed() -> None:
+    bottleneck = diagnose(result(cpu_s=0.8, cores=2, machine=5, engine=0.4, run_queue=0.6), clients=2)
+    assert bottleneck is not None and bottleneck["resource"] == "unclear"
+    bottleneck = diagnose(result(cpu_s=0.8, cores=2, machine=46, engine=0.4, run_queue=0.6), clients=2)
+    assert bottleneck is not None and bottleneck["resource"] == "disturbed machine"
+    assert bottleneck["evidence"].endswith("other programs used 46 % of a processor")
+
+
+def throttling(throttled_s: float, whose: str = "client") -> dict[str, Any]:
+    quota = {"cpus": 0.5, "periods": 10, "throttled_periods": 9 if throttled_s else 0, "throttled_s": throttled_s}
+    return {"throttling": {whose: quota}}
+
+
+@pytest.mark.parametrize(
+    ("trial", "resource"),
+    [
+        (result(cpu_s=0.5, cores=2, engine=0.5, unknown=0.5) | throttling(0.5), "CPU quota"),
+        (result(cpu_s=0.5, cores=2, machine=150, engine=0.5, run_queue=0.5) | throttling(0.5), "CPU quota"),
+        (result(cpu_s=0.5, cores=2, engine=0.3, sync=0.7) | throttling(0.5), "device sync"),
+        (result(cpu_s=1.0, cores=2, engine=1.0) | throttling(0.0), "unclear"),
+    ],
+)
+def test_a_cpu_quota_that_stopped_clients_is_named(trial: Any, resource: str) -> None:
+    for elapsed_s in (1.0, 0.1):
+        shorter = trial["throttling"]["client"] | {
+            "throttled_s": trial["throttling"]["client"]["throttled_s"] * elapsed_s
+        }
+        bottleneck = diagnose(trial | {"elapsed_s": elapsed_s, "throttling": {"client": shorter}}, clients=1)
+        assert bottleneck is not None
+        assert bottleneck["resource"] == resource
+        if resource == "CPU quota":
+            assert bottleneck["evidence"] == (
+                "a CPU quota of 0.5 stopped the client in 9 of 10 periods, for 50 % of the time; it used 50 % of a CPU"
+            )
+
+
+def test_a_servers_cpu_quota_is_named() -> None:
+    trial = result(cpu_s=0.1, cores=2, engine=1.0) | throttling(0.6, "server")
+    bottleneck = diagnose_server(trial | {"server": {"cpu": {"process_percent": 49.0}}}, clients=1)
+    assert bottleneck is not None
+    assert bottleneck["resource"] == "CPU quota"
+    assert (
+        "stopped the server in 9 of 10 periods, for 60 % of the time; it used 49 % of a CPU" in bottleneck["evidence"]
+    )
+
+
+def test_what_a_server_waits_for_is_named_before_what_disturbed_it() -> None:
+    trial = result(cpu_s=0.1, cores=2, machine=110, engine=1.0)
+    trial["server"] = {"cpu": {"process_percent": 20.0}}
+    trial["engine"] = {"engine": "PostgreSQL", "version": "15.8", "settings": {"fsync": "on"}}
+    trial["waits"] = {"samples": 100, "query_s": 0.1, "seen": {"IO:WALSync": 174, "CPU:running": 26}}
+    bottleneck = diagnose_server(trial, clients=2)
+    assert bottleneck is not None
+    assert bottleneck["resource"] == "disk flush"
+    assert bottleneck["evidence"].startswith("87 % (79 to 93 %) of all clients' time went into waiting: WALSync")
+    assert bottleneck["evidence"].endswith("; other programs used 90 % of a processor")
 
 
 def test_reads_that_reach_the_device_are_the_devices() -> None:

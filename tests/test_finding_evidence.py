@@ -324,7 +324,9 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "disturbed": lambda blind: found(
         Cell([result(cpu={"process_percent": 50.0, "machine_percent": 50.0 if blind else 150.0})])
     ),
-    "overrun": lambda blind: found(Cell([result(interleaving=None if blind else {"overrun_s": 3.0, "real_s": 20.0})])),
+    "overrun": lambda blind: found(
+        Cell([result(io={"syncs": 0 if blind else 100}, interleaving={"overrun_s": 3.0, "real_s": 20.0})])
+    ),
     "busy client": lambda blind: found(
         Cell([result(1_000_000, work={"statements": 1_000_000})]),
         ceiling={} if blind else {"operations_per_s": 110_000.0},

@@ -85,12 +85,13 @@ def test_a_statement_that_outlasts_its_turn_goes_on_in_the_next(cli: Cli, small:
 def test_what_goes_on_after_its_turn_is_told() -> None:
     design = lookup_design((1,), ())
     trials = lookup_trials(design, 5, seed=1)
-    for overrun_s, told in ((0.15, False), (0.25, True)):
+    for overrun_s, syncs, told in ((0.15, 9, False), (0.25, 9, True), (0.25, 0, False)):
         for trial in trials:
             assert trial.result is not None
+            trial.result["io"]["syncs"] = syncs
             trial.result["interleaving"] = {"overrun_s": overrun_s, "real_s": 8.0}
         texts = [each["text"] for each in build_document(run_record(design), trials)["findings"]]
-        assert any("went on after their slices for 6 %" in text for text in texts) is told
+        assert any("overran their time slices for" in text for text in texts) is told
 
 
 def test_a_run_that_finds_its_number_of_rounds_takes_interleaving_where_all_cells_can(cli: Cli, small: Small) -> None:

@@ -64,6 +64,7 @@ def test_the_device_is_measured_for_as_long_as_was_said(
     facts = DeviceFacts(
         sync_us=1.0,
         sync_per_s=1e6,
+        sync_min_us=1.0,
         sync_p50_us=1.0,
         sync_p99_us=1.0,
         large_sync_us=2.0,

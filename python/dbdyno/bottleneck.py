@@ -28,18 +28,22 @@ OVERLOADED = 0.01
 # Of the transactions begun: failed, above which nothing else is worth a word.
 _FAILED = 0.5
 
-# Of the processors: kept busy by others, and by what is measured. Of one: what the host took, to be worth a clause.
+# Of the processors: kept busy by others, and by what is measured.
 _DISTURBED = 0.3
 FULL = 0.85
+
+# Of one processor: what others must use for threads to have waited because of them.
+_TAKEN = 0.2
+# Of one: what the host took, to be worth a clause.
 _STOLEN = 0.05
 
 # Seconds. Clients begin and end, and CPU time is read, within some tenths of a millisecond: of a shorter window that is
 # percents, and shares of it may come to more than the whole.
 _TOO_SHORT_S = 0.01
 
-# The kernel counts the processors' time in ticks of 10 ms: what other programs used is not known of a window that is
-# shorter than this (seconds).
-SHORTEST_S = 0.5
+# The kernel tells the processors' idle time in units of 10 ms: what other programs used is not known of a window that
+# is shorter than this (seconds).
+SHORTEST_S = 0.2
 
 
 def bottleneck(resource: str, evidence: str, advice: str) -> Bottleneck:
@@ -138,20 +142,58 @@ def cheaper(result: TrialResult, statements: Mapping[str, str] | None) -> str:
     return f"cheaper statements, or an index for `{shortened(' '.join(scanning[0].split()), _LONGEST)}`{more}"
 
 
-def disturbed_machine(cpu: CpuShare, own: float, elapsed: float) -> Bottleneck | None:
+def cpu_quota(result: TrialResult, clients: int, waiting: float) -> Bottleneck | None:
+    """Name a control group's CPU quota if it stopped clients or server for longer than any other wait took.
+
+    ``waiting``: the largest other wait, as a share of the clients' time.
+    """
+    at_once = max(min(clients, result.cpu.cores), 1)
+    stopped = {
+        whose: each.throttled_s / max(result.elapsed_s * min(at_once, max(round(each.cpus + 0.5), 1)), 1e-9)
+        for whose, each in result.throttling.items()
+        if each.throttled_periods
+    }
+    whose = max(stopped, key=lambda name: stopped[name], default="")
+    if not whose or stopped[whose] < max(WAITING, waiting):
+        return None
+    quota = result.throttling[whose]
+    used = result.cpu if whose == "client" or result.server is None else result.server.cpu
+    text = f"a CPU quota of {quota.cpus:.3g} stopped the {whose} in {quota.throttled_periods:,} of {quota.periods:,}"
+    text += (
+        f" periods, for {percent(min(stopped[whose], 1.0))} of the time; it used {used.process_percent:.0f} % of a CPU"
+    )
+    return bottleneck("CPU quota", text, "a larger quota (cpu.max of its control group, `--cpus` of a container)")
+
+
+def disturbed_machine(cpu: CpuShare, own: float, elapsed: float, delayed: float, *, crowded: bool) -> Bottleneck | None:
     """Say that others had the processors, where they had: other programs, or the host of a virtual machine.
 
-    ``cpu``: as the worker gives it; ``own``: processors that client and system kept busy; ``elapsed``: seconds.
+    ``cpu``: as the worker gives it; ``own``: processors that client and system kept busy; ``elapsed``: seconds;
+    ``delayed``: the share of the clients' time in which they, or their server, were ready but had no CPU. That is
+    measured exactly, so it also tells of a short window, unless they may be in one another's way (``crowded``).
     """
-    if elapsed < SHORTEST_S:
+    known = elapsed >= SHORTEST_S
+    other = max(cpu.machine_percent / 100 - own, 0.0) if known else 0.0
+    stolen = cpu.steal_percent / 100 if known else 0.0
+    taken = other >= _TAKEN or stolen > _STOLEN if known else not crowded
+    waited = delayed >= WAITING and own < FULL * cpu.cores and taken
+    if other + stolen < _DISTURBED * cpu.cores and not waited:
         return None
-    other = cpu.machine_percent / 100 - own
-    stolen = cpu.steal_percent / 100
-    if other + stolen < _DISTURBED * cpu.cores:
-        return None
-    text = f"other programs used {percent(other)} of a processor"
-    text += f", the host took {percent(stolen)}" if stolen > _STOLEN else ""
-    return bottleneck("disturbed machine", text, "measure again when the machine is quiet")
+    parts = []
+    if waited:
+        parts.append(f"clients or server were ready but had no CPU for {percent(min(delayed, 1.0))} of the time")
+    if known:
+        parts.append(f"other programs used {percent(other)} of a processor")
+    if stolen > _STOLEN:
+        parts.append(f"the host took {percent(stolen)}")
+    return bottleneck("disturbed machine", ", ".join(parts), "measure again when the machine is quiet")
+
+
+def beside(found: Bottleneck, disturbed: Bottleneck | None) -> Bottleneck:
+    """Return a bottleneck that was measured, with a disturbance of the machine said after it."""
+    if disturbed is None:
+        return found
+    return bottleneck(found["resource"], f"{found['evidence']}; {disturbed['evidence']}", found["advice"])
 
 
 MORE_ROUNDS = "repeat with --rounds 10, or watch one cell for longer"

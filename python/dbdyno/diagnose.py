@@ -7,11 +7,15 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 2. A window of less than 10 ms: nothing can be said.
 3. Idle half of the time (open loop, thinking): the load, not the system, is the bottleneck; where arrivals of an open
    loop were skipped all the same, the number of clients.
-4. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
-5. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
-6. Other programs kept the processors busy: the machine was disturbed.
-7. A wait of a quarter or more that is the largest wait; else reads or writes of a quarter or more: it.
-8. Anything else is unclear, and says so with the shares.
+4. A CPU quota that stopped the process for a quarter of the time or more, and longer than any wait: the quota.
+5. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
+6. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
+7. A wait of a quarter or more that is the largest wait, and longer than the clients were ready without a CPU: it. What
+   other programs used is said beside it.
+8. Other programs kept the processors busy, or clients were ready without a CPU for a quarter of the time: the machine
+   was disturbed.
+9. Reads or writes of a quarter or more: they.
+10. Anything else is unclear, and says so with the shares.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,8 +24,10 @@ from dbdyno.bottleneck import (
     FULL,
     WAITING,
     Bottleneck,
+    beside,
     bottleneck,
     cheaper,
+    cpu_quota,
     disturbed_machine,
     failing,
     offered_load,
@@ -70,15 +76,20 @@ def diagnose(
     first = failing(result, begins) or too_short(elapsed) or offered_load(shares, result)
     if first is not None:
         return first
+    delayed = shares.get("run_queue", 0.0)
+    quota = cpu_quota(result, clients, waits[wait])
+    if quota is not None:
+        return quota
+    own = result.cpu.process_percent / 100
+    disturbed = disturbed_machine(result.cpu, own, elapsed, delayed, crowded=clients > cores)
     if waits[wait] >= WAITING and largest == wait:
-        return _wait(wait, waits[wait], result, library)
+        return beside(_wait(wait, waits[wait], result, library), disturbed)
     if used >= FULL * possible:
         return _cpu(shares, used, possible, cores, library, cheaper(result, statements))
-    disturbed = disturbed_machine(result.cpu, result.cpu.process_percent / 100, elapsed)
+    if waits[wait] >= max(WAITING, delayed):
+        return beside(_wait(wait, waits[wait], result, library), disturbed)
     if disturbed is not None:
         return disturbed
-    if waits[wait] >= WAITING:
-        return _wait(wait, waits[wait], result, library)
     for name in ("read", "write"):
         if shares.get(name, 0.0) >= WAITING:
             return _storage(name, shares[name], result, library)

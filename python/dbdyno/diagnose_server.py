@@ -12,17 +12,21 @@ match wins; docs/architecture.md gives the reasons for the bounds:
 5. A tier of a system of several kept 85 % or more of its processors busy: it (:mod:`dbdyno.diagnose_tiers`). The
    clients are one more where they are kept to processors of their own. So did a tier of few threads each of which kept
    85 % or more of a processor busy, and did nearly all that the tier did.
-6. Other programs kept the processors busy: the machine was disturbed.
-7. All processors of the machine were busy, and the system has several tiers: the one that used the most; of fewer
+6. A CPU quota stopped clients or server for a quarter of the time or more, and longer than any wait: the quota.
+7. Of systems of one tier: connecting took a third of the clients' time or more: connection set-up. Or a quarter or
+   more of all clients' time, by the lower end of its interval, went into waits of one kind, more than into any other
+   and into working: it. Of fewer than ten looks, or ten sightings, nothing is said. What other programs used is said
+   beside either.
+8. Other programs kept the processors busy, or clients and server were ready without a CPU for a quarter of the time:
+   the machine was disturbed.
+9. All processors of the machine were busy, and the system has several tiers: the one that used the most; of fewer
    clients than processors, the one that computed half of the time.
-8. Connecting took a third of the clients' time or more: connection set-up. What follows is of systems of one tier.
-9. A quarter or more of all clients' time, by the lower end of its interval, went into waits of one kind, more than into
-   any other and into working: it. Of fewer than ten looks, or ten sightings, nothing is said.
-10. Client and server used 85 % or more of the processors: the CPU, and whose.
-11. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time; the
+10. Connecting took a third of the clients' time or more: the same. What follows is of systems of one tier.
+11. Client and server used 85 % or more of the processors: the CPU, and whose.
+12. Fewer clients than processors, one answer after the other: the server's CPU where it computed half of the time; the
    round trip where the sessions were away from the server for more than their clients computed, a quarter or more of
    the time.
-12. Anything else is unclear, and says so with the shares.
+13. Anything else is unclear, and says so with the shares.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,8 +37,10 @@ from dbdyno.bottleneck import (
     MORE_ROUNDS,
     WAITING,
     Bottleneck,
+    beside,
     bottleneck,
     cheaper,
+    cpu_quota,
     disturbed_machine,
     failing,
     offered_load,
@@ -101,44 +107,55 @@ def diagnose_server(
         full = full_tier(result, processors or {}, load) or full_threads(result, clients, processors or {})
         if full is not None:
             return full
-    if server is not None:
-        disturbed = disturbed_machine(cpu, client + server, elapsed)
-        if disturbed is not None:
-            return disturbed
-    if result.tiers:
-        tier = busiest_tier(result, clients, processors or {})
-        if tier is not None:
-            return tier
-    connecting = _connecting(result, total)
-    if connecting >= _CONNECTING:
-        text = f"{percent(connecting)} of the clients' time went into connecting"
-        return bottleneck(
-            "connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server'
-        )
-    if result.tiers:
-        return unclear(f"CPU: {told_tiers(result, processors or {})}", perhaps_one_thread(result) or _BEHIND)
     sightings, facts = (
         Sightings.of(result, clients),
         engine_of_product(result.engine.engine).server(result, clients),
     )
-    return (
-        _wait(sightings, facts)
-        or _cpu(client, server, cores, clients, sightings, cheaper(result, statements))
-        or unclear(_shares(client, server, cores, sightings, facts), facts.unread if server is None else MORE_ROUNDS)
+    wait = None if result.tiers else _wait(sightings, facts)
+    quota = cpu_quota(result, clients, 0.0 if wait is None else wait[0])
+    if quota is not None:
+        return quota
+    disturbed = None
+    if server is not None:
+        disturbed = disturbed_machine(cpu, client + server, elapsed, _delayed(result, total), crowded=True)
+    connecting = _connecting(result, total)
+    if not result.tiers:
+        if connecting is not None:
+            return beside(connecting, disturbed)
+        if wait is not None:
+            return beside(wait[1], disturbed)
+    if disturbed is not None:
+        return disturbed
+    if result.tiers:
+        tiered = busiest_tier(result, clients, processors or {}) or connecting
+        return tiered or unclear(f"CPU: {told_tiers(result, processors or {})}", perhaps_one_thread(result) or _BEHIND)
+    return _cpu(client, server, cores, clients, sightings, cheaper(result, statements)) or unclear(
+        _shares(client, server, cores, sightings, facts), facts.unread if server is None else MORE_ROUNDS
     )
+
+
+def _delayed(result: TrialResult, total: float) -> float:
+    """Return the share of the clients' time in which they or their server were ready but had no CPU."""
+    server = 0.0 if result.server is None else result.server.run_queue_wait_s or 0.0
+    return (result.time.segments.run_queue + server) / total
 
 
 # What the sessions of a database behind a web tier wait for nobody looks at.
 _BEHIND = "no tier is full: see whether the database waits for its disk, by measuring it without the web tier before it"
 
 
-def _connecting(result: TrialResult, total: float) -> float:
+def _connecting(result: TrialResult, total: float) -> Bottleneck | None:
+    """Name the set-up of connections if it takes a third of the clients' time or more."""
     latency = result.latency_ms.get("connect")
-    return latency.count * latency.mean / 1000 / total if isinstance(latency, Times) else 0.0
+    share = latency.count * latency.mean / 1000 / total if isinstance(latency, Times) else 0.0
+    if share < _CONNECTING:
+        return None
+    text = f"{percent(share)} of the clients' time went into connecting"
+    return bottleneck("connection set-up", text, 'keep connections (connect = "once"), or put a pool before the server')
 
 
-def _wait(sightings: Sightings | None, server: Server) -> Bottleneck | None:
-    """Name the wait that takes most of the clients' time, where what was seen is enough to say that it does."""
+def _wait(sightings: Sightings | None, server: Server) -> tuple[float, Bottleneck] | None:
+    """Name the wait that takes most of the clients' time, with its share, if the samples are enough to say so."""
     if sightings is None or sightings.looks < FEWEST:
         return None
     bottlenecks = _by_bottleneck(sightings, server)
@@ -161,7 +178,7 @@ def _wait(sightings: Sightings | None, server: Server) -> Bottleneck | None:
     if largest == "lock":
         held, more = _held_for(sightings, waits, server)
         text, hint = text + held, "; ".join(each for each in (hint, more) if each)
-    return bottleneck(largest, text, hint)
+    return share.mean, bottleneck(largest, text, hint)
 
 
 def _by_bottleneck(sightings: Sightings, server: Server) -> dict[str, list[str]]:

@@ -471,7 +471,7 @@ class Round(TypedDict):
     """Seconds that threads of the server were ready but had no CPU, summed over them; null where it is not known."""
     disk: Disk
     flushes: JsonObject
-    """What the disks below the data were asked for by all programs, the slices of other cells included: device, flushes,
+    """What all programs asked of the disk below the data, the slices of other cells included: device, flushes,
     forced_writes; empty where the kernel does not count it."""
     process_io: JsonObject
     """read_bytes, write_bytes of the worker's process."""

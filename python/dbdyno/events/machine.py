@@ -101,10 +101,10 @@ class DiskActivity(Part):
 
 
 class DeviceFlushes(Part):
-    """What the disks below the data were asked for by all programs: flushes that completed.
+    """What all programs asked of the disks below the data: flushes that completed.
 
-    ``forced_writes``: writes to a disk without a volatile cache, or that can write past it, so that any of them may have
-    replaced a flush.
+    ``forced_writes``: writes to a disk without a volatile cache, or to one that can write past it, any of which may
+    have replaced a flush.
     """
 
     device: str

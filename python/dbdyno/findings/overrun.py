@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.finding import Kind
-from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
 from dbdyno.findings.rule import Material, Rule
+from dbdyno.findings.words import span
 from dbdyno.results.metrics import done
 
 OVERRUN = Kind("overrun", ("warning", "share"))
@@ -18,28 +18,29 @@ OVERRUN = Kind("overrun", ("warning", "share"))
 _OVERRUN = 0.05
 
 
-def _overran(cell: Cell) -> tuple[str, JsonObject] | None:
-    """What cannot be suspended (syncs, above all) outlasted the slices, so that the cells were in one another's way."""
-    overrun_s = elapsed_s = 0.0
-    for each in done(cell):
-        overrun_s += each["interleaving"].get("overrun_s", 0.0)
-        elapsed_s += each["elapsed_s"] or 0.0
-    if overrun_s <= _OVERRUN * elapsed_s:
+def _overran(cell: Cell) -> float | None:
+    """Return the share of the time for which syncs outlasted the cell's slices; None if small, or it syncs nothing.
+
+    Reads that wait for a CPU outlast slices too. They leave nothing to the device that the other cells would wait for.
+    """
+    rounds = done(cell)
+    asked = [each["io"].get(name) for each in rounds for name in ("syncs", "writes")]
+    if all(each == 0 for each in asked):
         return None
-    words = (
-        f"Syncs and the like went on after their slices for {overrun_s / elapsed_s * 100:.0f} % of the time, beside "
-        "other cells: longer `--interleave` have less of that."
-    )
-    return words, {"share": overrun_s / elapsed_s}
+    overrun_s = sum(each["interleaving"].get("overrun_s", 0.0) for each in rounds)
+    elapsed_s = sum(each["elapsed_s"] or 0.0 for each in rounds)
+    return overrun_s / elapsed_s if overrun_s > _OVERRUN * elapsed_s else None
 
 
 def overrun(material: Material) -> Iterator[Finding]:
-    """Say of which cells what cannot be suspended outlasted the slices."""
-    for cell in material.cells:
-        said = _overran(cell)
-        if said is not None:
-            words, observed = said
-            yield OVERRUN.found(words, [cell["id"]], {"warning": OVERRUN.name, **observed})
+    """Report cells whose syncs outlasted their slices, so that they were in the way of the other cells."""
+    shares = {cell["id"]: share for cell in material.cells if (share := _overran(cell)) is not None}
+    if shares:
+        text = (
+            f"System calls such as fsync overran their time slices for {span(shares, 0.01)} % of the time and "
+            "overlapped with other cells. Longer slices (`--interleave`) reduce this."
+        )
+        yield OVERRUN.found(text, shares, {"warning": OVERRUN.name, "share": shares})
 
 
 RULE = Rule(overrun, (OVERRUN,))
