@@ -154,6 +154,20 @@ def test_what_a_server_waits_for_is_named_before_what_disturbed_it() -> None:
     assert bottleneck["evidence"].endswith("; other programs used 90 % of a processor")
 
 
+def test_another_program_that_holds_the_lock_is_named() -> None:
+    trial = result(cpu_s=0.01, file_lock_wait=0.98, engine=0.02)
+    alone = diagnose(trial, clients=1)
+    assert alone is not None and alone["resource"] == "file lock"
+    assert alone["evidence"].endswith("; the one client can only wait for another program")
+    holder = {"pid": 4711, "command": "python3 backup.py", "samples": 40}
+    held = diagnose(trial | {"lock_holders": {"samples": 50, "holders": [holder]}}, clients=1)
+    assert held is not None and held["resource"] == "file lock"
+    assert held["evidence"].endswith("another program, process 4711 (python3 backup.py), held it in 40 of 50 samples")
+    # One that was hardly seen with it held up nobody.
+    seldom = diagnose(trial | {"lock_holders": {"samples": 50, "holders": [holder | {"samples": 2}]}}, clients=2)
+    assert seldom is not None and "4711" not in seldom["evidence"]
+
+
 def test_reads_that_reach_the_device_are_the_devices() -> None:
     trial = result(cpu_s=0.8, read=0.6, engine=0.4) | {"disk": disk(reads=5000, read_ms=0.12)}
     bottleneck = diagnose(trial, clients=2)

@@ -222,6 +222,27 @@ def test_clients_of_a_file_with_one_writer_can_have_files_of_their_own() -> None
     assert (own.resource, own.kind) == ("locks", "free")
 
 
+def test_a_lone_client_gets_a_file_of_its_own_where_another_program_locks_it() -> None:
+    cell = updates(1, url="sqlite:")
+    assert "own files" not in levels(changes_of(cell, pilot({})).changes)
+    held = changes_of(cell, pilot({}, lock_holder="process 12 (backup.sh)")).changes
+    assert "own files" in levels(held)
+
+
+def test_clients_that_mostly_think_are_tried_without_thinking() -> None:
+    text = '\n[[transactions]]\nname = "t"\nsteps = [{ think = 10 }, { repeat = 2, steps = [{ think = 1 }] }, %s]\n'
+    made = experiment(HEAD, TABLE, LOAD, text % UPDATE)
+    cell = base(made)
+    assert "no thinking" not in levels(changes_of(cell, pilot({}, idle=0.1)).changes)
+    change = next(each for each in changes_of(cell, pilot({}, idle=0.9)).changes if each.level == "no thinking")
+    assert (change.resource, change.kind) == ("thinking", "free")
+    changed = next(each for each in why_of(made, [change]) if each.change == change)
+    (transaction,) = changed.trial["transactions"]
+    assert [step["do"] for step in transaction["steps"]] == ["execute"]
+    # One that waits for its answers all the time has nothing to leave out.
+    assert "no thinking" not in levels(changes_of(updates(1), pilot({}, idle=0.9)).changes)
+
+
 @pytest.mark.parametrize(
     ("clients", "sql", "data_bytes"),
     [

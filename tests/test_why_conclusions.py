@@ -33,6 +33,7 @@ class Simulated:
         self._random = numpy.random.default_rng(seed)
         self._together = self._random.normal(0, 0.1, BLOCKS)
         self._noise = noise
+        self.pilot = PILOT
         self.changes: list[Change] = []
         self.untried: list[dict[str, Any]] = [{"resource": "write", "why": "not used", "share": 0.0}]
         self.cells: list[Any] = [self._cell(UNCHANGED, 1.0), self._cell(AGAIN, 1.0)]
@@ -79,7 +80,7 @@ class Simulated:
 
     def why(self, inferred: str | None = None) -> Why:
         self.cells[0]["bottleneck"] = None if inferred is None else {"resource": inferred}
-        planned = Planned("single", PILOT, self.changes, self.untried, 0.5, 0.1, [], {})
+        planned = Planned("single", self.pilot, self.changes, self.untried, 0.5, 0.1, [], {})
         found = conclude(planned, self.cells)
         assert found is not None
         return found
@@ -195,6 +196,43 @@ def test_without_a_bottleneck_the_parts_are_named() -> None:
     assert why["bottleneck"] is None
     assert why["text"][0].startswith("No resource by itself is the bottleneck")
     assert settled(why)
+
+
+def test_the_think_time_of_idle_clients_is_the_bottleneck() -> None:
+    made = Simulated()
+    made.pilot = replace(PILOT, idle=0.98)
+    made.free("thinking", 60.0)
+    made.processors(0.02)
+    why = made.why("offered load")
+    assert why["bottleneck"] == "thinking"
+    assert why["text"][0].startswith("The clients' think time is the bottleneck: without it, ")
+    assert why["text"][1].endswith("is proven.")
+
+
+@pytest.mark.parametrize(
+    ("holder", "who"), [("process 12 (backup.sh)", "A lock that another program holds, "), ("", "")]
+)
+def test_a_lock_that_another_program_holds_is_named_by_its_process(holder: str, who: str) -> None:
+    made = Simulated()
+    made.pilot = replace(PILOT, waiting_for_lock=0.98, lock_holder=holder)
+    made.free("locks", 5.0)
+    why = made.why("file lock")
+    assert why["bottleneck"] == "locks"
+    assert why["text"][0].startswith(subject)
+
+
+def test_what_the_pilot_saw_comes_first_where_noise_leaves_it_open() -> None:
+    made = Simulated(noise=2.0)
+    made.pilot = replace(PILOT, waiting_for_lock=0.98, lock_holder="process 12 (backup.sh)")
+    made.processors(2.0)
+    made.free("locks", 5.0)
+    why = made.why()
+    assert why["bottleneck"] is None
+    assert why["resources"][0]["resource"] == "locks"
+    assert why["text"][0] == (
+        "A lock that another program holds, process 12 (backup.sh), took 98 % of the clients' time in the pilot; "
+        "more rounds would prove it."
+    )
 
 
 def test_noise_leaves_it_open() -> None:

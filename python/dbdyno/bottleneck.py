@@ -86,6 +86,7 @@ def failing(result: TrialResult, begins: Collection[str] | None = None) -> Bottl
     most = max((each for each in result.failed_by_code if each.kind == kind), key=lambda each: each.count, default=None)
     message = result.failures.get(kind) if most is None else most.message
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
+    text += f"; {holder} held the lock" if kind == "locked" and (holder := held_by(result)) else ""
     return bottleneck("failures", text, _against(kind, result, begins, accounting.retries))
 
 
@@ -98,6 +99,17 @@ def _against(kind: str, result: TrialResult, begins: Collection[str] | None, ret
         advice = "shorter transactions, or work that meets less often on the same rows"
         return advice if retries else f"{advice}; load.retry tries again"
     return "look at the message: nothing else counts before this is mended"
+
+
+def held_by(result: TrialResult) -> str:
+    """Name the other program that locked the data most often, as ``process 12 (backup.sh)``; empty if none did."""
+    if result.lock_holders is None or not result.lock_holders.holders:
+        return ""
+    holder = result.lock_holders.holders[0]
+    if holder.samples < WAITING * result.lock_holders.samples:
+        return ""
+    named = f"process {holder.pid}" if holder.pid else "a process of another namespace or machine"
+    return named + (f" ({shortened(holder.command, _LONGEST)})" if holder.command else "")
 
 
 def offered_load(shares: Mapping[str, float], result: TrialResult) -> Bottleneck | None:

@@ -30,6 +30,7 @@ from dbdyno.bottleneck import (
     cpu_quota,
     disturbed_machine,
     failing,
+    held_by,
     offered_load,
     percent,
     shares_of,
@@ -83,11 +84,11 @@ def diagnose(
     own = result.cpu.process_percent / 100
     disturbed = disturbed_machine(result.cpu, own, elapsed, delayed, crowded=clients > cores)
     if waits[wait] >= WAITING and largest == wait:
-        return beside(_wait(wait, waits[wait], result, library), disturbed)
+        return beside(_wait(wait, waits[wait], result, library, clients), disturbed)
     if used >= FULL * possible:
         return _cpu(shares, used, possible, cores, library, cheaper(result, statements))
     if waits[wait] >= max(WAITING, delayed):
-        return beside(_wait(wait, waits[wait], result, library), disturbed)
+        return beside(_wait(wait, waits[wait], result, library, clients), disturbed)
     if disturbed is not None:
         return disturbed
     for name in ("read", "write"):
@@ -96,12 +97,19 @@ def diagnose(
     return unclear(f"{_largest(shares)}; CPU {used * 100:.0f} % of {possible * 100} %")
 
 
-def _wait(name: str, share: float, result: TrialResult, library: Embedded) -> Bottleneck:
+def _wait(name: str, share: float, result: TrialResult, library: Embedded, clients: int) -> Bottleneck:
     if name == "mutex_wait":
         return _mutex(share, result, library)
     if name == "file_lock_wait":
         waits = result.io.file_lock_waits
         text = f"clients waited {percent(share)} of their time for a lock on the database file ({waits:,} times)"
+        holder = held_by(result)
+        if holder and result.lock_holders is not None:
+            seen, samples = result.lock_holders.holders[0].samples, result.lock_holders.samples
+            text += f"; another program, {holder}, held it in {seen:,} of {samples:,} samples"
+            return bottleneck("file lock", text, "end that program, or shorten its transactions")
+        if clients == 1:
+            text += "; the one client can only wait for another program"
         return bottleneck("file lock", text, library.against_file_locks())
     syncs, transactions = result.io.syncs, max(result.completed, 1)
     seconds = result.time.segments.sync

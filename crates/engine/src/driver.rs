@@ -6,6 +6,7 @@ use crate::space::Object;
 use crate::writes::Writes;
 use crate::{Engine, Facts, Failure};
 use dbdyno_plan::document::{self, FailureKind, Load, Trial};
+use dbdyno_probes::locks::LockRange;
 use dbdyno_program::Programs;
 use std::path::Path;
 
@@ -82,6 +83,8 @@ pub struct Site<'a> {
     pub storage: Option<&'a Path>,
     /// The main process of the server.
     pub server: Option<u32>,
+    /// Bytes of the files at `storage` by which other programs can lock the data.
+    pub locks: &'static [LockRange],
 }
 
 /// Why a check gave no yes.

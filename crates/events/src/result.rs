@@ -16,6 +16,7 @@ use dbdyno_load::report::EndedBy;
 use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::disk::DiskActivity;
 use dbdyno_probes::flushes::DeviceFlushes;
+use dbdyno_probes::locks::LockHolders;
 use dbdyno_probes::process::CpuShare;
 use dbdyno_probes::quota::Throttling;
 use schemars::JsonSchema;
@@ -102,6 +103,9 @@ pub struct TrialResult<'a> {
     observed: Option<&'a Observed>,
     /// What the server's sessions waited for.
     waits: Option<WaitsOrError<'a>>,
+    /// Other programs that locked the data during the window; left out where none was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock_holders: Option<&'a LockHolders>,
     /// The calls that the plan changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<&'a Changed>,
@@ -457,6 +461,7 @@ impl<'a> TrialResult<'a> {
                     error: &failure.message,
                 },
             }),
+            lock_holders: outcome.lock_holders.as_ref(),
             changes: outcome.changed.as_ref(),
             memory: Memory {
                 peak_rss_bytes: outcome.peak_rss_bytes,

@@ -21,6 +21,7 @@ use dbdyno_engine::{Engine, Failure, printable};
 use dbdyno_plan::document::{Arrival, FailureKind};
 use dbdyno_probes::disk::{Disk, DiskActivity};
 use dbdyno_probes::flushes::DeviceFlushes;
+use dbdyno_probes::locks::LockHolders;
 use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
 use dbdyno_probes::quota::Throttling;
 use dbdyno_probes::tree::TreeUsage;
@@ -108,6 +109,8 @@ pub struct Outcome {
     pub observed: Option<Observed>,
     /// What the server's sessions waited for, or why that was not seen, where a server can tell.
     pub waits: Option<Result<Waits, Failure>>,
+    /// Other programs that locked the data, where there were any.
+    pub lock_holders: Option<LockHolders>,
     /// What was counted of the calls that the trial changes, where it changes any.
     pub changed: Option<Changed>,
     /// The most memory the process had.
@@ -249,6 +252,7 @@ pub(crate) fn conclude<E: Engine>(
             },
         }),
         waits: None,
+        lock_holders: None,
         changed: None,
         peak_rss_bytes: peak_rss_bytes(),
     };

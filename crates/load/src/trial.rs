@@ -20,7 +20,9 @@ use dbdyno_plan::PlanError;
 use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::Disk;
+use dbdyno_probes::locks::{self, LockHolders, LockRange};
 use dbdyno_program::Programs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -120,6 +122,14 @@ pub fn run<E: Engine>(
         let waits = (E::REMOTE && trial.record.waits)
             .then(|| builder.spawn_scoped(scope, || sample_waits(&shared)).ok())
             .flatten();
+        let builder = std::thread::Builder::new().name("locks".into());
+        let storage = site.storage.filter(|_| !site.locks.is_empty());
+        let holders = storage.and_then(|data| {
+            let shared = &shared;
+            builder
+                .spawn_scoped(scope, move || lock_holders(shared, data, site.locks))
+                .ok()
+        });
         let watched = coordinate(
             &shared,
             &live,
@@ -143,6 +153,10 @@ pub fn run<E: Engine>(
         let watched = watched?;
         let mut outcome = conclude(&shared, records, &watched, disk.as_ref());
         outcome.waits = waits.and_then(|handle| handle.join().ok()).flatten();
+        outcome.lock_holders = holders
+            .and_then(|handle| handle.join().ok())
+            .flatten()
+            .filter(|found| !found.holders.is_empty());
         if let (Some(before), Some(observed)) = (counted, &mut outcome.observed) {
             observe(engine, before, observed);
         }
@@ -180,13 +194,26 @@ fn observe<E: Engine>(engine: &E, before: Result<Counters, Failure>, observed: &
     }
 }
 
-/// Looks at what the server's sessions wait for during the window.
-fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failure>> {
+/// Waits for the window to begin; false if there will be none.
+fn wait_for_window<E: Engine>(shared: &Shared<'_, E>) -> bool {
     while !shared.watched.load(Ordering::Acquire) {
         if shared.released.load(Ordering::Acquire) {
-            return None;
+            return false;
         }
         std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    true
+}
+
+/// Samples which other programs lock the data during the window.
+fn lock_holders<E: Engine>(shared: &Shared<'_, E>, data: &Path, ranges: &[LockRange]) -> Option<LockHolders> {
+    wait_for_window(shared).then(|| locks::sample(data, ranges, || shared.watched.load(Ordering::Acquire)))
+}
+
+/// Looks at what the server's sessions wait for during the window.
+fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failure>> {
+    if !wait_for_window(shared) {
+        return None;
     }
     shared
         .engine

@@ -485,6 +485,9 @@ class Round(TypedDict):
     warmup: JsonObject
     observed: JsonObject
     """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
+    lock_holders: JsonObject
+    """Other programs that locked the data: ``samples``, and of each of the ``holders`` its ``pid``, ``command`` and
+    ``samples``; empty where none was seen."""
     changes: JsonObject
     """Of a trial that changed calls on purpose, else empty: by kind ``calls``, ``own_s``, ``added_s``."""
     interleaving: JsonObject

@@ -31,7 +31,7 @@ from dbdyno.events.machine import (
     Throttling,
     TierCpu,
 )
-from dbdyno.events.watched import Contention, Io, Observed, Time, WaitsOrError
+from dbdyno.events.watched import Contention, Io, LockHolders, Observed, Time, WaitsOrError
 
 
 class Interval(Part):
@@ -89,6 +89,7 @@ class TrialResult(Part):
     ``throttling``: of the worker, ``client``, and of the ``server``, where a CPU quota holds for them;
     ``flushes``: from the window's start to its end, the slices of other trials included; left out
     where the kernel does not count them;
+    ``lock_holders``: other programs that locked the data, left out where none was seen;
     ``operations``: left out where they were not timed; ``changes``: left out where the trial changes nothing;
     ``clock``: where its time comes from.
 
@@ -131,6 +132,7 @@ class TrialResult(Part):
     mutex: Contention | None
     observed: Observed | None
     waits: WaitsOrError | None
+    lock_holders: LockHolders | None = None
     changes: ChangedCalls | None = None
     memory: Memory
     clock: str

@@ -82,6 +82,21 @@ class Observed(Part):
     error: str | None = None
 
 
+class LockHolder(Part):
+    """Another program that held a lock on the data: its process, 0 if not known, and in how many samples it did."""
+
+    pid: Count
+    command: str
+    samples: Count
+
+
+class LockHolders(Part):
+    """Other programs that locked the data, the most frequent first, as seen in so many samples."""
+
+    samples: Count
+    holders: list[LockHolder]
+
+
 class Waits(Part):
     """Sessions as they were seen: in how many looks, which took the server ``query_s`` seconds to answer.
 

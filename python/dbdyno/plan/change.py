@@ -16,6 +16,7 @@ Resource = Literal[
     "cache",
     "locks",
     "parsing",
+    "thinking",
 ]
 
 #: ``slower``: how sensitive is it? ``free``: what would it gain?
@@ -55,8 +56,8 @@ class Change:
     How it is made: ``injected``, by kind of call, as in the field ``changes`` of a plan; ``settings`` of the system, in
     the place of those it has; ``load``: keys of an experiment's ``load`` with other values; ``competitor``: the share
     of each processor that another program takes; ``processors``: those that all may use, by number; ``own_keys``: each
-    client has keys that no other one has; ``own_files``: each has a copy of the database's file; ``address``: by what a
-    plan names the system to reach it another way.
+    client has keys that no other one has; ``own_files``: each has a copy of the database's file;
+    ``no_thinking``: transactions have no pauses; ``address``: by what a plan names the system to reach it another way.
     """
 
     level: str
@@ -73,6 +74,7 @@ class Change:
     processors: tuple[int, ...] = ()
     own_keys: bool = False
     own_files: bool = False
+    no_thinking: bool = False
     address: Mapping[str, Any] = field(default_factory=dict)
 
     def stored(self) -> dict[str, Any]:

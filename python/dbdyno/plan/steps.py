@@ -14,6 +14,18 @@ def flat(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
             yield from flat(step.get(inner) or [])
 
 
+def without_thinking(steps: Iterable[PlanStep]) -> list[PlanStep]:
+    """Return a plan's steps without pauses, also those within other steps; loops that only pause are left out too."""
+    left = []
+    for step in steps:
+        if step["do"] in ("think", "pause"):
+            continue
+        inner = {key: without_thinking(step[key]) for key in ("then", "otherwise", "steps") if key in step}
+        if step["do"] != "repeat" or inner["steps"]:
+            left.append(step | inner)
+    return left
+
+
 def begins(task: Mapping[str, Any]) -> set[str]:
     """Give the modes in which a task's transactions begin: none where each statement is one of its own."""
     steps = [step for each in task.get("transactions", []) for step in flat(each["steps"])]

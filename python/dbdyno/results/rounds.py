@@ -168,6 +168,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         "peak_rss_bytes": None if result is None else result.memory.peak_rss_bytes,
         "warmup": {} if result is None else result.warmup.model_dump(),
         "observed": {} if worker is None or worker.observed is None else worker.observed.model_dump(exclude_unset=True),
+        "lock_holders": {} if worker is None or worker.lock_holders is None else worker.lock_holders.model_dump(),
         "changes": {} if worker is None or worker.changes is None else worker.changes.model_dump(),
         "interleaving": _interleaving(worker, trial.plan),
         "competitor": None if trial.competed is None else trial.competed.took,

@@ -14,6 +14,7 @@ from dbdyno.events.answers import Device
 from dbdyno.events.reading import Heard
 from dbdyno.events.trial import TrialResult
 from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.plan.steps import without_thinking
 from dbdyno.worker import Worker, ask
 from dbdyno.workplace.listening import Interrupted
 
@@ -113,7 +114,7 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
     A transaction that repeats a statement many thousand times is one long stretch here too, so the window has no end
     but its time. Nobody thinks here: what clients could do is asked, not what they are told to. Raises TrialFailed.
     """
-    transactions = [each | {"steps": _without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
+    transactions = [each | {"steps": without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
     # Nothing is made slower there, and it makes no calls to count.
     own = {name: value for name, value in compiled.trial.items() if name != "changes"}
     seconds = max(seconds, _LEAST_CEILING_S)
@@ -141,18 +142,6 @@ def _ceiling(worker: Iterable[Heard]) -> dict[str, Any]:
         if isinstance(result, TrialResult) and result.elapsed_s > 0:
             return {"operations_per_s": result.work.statements / result.elapsed_s, "clock": result.clock}
     return {}
-
-
-def _without_thinking(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave the waits out of a plan's steps, and of those within them; loops that only wait go with them."""
-    left = []
-    for step in steps:
-        if step["do"] in ("think", "pause"):
-            continue
-        inner = {key: _without_thinking(step[key]) for key in ("then", "otherwise", "steps") if key in step}
-        if step["do"] != "repeat" or inner["steps"]:
-            left.append(step | inner)
-    return left
 
 
 def _cpu_name() -> str:

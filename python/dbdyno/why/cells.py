@@ -13,6 +13,7 @@ from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.plan.change import AGAIN, CHANGE, UNCHANGED, Change
+from dbdyno.plan.steps import without_thinking
 from dbdyno.resolve import merge_settings
 from dbdyno.why.own_keys import with_own_keys
 from dbdyno.why.pilot import Pilot
@@ -102,6 +103,9 @@ def changed_cell(experiment: Experiment, cell: ResolvedCell, change: Change, why
     if change.own_keys:
         made = replace(made, trial=with_own_keys(made))
     made = _injected(made, why.planted, why.counted, change.injected)
+    if change.no_thinking:
+        kept = [each | {"steps": without_thinking(each["steps"])} for each in made.trial["transactions"]]
+        made = replace(made, trial=made.trial | {"transactions": kept})
     if change.own_files:
         made = replace(made, trial=made.trial | {"changes": made.trial.get("changes", {}) | {"own_files": True}})
     processors = change.processors or tuple(why.planted.get("processors", ()))

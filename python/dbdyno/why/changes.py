@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.bottleneck import IDLE
 from dbdyno.engines import engine_of
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.plan.change import INJECTED, Change, Resource
+from dbdyno.plan.steps import flat
 from dbdyno.why.own_keys import can_have_own_keys
 from dbdyno.why.pilot import Pilot
 from dbdyno.why.sizes import TAKEN, delays_us, time_name, time_words
@@ -75,9 +77,19 @@ def changes_of(
         changes += _processors(compiled.change)
     else:
         untried.append(Untried("processors", f"{compiled.cell.system.host} is another machine", None))
+    if pilot.idle >= IDLE and _thinks(compiled):
+        changes.append(Change("no thinking", "thinking", "free", "clients do not think", no_thinking=True))
     changes += _of_clients(compiled)
     changes += engine_of(compiled.cell.system.engine).changes(compiled, pilot.settings, pilot.data_bytes)
+    if pilot.lock_holder and not any(each.own_files for each in changes):
+        does = "clients work on copies of the file, which no other program locks"
+        changes.append(Change("own files", "locks", "free", does, own_files=True))
     return Tried(changes, untried)
+
+
+def _thinks(compiled: CompiledCell) -> bool:
+    steps = [each for transaction in compiled.trial["transactions"] for each in flat(transaction["steps"])]
+    return any(each["do"] in ("think", "pause") for each in steps)
 
 
 def _needless(resource: Resource, pilot: Pilot) -> Untried | None:

@@ -111,9 +111,13 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         for resource in dict.fromkeys(test.resource for test in tests)
     ]
     _name_the_bottleneck(found, named)
-    # What is open may seem larger by chance.
+    # What is open may seem larger by chance; where the pilot saw most of the time go does not.
     found.sort(
-        key=lambda each: (each["verdict"] != "bottleneck", -(each["share"] if each["share"] is not None else -1))
+        key=lambda each: (
+            each["verdict"] != "bottleneck",
+            planned.pilot.seen(_known(each["resource"])) < MAIN,
+            -(each["share"] if each["share"] is not None else -1),
+        )
     )
     untested = [
         _untested(each["resource"], str(each["why"]), each["share"], named)
@@ -133,7 +137,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         "fixes": None,
         "text": [],
     }
-    why["text"] = sentences(why, base)
+    why["text"] = sentences(why, base, planned.pilot)
     return why
 
 
@@ -437,11 +441,14 @@ def _is_freed(each: WhyResource) -> bool:
     return any(test["kind"] == "free" and test["verdict"] == "bottleneck" for test in each["tests"])
 
 
+def _known(resource: str) -> Resource:
+    return next(each for each in CALLED if each == resource)
+
+
 def _untested(resource: str, why: str, share: float | None, named: Resource | None) -> WhyResource:
-    known: Resource = next(each for each in CALLED if each == resource)
     return {
         "resource": resource,
-        "name": CALLED[known].name,
+        "name": CALLED[_known(resource)].name,
         "verdict": "not" if share is not None else "inconclusive",
         "share": share,
         "ci95": None,

@@ -19,6 +19,7 @@ _RESOURCES: Mapping[str, Resource] = {
     "device reads": "read",
     "disk read": "read",
     "page cache": "read",
+    "offered load": "thinking",
     "device writes": "write",
     "disk write": "write",
     "log write": "write",

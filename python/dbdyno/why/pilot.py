@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from dbdyno.bottleneck import held_by
 from dbdyno.events.trial import TrialResult
 from dbdyno.plan.change import INJECTED, Resource
 from dbdyno.results.rounds import transactions_per_s
@@ -27,7 +28,8 @@ class Pilot:
     ``time_us``: a transaction's, of a client; ``calls``: by resource, those that were counted; ``settings``: in force;
     ``data_bytes``: that its tables take; ``around_s``: seconds of a trial beside its window; ``completed``:
     transactions in a window of ``window_s``; ``cpu_us``: what the clients' threads computed in a transaction, of an
-    embedded engine the engine's work among it.
+    embedded engine the engine's work among it; ``idle``, ``waiting_for_lock``: shares of the clients' time in which
+    they thought, and waited for a lock on the file; ``lock_holder``: the other program that held it, in words.
     """
 
     time_us: float
@@ -39,6 +41,9 @@ class Pilot:
     completed: int
     window_s: float
     cpu_us: float
+    idle: float = 0.0
+    waiting_for_lock: float = 0.0
+    lock_holder: str = ""
 
     def stored(self) -> dict[str, Any]:
         """Return it as a run's design has it."""
@@ -53,6 +58,10 @@ class Pilot:
         """Return which part of a client's time calls take by themselves; None where that is not known."""
         calls = self.calls.get(resource)
         return None if calls is None or calls.own_us is None else calls.each * calls.own_us / self.time_us
+
+    def seen(self, resource: Resource) -> float:
+        """Return which part of the clients' time the pilot saw go to a resource that clients wait for without calls."""
+        return {"thinking": self.idle, "locks": self.waiting_for_lock}.get(resource, 0.0)
 
 
 #: Resources of whose calls no counter tells what they take by themselves.
@@ -100,4 +109,7 @@ def read_pilot(result: TrialResult, clients: int, assumed: Assumed, data_bytes: 
         completed=done,
         window_s=result.elapsed_s,
         cpu_us=result.time.cpu_s * 1e6 / max(done, 1),
+        idle=result.time.segments.idle / max(result.time.client_s, 1e-9),
+        waiting_for_lock=result.time.segments.file_lock_wait / max(result.time.client_s, 1e-9),
+        lock_holder=held_by(result),
     )

@@ -10,21 +10,26 @@ from dbdyno.document.why import Why, WhyResource
 from dbdyno.numbers import bracketed, percent
 from dbdyno.plan.change import Resource
 from dbdyno.stats.elasticity import MAIN
+from dbdyno.why.pilot import Pilot
 from dbdyno.why.words import CALLED
 
 # From which share on what is missing, or counts twice, is worth a sentence.
 _MISSING = 0.15
 
 
-def sentences(why: Why, base: Cell) -> list[str]:
+def sentences(why: Why, base: Cell, pilot: Pilot) -> list[str]:
     """Give them; the first is the answer."""
-    return [_answer(why), *_rest(why, base)]
+    return [_answer(why, pilot), *_rest(why, base)]
 
 
-def _answer(why: Why) -> str:
+def _answer(why: Why, pilot: Pilot) -> str:
     main = next((each for each in why["resources"] if each["verdict"] == "bottleneck"), None)
     if main is not None:
-        return f"{_subject(main)} is the bottleneck: {_effect(main)}."
+        return f"{_subject(main, pilot)} is the bottleneck: {_effect(main)}."
+    seen = next((each for each in why["resources"] if pilot.seen(_known(each)) >= MAIN), None)
+    if seen is not None:
+        share = percent(pilot.seen(_known(seen)))
+        return f"{_subject(seen, pilot)} took {share} of the clients' time in the pilot; more rounds would prove it."
     some = [each for each in why["resources"] if each["verdict"] == "part"]
     # Of the bottleneck none is said yet; those that may be it come first.
     likely = [each for each in some if any(test["ci95"] and test["ci95"][1] >= MAIN for test in each["tests"])]
@@ -44,7 +49,9 @@ def _answer(why: Why) -> str:
     return "None of the resources that were changed limits it."
 
 
-def _subject(each: WhyResource) -> str:
+def _subject(each: WhyResource, pilot: Pilot) -> str:
+    if each["resource"] == "locks" and pilot.lock_holder:
+        return f"A lock that another program holds, {pilot.lock_holder},"
     return CALLED[_known(each)].subject
 
 
@@ -68,6 +75,7 @@ def _effect(each: WhyResource) -> str:
 _WITHOUT = {
     "locks": "without them",
     "parsing": "prepared once",
+    "thinking": "without it",
     "connect": "were they kept",
     "flush": "were it free",
     "processors": "with one processor more",

@@ -26,4 +26,5 @@ CALLED: Mapping[Resource, Called] = {
     "cache": Called("cache", "The size of the cache"),
     "locks": Called("locks", "Waiting for one another's locks"),
     "parsing": Called("parsing", "Parsing statements"),
+    "thinking": Called("think time", "The clients' think time"),
 }

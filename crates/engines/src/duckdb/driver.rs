@@ -48,6 +48,7 @@ impl Driver for DuckdbTarget {
         Site {
             storage: Some(Path::new(&self.path)),
             server: None,
+            locks: &[],
         }
     }
 }

@@ -90,6 +90,7 @@ impl ServerProcess {
         Site {
             storage: process.map(|process| Path::new(process.data.as_str())),
             server: process.map(|process| process.pid),
+            locks: &[],
         }
     }
 }

@@ -10,8 +10,24 @@ use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
 use dbdyno_plan::changes::Changes;
 use dbdyno_plan::document::{self, FailureKind, Load, PrepareMode, Trial};
+use dbdyno_probes::locks::LockRange;
 use dbdyno_program::Programs;
 use std::path::Path;
+
+/// The bytes of SQLite's locks: of the database file those for writing and reading, of the log's index those for writing,
+/// for checkpoints and for recovery.
+const LOCKS: &[LockRange] = &[
+    LockRange {
+        suffix: "",
+        start: 0x4000_0000,
+        length: 512,
+    },
+    LockRange {
+        suffix: "-shm",
+        start: 120,
+        length: 3,
+    },
+];
 
 impl Driver for SqliteTarget {
     fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {
@@ -76,6 +92,7 @@ impl Driver for SqliteTarget {
         Site {
             storage: Some(Path::new(&self.path)),
             server: None,
+            locks: LOCKS,
         }
     }
 

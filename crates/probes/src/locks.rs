@@ -1,0 +1,167 @@
+//! Which other programs hold locks on a file, as seen now and then.
+
+use rand::RngExt as _;
+use rand::rand_core::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::IntoRawFd as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// Time between two samples in milliseconds, chosen at random for each, so that no rhythm of a lock's holder is missed.
+const INTERVAL_MS: std::ops::RangeInclusive<u64> = 5..=15;
+
+/// Characters of a command that are kept.
+const LONGEST: usize = 120;
+
+/// Bytes by which an engine locks its data.
+#[derive(Debug, Clone, Copy)]
+pub struct LockRange {
+    /// What the file's name has behind that of the data.
+    pub suffix: &'static str,
+    /// The first byte.
+    pub start: i64,
+    /// How many.
+    pub length: i64,
+}
+
+/// Other programs that held a lock which one of the engine's would have had to wait for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LockHolders {
+    /// Samples taken.
+    pub samples: u64,
+    /// The programs, the most frequent first.
+    pub holders: Vec<LockHolder>,
+}
+
+/// A program that held a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LockHolder {
+    /// Its process; 0 if the kernel does not tell.
+    pub pid: u32,
+    /// Its command line; empty if it is not known.
+    pub command: String,
+    /// Samples in which it held the lock.
+    pub samples: u64,
+}
+
+/// Samples who locks the files at `data` for as long as `running` says so. Locks of this process and of others that have
+/// the same parent are not counted.
+pub fn sample(data: &Path, ranges: &[LockRange], running: impl Fn() -> bool) -> LockHolders {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(std::process::id()));
+    let mut files: Vec<Option<i32>> = vec![None; ranges.len()];
+    let mut found: BTreeMap<(i32, String), u64> = BTreeMap::new();
+    let mut samples = 0;
+    while running() {
+        samples += 1;
+        for (range, file) in ranges.iter().zip(&mut files) {
+            if file.is_none() {
+                let mut name = data.as_os_str().to_owned();
+                name.push(range.suffix);
+                // Never closed: closing any descriptor of a file drops all locks that this process has on it.
+                *file = File::open(name).ok().map(File::into_raw_fd);
+            }
+            let holder = file
+                .and_then(|file| holder(file, range))
+                .filter(|pid| !is_sibling(*pid));
+            if let Some(pid) = holder {
+                *found.entry((pid, command(pid))).or_default() += 1;
+                break;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(random.random_range(INTERVAL_MS)));
+    }
+    let mut holders: Vec<_> = found
+        .into_iter()
+        .map(|((pid, command), samples)| LockHolder {
+            pid: u32::try_from(pid).unwrap_or(0),
+            command,
+            samples,
+        })
+        .collect();
+    holders.sort_by_key(|holder| std::cmp::Reverse(holder.samples));
+    LockHolders { samples, holders }
+}
+
+/// The process that holds a lock on a range; 0 if it is none that can be named. A process does not see its own locks.
+fn holder(file: i32, range: &LockRange) -> Option<i32> {
+    // SAFETY: all zeroes is a value of the structure, which the call reads and fills.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = range.start;
+    lock.l_len = range.length;
+    // SAFETY: the descriptor is never closed.
+    let code = unsafe { libc::fcntl(file, libc::F_GETLK, &raw mut lock) };
+    (code == 0 && lock.l_type != libc::F_UNLCK as libc::c_short).then_some(lock.l_pid.max(0))
+}
+
+fn is_sibling(pid: i32) -> bool {
+    let parent = procfs::process::Process::new(pid)
+        .and_then(|process| process.stat())
+        .map(|stat| stat.ppid);
+    parent.is_ok_and(|parent| Some(parent) == rustix::process::getppid().map(|own| own.as_raw_nonzero().get()))
+}
+
+fn command(pid: i32) -> String {
+    let words = procfs::process::Process::new(pid)
+        .and_then(|process| process.cmdline())
+        .unwrap_or_default();
+    words
+        .join(" ")
+        .chars()
+        .filter(|each| !each.is_control())
+        .take(LONGEST)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::process::{Command, Stdio};
+
+    const RANGE: LockRange = LockRange {
+        suffix: "-lock",
+        start: 100,
+        length: 10,
+    };
+
+    #[test]
+    fn a_program_that_holds_a_lock_is_named() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("data");
+        std::fs::write(directory.path().join("data-lock"), "").expect("a file");
+        let program = "import fcntl, sys; file = open(sys.argv[1], 'r+b'); \
+                       fcntl.lockf(file, fcntl.LOCK_EX, 1, 105); print(flush=True); sys.stdin.read()";
+        // Below a shell of its own: it is no sibling of this process.
+        let mut other = Command::new("sh")
+            .args(["-c", "python3 -c \"$0\" \"$1\"; true", program])
+            .arg(directory.path().join("data-lock"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        other
+            .stdout
+            .as_mut()
+            .expect("a pipe")
+            .read_exact(&mut [0])
+            .expect("it holds the lock");
+        let left = std::cell::Cell::new(4);
+        let found = sample(&data, &[RANGE], || left.replace(left.get() - 1) > 0);
+        assert_eq!(found.samples, 4);
+        let [holder] = &found.holders[..] else {
+            panic!("one program holds it: {found:?}");
+        };
+        assert_eq!(holder.samples, 4);
+        assert!(holder.pid > 0 && holder.command.contains("python3"), "{holder:?}");
+        other.stdin.take().expect("a pipe").flush().expect("it ends");
+        other.wait().expect("it ends");
+        let left = std::cell::Cell::new(1);
+        assert_eq!(sample(&data, &[RANGE], || left.replace(left.get() - 1) > 0).holders, []);
+    }
+}
