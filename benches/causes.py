@@ -57,6 +57,60 @@ steps = [
 """
 
 
+ONE_TABLE = """
+name = "one"
+title = "One table"
+[tables.t]
+rows = {rows}
+[tables.t.columns]
+id = {{ type = "integer", primary_key = true, fill = {{ serial = 1 }} }}
+v = {{ type = "integer", fill = {{ serial = 1 }} }}
+[load]
+clients = 1
+stop = {{ seconds = {seconds} }}
+[[transactions]]
+name = "one"
+steps = [{steps}]
+"""
+LOOK = '{ execute = "select v from t where id = ?", params = [{ key = "t.id" }] }'
+ADD = (
+    '{ begin = "immediate" }, '
+    '{ execute = "update t set v = v + 1 where id = ?", params = [{ key = "t.id" }] }, { commit = true }'
+)
+
+SWALLOWS = """
+int fsync(int file) { (void)file; return 0; }
+int fdatasync(int file) { (void)file; return 0; }
+"""
+
+# Locks each database below a directory for 40 of 50 ms, by the bytes by which SQLite locks it.
+HOLDS = """
+import fcntl, pathlib, sys, time
+files = {}
+while True:
+    for path in pathlib.Path(sys.argv[1]).rglob("trial.db"):
+        try:
+            if path.stat().st_ino not in files:
+                files[path.stat().st_ino] = path.open("r+b")
+        except OSError:
+            pass
+    held, end = [], time.monotonic() + 0.02
+    while len(held) < len(files) and time.monotonic() < end:
+        for file in files.values():
+            try:
+                if file not in held:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 512, 0x40000000)
+                    held.append(file)
+            except OSError:
+                pass
+        time.sleep(0.0002)
+    time.sleep(0.04)
+    for file in held:
+        fcntl.lockf(file, fcntl.LOCK_UN, 512, 0x40000000)
+    time.sleep(0.01)
+"""
+
+
 @dataclass
 class Bench:
     """Where runs are kept."""
@@ -65,14 +119,24 @@ class Bench:
 
     def why(self, planted: dict[str, Any], *arguments: str) -> dict[str, Any]:
         """Ask why, and give what is concluded."""
-        told = self.directory / "why.json"
-        environment = os.environ | {"DBDYNO_PLANTED": json.dumps(planted), "XDG_DATA_HOME": str(self.directory)}
-        command = [str(DBDYNO), "why", *arguments, "--budget", ASKED.budget, "--json", str(told)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        environment = {"DBDYNO_PLANTED": json.dumps(planted)}
+        found: dict[str, Any] = self._document(["why", *arguments, "--budget", ASKED.budget], environment)["why"]
+        return found
+
+    def run(self, *arguments: str, environment: Mapping[str, str] = MappingProxyType({}), group: str = "") -> Any:
+        """Run one cell and return its document. ``group``: the directory of a control group that dbdyno runs in."""
+        return self._document(["run", *arguments, "--rounds", "2"], environment, group)
+
+    def _document(self, arguments: Sequence[str], environment: Mapping[str, str], group: str = "") -> Any:
+        told = self.directory / "told.json"
+        command = [str(DBDYNO), *arguments, "--json", str(told)]
+        if group:
+            command = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', group, *command]
+        variables = os.environ | {"XDG_DATA_HOME": str(self.directory)} | dict(environment)
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise NotMeasuredError(done.stderr.strip() or done.stdout[-500:])
-        document: dict[str, Any] = json.loads(told.read_text())["why"]
-        return document
+        return json.loads(told.read_text())
 
 
 # Systems whose caches hold all data: with others a lookup waits for reads as well.
@@ -101,6 +165,20 @@ def named(
     first = [each["resources"][0]["resource"] for each in found]
     yield _share(f"{name}, {system}, first, %", cause, first)
     yield _share(f"{name}, {system}, shown, %", cause, [each["bottleneck"] for each in found])
+
+
+def _inferred(bench: Bench, name: str, cause: str, run: Callable[[], dict[str, Any]]) -> Iterator[Figure]:
+    """Report how often the bottleneck of a run, or its first warning, is the planted cause."""
+    if ASKED.system not in ("", "sqlite"):
+        return
+    found = []
+    for _ in range(ASKED.tries):
+        document = run()
+        (cell,) = document["cells"]
+        warning = next((each["kind"] for each in document["findings"]), None)
+        resource = cell["bottleneck"] and cell["bottleneck"]["resource"]
+        found.append(cause if cause in (warning, resource) else resource)
+    yield _share(f"{name}, sqlite, first, %", cause, found)
 
 
 def _share(name: str, cause: str, found: Sequence[str | None]) -> Figure:
@@ -144,6 +222,84 @@ def hot_rows(bench: Bench) -> Iterator[Figure]:
         yield from named(bench, "a hot row", "locks", {}, str(experiment), system=system)
 
 
+def _experiment(bench: Bench, steps: str, seconds: float = 1.0, rows: int = 1000) -> str:
+    file = bench.directory / "one.toml"
+    file.write_text(ONE_TABLE.format(steps=steps, seconds=seconds, rows=rows))
+    return str(file)
+
+
+def slow_reads(bench: Bench) -> Iterator[Figure]:
+    """A slow disk: the planted delay is that of each read that the cache of pages does not serve."""
+    yield from named(bench, "a read of 2 ms", "read", {"read": 2000}, *LOOKUP)
+
+
+def slow_writes(bench: Bench) -> Iterator[Figure]:
+    yield from named(bench, "a write of 5 ms", "write", {"write": 5000}, *UPDATE)
+
+
+def thinking_clients(bench: Bench) -> Iterator[Figure]:
+    experiment = _experiment(bench, f"{LOOK}, {{ think = 10 }}")
+    yield from named(bench, "a client that thinks 10 ms", "thinking", {}, experiment)
+
+
+def held_locks(bench: Bench) -> Iterator[Figure]:
+    place = bench.directory / "held"
+    place.mkdir()
+    with subprocess.Popen([sys.executable, "-c", HOLDS, str(place)]) as holder:
+        try:
+            url = {"sqlite": "sqlite:?busy_timeout=5000&synchronous=off"}
+            asked = (_experiment(bench, ADD), "--dir", str(place))
+            yield from named(bench, "a lock held by another program", "locks", {}, *asked, url=url)
+        finally:
+            holder.kill()
+
+
+def swallowed_syncs(bench: Bench) -> Iterator[Figure]:
+    source, library = bench.directory / "swallows.c", bench.directory / "swallows.so"
+    source.write_text(SWALLOWS)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    experiment, environment = _experiment(bench, ADD), {"LD_PRELOAD": str(library)}
+    cause = "durability contradicted"
+    yield from _inferred(bench, "swallowed fsync", cause, lambda: bench.run(experiment, environment=environment))
+
+
+def cpu_quotas(bench: Bench) -> Iterator[Figure]:
+    group = _control_group("cpu", {"cpu.max": "50000 100000", "cpu.cfs_quota_us": "50000"})
+    experiment = _experiment(bench, LOOK)
+    try:
+        yield from _inferred(bench, "a CPU quota of 0.5", "CPU quota", lambda: bench.run(experiment, group=str(group)))
+    finally:
+        group.rmdir()
+
+
+def little_memory(bench: Bench) -> Iterator[Figure]:
+    """A limit to memory of 64 MB for data of 200 MB and more: their pages are read again and again."""
+    group = _control_group("memory", {"memory.high": "64M", "memory.limit_in_bytes": "96M"})
+    experiment = _experiment(bench, LOOK, rows=8_000_000)
+    try:
+        yield from _inferred(bench, "little memory", "device reads", lambda: bench.run(experiment, group=str(group)))
+    finally:
+        group.rmdir()
+
+
+def _control_group(controller: str, limits: Mapping[str, str]) -> Path:
+    """Make a control group with those of the limits that its version knows. Raises NotMeasuredError."""
+    root = Path("/sys/fs/cgroup")
+    parent = root if (root / "cgroup.controllers").exists() else root / controller
+    group = parent / f"dbdyno-causes-{os.getpid()}"
+    try:
+        group.mkdir()
+        known = [(name, value) for name, value in limits.items() if (group / name).exists()]
+        for name, value in known:
+            (group / name).write_text(value)
+    except OSError as error:
+        raise NotMeasuredError(f"no control group can be made: {error}") from None
+    if not known:
+        group.rmdir()
+        raise NotMeasuredError(f"{parent} does not limit {controller}")
+    return group
+
+
 def nothing_planted(bench: Bench) -> Iterator[Figure]:
     """Lookups compute, and nothing else is to be named."""
     for system in SYSTEMS:
@@ -163,6 +319,13 @@ BENCHES: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
     one_processor,
     far_servers,
     hot_rows,
+    slow_reads,
+    slow_writes,
+    thinking_clients,
+    held_locks,
+    swallowed_syncs,
+    cpu_quotas,
+    little_memory,
     nothing_planted,
 )
 

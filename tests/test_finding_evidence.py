@@ -17,6 +17,7 @@ from dbdyno.engines.sqlite.lock_findings import lock_findings
 from dbdyno.events.trial import TrialResult
 from dbdyno.findings.connecting import connect_findings
 from dbdyno.findings.counts_vary import counts_vary
+from dbdyno.findings.one_at_a_time import one_at_a_time
 from dbdyno.findings.registry import KINDS, RULES
 from dbdyno.results.histograms import encode_ns
 from dbdyno.store import TrialRecord
@@ -218,6 +219,20 @@ def on_machines(
     return build_document(run_record(design, options={"load_machines": machines}), [trial])["findings"]
 
 
+def in_turn(blind: bool) -> list[Finding]:
+    cells: list[Any] = [
+        {
+            "id": f"clients={clients}",
+            "system": {"name": "http://a/", "engine": "http"},
+            "throughput": {"mean": 200.0},
+            "latency_ms": {"service": {"p50": 5.0 * (1 if blind else clients)}},
+            "cpu_percent": {"machine": 20.0, "cores": 2},
+        }
+        for clients in (1, 8)
+    ]
+    return list(one_at_a_time(cells))
+
+
 SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "durability contradicted": lambda blind: found(
         Cell(
@@ -301,6 +316,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "change": lambda blind: [
         each for each in lookup_document(rounds=1 if blind else 5)["findings"] if each["kind"] == "change"
     ],
+    "one at a time": in_turn,
     "more commits than syncs": lambda blind: found(
         Cell([result(**SYNCED, seconds=0.01, io={"syncs": 0 if blind else 100})])
     ),

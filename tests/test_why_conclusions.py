@@ -210,9 +210,13 @@ def test_the_think_time_of_idle_clients_is_the_bottleneck() -> None:
 
 
 @pytest.mark.parametrize(
-    ("holder", "who"), [("process 12 (backup.sh)", "A lock that another program holds, "), ("", "")]
+    ("holder", "subject"),
+    [
+        ("process 12 (backup.sh)", "A lock that another program holds, process 12 (backup.sh), is the bottleneck: "),
+        ("", "Waiting for one another's locks is the bottleneck: "),
+    ],
 )
-def test_a_lock_that_another_program_holds_is_named_by_its_process(holder: str, who: str) -> None:
+def test_a_lock_that_another_program_holds_is_named_by_its_process(holder: str, subject: str) -> None:
     made = Simulated()
     made.pilot = replace(PILOT, waiting_for_lock=0.98, lock_holder=holder)
     made.free("locks", 5.0)

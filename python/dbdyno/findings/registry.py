@@ -38,6 +38,7 @@ from dbdyno.findings import (
     not_looked_at,
     not_measured,
     of_engines,
+    one_at_a_time,
     other_counts,
     other_products,
     other_rows,
@@ -102,6 +103,7 @@ RULES: tuple[Rule, ...] = (
     failures.RULE,
     limits_met.RULE,
     backlog_full.RULE,
+    one_at_a_time.RULE,
     skipped.RULE,
     cut_short.RULE,
     # What warns of figures.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbdyno.diagnose import diagnose
 from dbdyno.diagnose_server import diagnose_server
+from dbdyno.diagnose_transport import in_transport
 from dbdyno.document.cell import Bottleneck
 from dbdyno.document.reading import count, objects, part, text
 from dbdyno.engines import engine_of_product, known_engine
@@ -26,7 +27,9 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
     modes = begins(task) if task.get("transactions") else None
     asked = (trial.result, count(task, "clients") or 1, modes, statements)
     placed = () if trial.allowed is None else (trial.allowed.processors, trial.allowed.load)
-    found = diagnose_server(*asked, *placed) if engine.is_server else diagnose(*asked)
+    found = in_transport(trial.result, trial.listeners)
+    if found is None:
+        found = diagnose_server(*asked, *placed) if engine.is_server else diagnose(*asked)
     if found is None:
         return None
     return {

@@ -50,6 +50,8 @@ struct Shared {
     opened: AtomicU64,
     /// Requests that were sent again, since the service had closed the connection.
     resent: AtomicU64,
+    /// Parts of replies that came as late as the kernel acknowledges a part before.
+    late_parts: AtomicU64,
 }
 
 impl Shared {
@@ -61,6 +63,7 @@ impl Shared {
             requests: requests.collect::<Result<_, _>>()?,
             opened: AtomicU64::new(0),
             resent: AtomicU64::new(0),
+            late_parts: AtomicU64::new(0),
         })
     }
 
@@ -127,6 +130,7 @@ impl Probe for HttpEngine {
         Some(Ok(Counters::from([
             ("connections", sum(|shared| &shared.opened)),
             ("requests_resent", sum(|shared| &shared.resent)),
+            ("late_parts", sum(|shared| &shared.late_parts)),
         ])))
     }
 }

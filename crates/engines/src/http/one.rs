@@ -10,7 +10,7 @@ use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::Values;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A body of which something is taken is shorter: it is kept as a whole, for each client.
 pub const MOST_TAKEN: usize = 16 * 1024 * 1024;
@@ -181,6 +181,10 @@ impl One {
     }
 }
 
+/// After so long at least the kernel acknowledges a segment on which the program does not answer. A sender that holds back
+/// the rest of a reply until then (Nagle's algorithm) makes each request take that long.
+const DELAYED_ACK: std::ops::RangeInclusive<Duration> = Duration::from_millis(35)..=Duration::from_millis(60);
+
 /// How long a reply that comes in pieces has been waited for.
 #[derive(Default)]
 struct Patience {
@@ -196,7 +200,12 @@ impl Patience {
         if self.reads > 1 && self.since.get_or_insert_with(Instant::now).elapsed() > shared.way.target.timeout() {
             return Err(shared.late(NO_REPLY));
         }
-        connection.read_or_end().await
+        let asked = Instant::now();
+        let read = connection.read_or_end().await;
+        if self.reads > 1 && DELAYED_ACK.contains(&asked.elapsed()) {
+            shared.late_parts.fetch_add(1, Ordering::Relaxed);
+        }
+        read
     }
 }
 
