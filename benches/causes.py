@@ -167,7 +167,7 @@ def named(
     yield _share(f"{name}, {system}, shown, %", cause, [each["bottleneck"] for each in found])
 
 
-def _inferred(bench: Bench, name: str, cause: str, run: Callable[[], dict[str, Any]]) -> Iterator[Figure]:
+def _inferred(name: str, cause: str, run: Callable[[], dict[str, Any]]) -> Iterator[Figure]:
     """Report how often the bottleneck of a run, or its first warning, is the planted cause."""
     if ASKED.system not in ("", "sqlite"):
         return
@@ -260,14 +260,14 @@ def swallowed_syncs(bench: Bench) -> Iterator[Figure]:
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
     experiment, environment = _experiment(bench, ADD), {"LD_PRELOAD": str(library)}
     cause = "durability contradicted"
-    yield from _inferred(bench, "swallowed fsync", cause, lambda: bench.run(experiment, environment=environment))
+    yield from _inferred("swallowed fsync", cause, lambda: bench.run(experiment, environment=environment))
 
 
 def cpu_quotas(bench: Bench) -> Iterator[Figure]:
-    group = _control_group("cpu", {"cpu.max": "50000 100000", "cpu.cfs_quota_us": "50000"})
+    group = _control_group("cpu", {"cpu.max": "20000 100000", "cpu.cfs_quota_us": "20000"})
     experiment = _experiment(bench, LOOK)
     try:
-        yield from _inferred(bench, "a CPU quota of 0.5", "CPU quota", lambda: bench.run(experiment, group=str(group)))
+        yield from _inferred("a CPU quota of 0.2", "CPU quota", lambda: bench.run(experiment, group=str(group)))
     finally:
         group.rmdir()
 
@@ -277,7 +277,7 @@ def little_memory(bench: Bench) -> Iterator[Figure]:
     group = _control_group("memory", {"memory.high": "64M", "memory.limit_in_bytes": "96M"})
     experiment = _experiment(bench, LOOK, rows=8_000_000)
     try:
-        yield from _inferred(bench, "little memory", "device reads", lambda: bench.run(experiment, group=str(group)))
+        yield from _inferred("little memory", "device reads", lambda: bench.run(experiment, group=str(group)))
     finally:
         group.rmdir()
 

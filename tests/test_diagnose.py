@@ -128,7 +128,8 @@ def test_a_cpu_quota_that_stopped_clients_is_named(trial: Any, resource: str) ->
         assert bottleneck["resource"] == resource
         if resource == "CPU quota":
             assert bottleneck["evidence"] == (
-                "a CPU quota of 0.5 stopped the client in 9 of 10 periods, for 50 % of the time; it used 50 % of a CPU"
+                "a CPU quota of 0.5 stopped the client in 9 of 10 periods, for "
+                f"{'100' if trial['time']['segments']['run_queue'] else '50'} % of the time; it used 50 % of a CPU"
             )
 
 

@@ -165,6 +165,10 @@ def cpu_quota(result: TrialResult, clients: int, waiting: float) -> Bottleneck |
         for whose, each in result.throttling.items()
         if each.throttled_periods
     }
+    client = result.throttling.get("client")
+    if client is not None and client.throttled_periods > client.periods / 2:
+        # The kernel counts a part of the time that a stopped thread waits as time in the run queue.
+        stopped["client"] += result.time.segments.run_queue / max(result.time.client_s, 1e-9)
     whose = max(stopped, key=lambda name: stopped[name], default="")
     if not whose or stopped[whose] < max(WAITING, waiting):
         return None

@@ -40,8 +40,8 @@ def one_at_a_time(cells: Sequence[Cell]) -> Iterator[Finding]:
         if not _ONE[0] <= each_ms * per_s / 1000 <= _ONE[1] or not waits or _computes(quiet, full):
             continue
         text = (
-            f"{name} serves one request at a time: {rough(each_ms)} ms each, so at most {rough(per_s)} per second. More "
-            "clients or a higher rate only wait longer."
+            f"{name} serves one request at a time: {rough(each_ms)} ms each, so at most {rough(per_s)} per second. "
+            "More clients or a higher rate only wait longer."
         )
         yield ONE_AT_A_TIME.found(text, [cell["id"] for cell in own], {"each_ms": each_ms, "per_s": per_s})
 
