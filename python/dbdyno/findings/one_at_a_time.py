@@ -33,11 +33,10 @@ def one_at_a_time(cells: Sequence[Cell]) -> Iterator[Finding]:
         if engine.name == "http" and cell["throughput"]["mean"] and _median_ms(cell, "service"):
             by_system.setdefault(cell["system"]["name"], []).append(cell)
     for name, own in by_system.items():
-        quiet = min(own, key=lambda cell: _median_ms(cell, "service"))
-        full = max(own, key=lambda cell: cell["throughput"]["mean"] or 0.0)
-        each_ms, per_s = _median_ms(quiet, "service"), full["throughput"]["mean"] or 0.0
-        waits = max(_median_ms(full, "response"), _median_ms(full, "service")) >= _WAITING * each_ms
-        if not _ONE[0] <= each_ms * per_s / 1000 <= _ONE[1] or not waits or _computes(quiet, full):
+        quiet, slow = (choose(own, key=lambda cell: _median_ms(cell, "service")) for choose in (min, max))
+        each_ms, per_s = _median_ms(quiet, "service"), max(cell["throughput"]["mean"] or 0.0 for cell in own)
+        waits = max(_median_ms(slow, "response"), _median_ms(slow, "service")) >= _WAITING * each_ms
+        if not _ONE[0] <= each_ms * per_s / 1000 <= _ONE[1] or not waits or _computes(quiet, slow):
             continue
         text = (
             f"{name} serves one request at a time: {rough(each_ms)} ms each, so at most {rough(per_s)} per second. "
