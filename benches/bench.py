@@ -25,6 +25,7 @@ from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.engines.sqlite.targets import load_target
+from dbdyno.engines.statements import places
 from dbdyno.events.answers import Ready
 from dbdyno.events.reading import Heard
 from dbdyno.events.trial import TrialResult
@@ -76,7 +77,7 @@ class Bench:
             "target": target | {"pragmas": [["cache_size", str(cache_size)]]},
             "clients": clients,
             "window": {"transactions": operations},
-            "statements": [{"name": "s", "sql": sql}],
+            "statements": [{"name": "s", "sql": sql, "places": places(sql)}],
             "transactions": [{"name": "t", "steps": [step]}],
         }
         return {"schema": "dbdyno.plan/1", "seed": 1, "task": task | trial}

@@ -26,6 +26,7 @@ from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
+from dbdyno.engines.statements import places
 from dbdyno.events.answers import Answer, Loaded
 from dbdyno.events.changes import Calls
 from dbdyno.events.trial import TrialResult
@@ -110,7 +111,7 @@ class System:
             "window": {"seconds": seconds},
             # A session that looks what others wait for reads too.
             "record": {"waits": False},
-            "statements": [{"name": "s", "sql": sql}],
+            "statements": [{"name": "s", "sql": sql, "places": places(sql)}],
             "transactions": [{"name": "t", "steps": [step]}],
         }
         if changes is not None:

@@ -28,6 +28,7 @@ from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
+from dbdyno.engines.statements import places
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import worker_path
 
@@ -126,7 +127,9 @@ def ours(server: Server, clients: int, transaction: dict[str, Any], **task: Any)
             "clients": clients,
             "threads": 1,
             "window": {"seconds": SECONDS},
-            "statements": [{"name": f"s{i}", "sql": sql} for i, sql in enumerate(transaction["statements"])],
+            "statements": [
+                {"name": f"s{i}", "sql": sql, "places": places(sql)} for i, sql in enumerate(transaction["statements"])
+            ],
             "transactions": [{"name": "t", "steps": transaction["steps"]}],
         }
         | task,
@@ -401,7 +404,7 @@ def descriptors(servers: Servers) -> Iterator[Figure]:
             "connect": "per-transaction",
             "arrival": {"loop": "open", "rate": 100},
             "window": {"seconds": 60},
-            "statements": [{"name": "s", "sql": SELECT}],
+            "statements": [{"name": "s", "sql": SELECT, "places": places(SELECT)}],
             "transactions": [{"name": "t", "steps": select(SELECT, ACCOUNTS)["steps"]}],
         },
     }

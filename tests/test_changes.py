@@ -35,7 +35,7 @@ def trial(target: dict[str, Any], changes: dict[str, Any] | None, sql: str = SEL
         "clients": 1,
         "window": {"transactions": 20},
         "warmup": {"transactions": 5},
-        "statements": [{"name": "s", "sql": sql}],
+        "statements": [{"name": "s", "sql": sql, "places": [sql.index("?")]}],
         "transactions": [{"name": "t", "steps": steps}],
     }
     *_, last = work("trial", **usual | task | ({} if changes is None else {"changes": changes}))
@@ -132,7 +132,7 @@ def test_changes_are_those_of_slices(sqlite: dict[str, Any]) -> None:
         "target": sqlite,
         "clients": 1,
         "window": {"transactions": 20},
-        "statements": [{"name": "s", "sql": INSERT}],
+        "statements": [{"name": "s", "sql": INSERT, "places": [INSERT.index("?")]}],
         "transactions": [{"name": "t", "steps": steps}],
         "interleaving": {"length_ms": 5.0, "index": 0, "of": 1},
         "changes": {"sync": {"delay_us": 2000, "skip": True}},

@@ -87,7 +87,8 @@ def test_pk_lookup_in_full() -> None:
     trial = cell.trial_plan(trial_target(cell, "/x.db"), 9)
     assert trial["seed"] == 9
     task = trial["task"]
-    assert task["statements"] == [{"name": "select * from user where id = ?", "sql": "select * from user where id = ?"}]
+    text = "select * from user where id = ?"
+    assert task["statements"] == [{"name": text, "sql": text, "places": [len(text) - 1]}]
     assert task["transactions"][0]["steps"] == [
         {
             "do": "execute",

@@ -16,6 +16,7 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.managed import target as target_of
 from dbdyno.engines.server.server import start_server
+from dbdyno.engines.statements import places
 from dbdyno.events.answers import Answer, Loaded
 from dbdyno.events.facts import Estimate
 from dbdyno.events.trial import TrialResult
@@ -75,7 +76,10 @@ class Place:
 
     def analysed(self, statements: dict[str, tuple[str, list[Any]]]) -> dict[str, list[Estimate]]:
         """What a trial tells of statements that it does not run."""
-        asked = [{"name": name, "sql": sql, "analyze": values} for name, (sql, values) in statements.items()]
+        asked = [
+            {"name": name, "sql": sql, "places": places(sql), "analyze": values}
+            for name, (sql, values) in statements.items()
+        ]
         step = {"do": "execute", "statement": 0, "params": [], "into": []}
         trial = task(
             "trial",

@@ -335,10 +335,13 @@ class TestTransactions:
         assert not can_join_reads([steps(*kinds)], [LOOKUP.sql], [writes])
 
     def test_rows_are_inserted_together(self) -> None:
-        task = {"statements": [{"sql": INSERT.sql, "example": [1, 2]}], "transactions": [steps(0)]}
+        places = [at for at, character in enumerate(INSERT.sql) if character == "?"]
+        statement = {"sql": INSERT.sql, "places": places, "example": [1, 2]}
+        task = {"statements": [statement], "transactions": [steps(0)]}
         assert can_insert_rows(task["transactions"], [INSERT.sql])
         made = rewritten(task, Fix("", "", (), Source("", "", ""), (), rows=3), [True])
-        assert made["statements"] == [{"sql": "insert into t (n, name) values (?, ?), (?, ?), (?, ?)"}]
+        sql = "insert into t (n, name) values (?, ?), (?, ?), (?, ?)"
+        assert made["statements"] == [{"sql": sql, "places": [at for at, each in enumerate(sql) if each == "?"]}]
         assert len(made["transactions"][0]["steps"][0]["params"]) == 3
         # What it is made from stays as it was.
         assert task["statements"][0]["sql"] == INSERT.sql

@@ -30,15 +30,16 @@ from test_server_runs import needs_mysql, needs_postgresql
 from test_writes import HEAD, Served, serve, transaction
 
 
-def _places(place: dict[str, Any], text: str) -> dict[str, Any]:
-    """Say for PostgreSQL which `?` are parameters, as compiling an experiment does."""
-    found = [text[:at].encode() for at in places(text, place["engine"])]
-    return {"places": [len(each) for each in found]} if place["engine"] == "postgresql" else {}
+def _places(place: dict[str, Any], text: str) -> list[int]:
+    """Return where values go in a statement, as compiling an experiment does."""
+    return [len(text[:at].encode()) for at in places(text, place["engine"])]
 
 
 def told(place: dict[str, Any], texts: Sequence[str]) -> list[str | None]:
     """Ask why each statement is not known to be a read; ``None`` if it is."""
-    statements = [{"name": f"s{number}", "sql": text, **_places(place, text)} for number, text in enumerate(texts)]
+    statements = [
+        {"name": f"s{number}", "sql": text, "places": _places(place, text)} for number, text in enumerate(texts)
+    ]
     transactions = [{"name": "any", "steps": [{"do": "begin"}]}]
     task = {"kind": "writes", "target": place, "statements": statements, "transactions": transactions}
     answer = ask({"schema": PLAN, "seed": 1, "task": task}, Writes, 300.0)

@@ -201,15 +201,10 @@ pub fn of_servers<S: Server>() -> Vec<Check<S>> {
 
 /// Texts as statements of a plan.
 pub fn statements(texts: &[String]) -> Vec<Statement> {
-    let statement = |(index, sql): (usize, &String)| Statement {
-        name: format!("s{index}"),
-        sql: sql.clone(),
-        places: None,
-        request: None,
-        example: Vec::new(),
-        analyze: None,
-    };
-    texts.iter().enumerate().map(statement).collect()
+    let texts = texts.iter().enumerate();
+    texts
+        .map(|(index, sql)| Statement::new(format!("s{index}"), sql))
+        .collect()
 }
 
 /// A load that has no target yet, with one.

@@ -38,8 +38,6 @@ impl Writes {
 /// A statement to run, with the values of its parameters.
 #[derive(Debug)]
 pub struct Use<'a> {
-    /// Its text, with `?` for each parameter.
-    pub sql: &'a str,
     /// Its parameters; none where the values stand in the text.
     pub params: &'a Values,
     /// The variables that take the columns of its first row, for the uses that follow.

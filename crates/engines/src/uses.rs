@@ -19,8 +19,9 @@ pub fn as_sent(task: &document::Writes, seed: u64, programs: &Programs, dialect:
             Op::Execute(execute) => {
                 state.make_all(&execute.params, &mut params);
                 if !std::mem::replace(&mut is_rendered[execute.statement], true) {
-                    let template = Template::of(&task.statements[execute.statement], dialect);
-                    template.render(&params, dialect, &mut statements[execute.statement].sql);
+                    let statement = &mut statements[execute.statement];
+                    Template::of(statement).render(&params, dialect, &mut statement.sql);
+                    statement.places.clear();
                 }
             }
             Op::Set { .. } => drop(state.step(op, 0)),

@@ -94,7 +94,7 @@ fn balance(outcome: &Outcome) {
 fn a_number_of_transactions_ends_the_window() {
     let (_directory, target) = database();
     let steps = json!([{"do": "execute", "statement": 0, "params": [{"kind": "uniform", "low": 1, "high": 10}]}]);
-    let statements = json!([{"name": "read", "sql": "select * from t where id = ?"}]);
+    let statements = json!([{"name": "read", "sql": "select * from t where id = ?", "places": [27]}]);
     let outcome = run(&trial(steps, json!({"target": target, "statements": statements})));
     balance(&outcome);
     assert_eq!((outcome.accounting.issued, outcome.accounting.ok), (600, 600));
@@ -255,8 +255,8 @@ fn a_retried_transaction_is_one_transaction_with_the_same_values() {
          "right": {"kind": "constant", "value": 0}, "then": [{"do": "execute", "statement": 2}]},
     ]);
     let statements = json!([
-        {"name": "seen", "sql": "select count(*) from t where id = ?"},
-        {"name": "insert", "sql": "insert or ignore into t (id) values (?)"},
+        {"name": "seen", "sql": "select count(*) from t where id = ?", "places": [34]},
+        {"name": "insert", "sql": "insert or ignore into t (id) values (?)", "places": [37]},
         {"name": "fail", "sql": "insert into t values (1, 1)"},
     ]);
     let retry = json!({"attempts": 2, "on": ["constraint"], "wait_ms": 0});
@@ -484,7 +484,7 @@ fn a_number_of_rows_changed_ends_the_window_and_counters_go_on() {
     let (_directory, target) = database();
     let id = json!({"kind": "serial", "start": 11, "step": 1});
     let steps = json!([{"do": "repeat", "times": 3, "steps": [{"do": "execute", "statement": 0, "params": [id]}]}]);
-    let statements = json!([{"name": "insert", "sql": "insert into t values (?, 0)"}]);
+    let statements = json!([{"name": "insert", "sql": "insert into t values (?, 0)", "places": [22]}]);
     let retry = json!({"attempts": 1000, "on": ["locked"]});
     let mut first_use = 0;
     for round in 0..3 {

@@ -33,7 +33,16 @@ pub struct Plan {
 impl Plan {
     /// Reads a plan from its JSON text.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
-        Ok(serde_json::from_str(text)?)
+        let plan: Self = serde_json::from_str(text)?;
+        let statements = match &plan.task {
+            Task::Trial(trial) => &trial.statements,
+            Task::Writes(writes) => &writes.statements,
+            _ => return Ok(plan),
+        };
+        for (number, statement) in statements.iter().enumerate() {
+            statement.check_places(&format!("task.statements[{number}]"))?;
+        }
+        Ok(plan)
     }
 }
 
@@ -338,10 +347,9 @@ pub struct Statement {
     pub name: String,
     /// Its text, with `?` for each parameter. Of a request, what people read of it.
     pub sql: String,
-    /// Byte offsets of the `?` that are parameters, in ascending order. Left out: each `?` is one that is not part of a
-    /// string, a quoted name or a comment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub places: Option<Vec<usize>>,
+    /// Byte offsets of the `?` that are parameters, in ascending order. MongoDB and HTTP find their parameters themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<usize>,
     /// The request, where the system is a service that takes requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<Request>>,
@@ -352,6 +360,32 @@ pub struct Statement {
     /// planner expected and how many there were. Left out: it does not.
     #[serde(default)]
     pub analyze: Option<Vec<Literal>>,
+}
+
+impl Statement {
+    /// A statement in which each `?` is a parameter.
+    pub fn new(name: impl Into<String>, sql: impl Into<String>) -> Self {
+        let sql = sql.into();
+        Self {
+            name: name.into(),
+            places: sql.match_indices('?').map(|(place, _)| place).collect(),
+            sql,
+            request: None,
+            example: Vec::new(),
+            analyze: None,
+        }
+    }
+
+    /// Fails unless `places` are in ascending order and each is a `?` of the text. `path`: of the statement in the plan.
+    fn check_places(&self, path: &str) -> Result<(), PlanError> {
+        let is_ascending = self.places.is_sorted_by(|one, next| one < next);
+        let text = self.sql.as_bytes();
+        if is_ascending && self.places.iter().all(|place| text.get(*place) == Some(&b'?')) {
+            return Ok(());
+        }
+        let problem = "give the byte offset of each `?` that is a parameter, in ascending order";
+        Err(PlanError::invalid(format!("{path}.places"), problem))
+    }
 }
 
 /// What to record beside the counts and the latencies of transactions.
@@ -579,4 +613,33 @@ pub struct DeviceTask {
     pub bytes: u64,
     /// Numbers of reads under way at once.
     pub depths: Vec<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn problem(statement: &serde_json::Value) -> String {
+        let task = json!({
+            "kind": "writes", "target": {"engine": "sqlite"}, "statements": [statement], "transactions": [],
+        });
+        let plan = json!({"schema": "dbdyno.plan/1", "seed": 1, "task": task});
+        Plan::from_json(&plan.to_string()).map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn places_that_are_not_parameters_are_refused() {
+        let sql = "select '?', ?, ?";
+        for places in [json!([]), json!([12]), json!([12, 15])] {
+            assert_eq!(problem(&json!({"name": "s", "sql": sql, "places": places})), "");
+        }
+        for places in [json!([11]), json!([15, 12]), json!([12, 12]), json!([16])] {
+            let problem = problem(&json!({"name": "s", "sql": sql, "places": places}));
+            assert!(
+                problem.starts_with("task.statements[0].places: "),
+                "{places}: {problem}"
+            );
+        }
+    }
 }

@@ -48,7 +48,7 @@ fn plan() -> Value {
             "arrival": {"loop": "open", "rate": 10.0, "gaps": "even"}, "warmup": {"seconds": 0.1, "transactions": 5},
             "window": {"seconds": 1.0, "transactions": 10, "statements": 20, "rows": 30}, "first_use": 3,
             "retry": {"attempts": 3, "on": ["locked"], "wait_ms": 1.5}, "record": {"interval_ms": 100, "groups": [3]},
-            "statements": [{"name": "s", "sql": "select ?", "example": [1], "analyze": [1]}],
+            "statements": [{"name": "s", "sql": "select ?", "places": [7], "example": [1], "analyze": [1]}],
             "transactions": [{"name": "t", "weight": 2.0, "steps": steps}],
             "changes": {"sync": {"delay_us": 5.0, "skip": false}, "message": {"delay_us": 1.0}},
             "tiers": [{"name": "db", "pids": [1]}],

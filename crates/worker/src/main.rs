@@ -15,7 +15,7 @@ mod writes;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use dbdyno_events::Event;
-use dbdyno_plan::{Plan, Task};
+use dbdyno_plan::{Plan, PlanError, Task};
 use error::WorkError;
 use events::Events;
 use std::io::{Read as _, Write as _};
@@ -123,8 +123,10 @@ fn handle(signal: libc::c_int, handler: libc::sighandler_t) -> Result<(), std::i
 fn read_plan() -> Result<Plan, WorkError> {
     let mut text = String::new();
     std::io::stdin().read_line(&mut text)?;
-    if let Ok(plan) = Plan::from_json(&text) {
-        return Ok(plan);
+    match Plan::from_json(&text) {
+        // It may go on in other lines.
+        Err(PlanError::Json(_)) => {}
+        read => return Ok(read?),
     }
     std::io::stdin().read_to_string(&mut text)?;
     Ok(Plan::from_json(&text)?)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.engines import engine_of
-from dbdyno.engines.statements import numbered
 from dbdyno.plan.cell import CompiledCell
 
 # So many values of a list are shown.
@@ -58,10 +57,8 @@ def _sent(statement: dict[str, Any], engine: str, trial: dict[str, Any]) -> str:
     beginning, text = engine_of(engine).numbered_by, str(statement["sql"])
     if beginning is None or trial["prepare"] == "never":
         return text
-    if "places" not in statement:
-        return numbered(text, beginning, engine)
     content, pieces, start = text.encode(), [], 0
-    for number, place in enumerate(statement["places"], 1):
+    for number, place in enumerate(statement.get("places", []), 1):
         pieces.append(f"{content[start:place].decode()}{beginning}{number}")
         start = place + 1
     return "".join([*pieces, content[start:].decode()])

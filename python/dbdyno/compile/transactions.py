@@ -114,10 +114,8 @@ class TransactionCompiler:
         # By the text in the file, so that a statement has one name on all engines.
         written = dict(step.execute.texts)
         name = step.name or _short(written.get(ANY, next(iter(written.values()))))
-        statement = self._statement(bound.text, name, _example(params))
-        if known_engine(self._dialect.engine).syntax.question_operators:
-            bytes_before = [len(bound.text[:place].encode()) for place in bound.places]
-            self.statements[statement]["places"] = bytes_before
+        places = {"places": bound.byte_places} if bound.places else {}
+        statement = self._statement({"sql": bound.text, **places}, name, _example(params))
         values = representatives(params) if self._estimates else None
         if values is not None:
             # Of several uses, the first with values that stand for others decides.
@@ -134,7 +132,8 @@ class TransactionCompiler:
             self._columns.compile(step.params[name] if name in step.params else Variable(variable=name))
             for name in names
         ]
-        statement = self._statement(request_text(step), step.name or _short(step.request.text), [], request)
+        text = {"sql": request_text(step), "request": request}
+        statement = self._statement(text, step.name or _short(step.request.text), [])
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
     def _bound(self, text: str, step: Execute, owner: str) -> Bound:
@@ -161,15 +160,14 @@ class TransactionCompiler:
         problem += "where a single server has no transactions"
         return InputError(self._place, problem, "write `optional = true` in the step to leave it out on such an engine")
 
-    def _statement(self, sql: str, name: str, example: list[Any], request: dict[str, Any] | None = None) -> int:
+    def _statement(self, text: dict[str, Any], name: str, example: list[Any]) -> int:
+        """Return the index of a statement with a text, which is added if no statement has it."""
         for index, known in enumerate(self.statements):
-            if known["sql"] == sql and known.get("request") == request:
+            if all(known.get(key) == text.get(key) for key in ("sql", "places", "request")):
                 if known.get("example", []) != example:
                     known.pop("example", None)
                 return index
-        made: dict[str, Any] = {"name": self._free_name(name), "sql": sql}
-        if request is not None:
-            made["request"] = request
+        made = {"name": self._free_name(name), **text}
         self.statements.append(made | {"example": example} if example else made)
         return len(self.statements) - 1
 

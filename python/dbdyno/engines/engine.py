@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from dbdyno.engines.sql_lexer import STANDARD, Syntax, UnterminatedError, value_places
+from dbdyno.engines.sql_lexer import STANDARD, Syntax, Token, UnterminatedError, placeholders
 from dbdyno.errors import InputError
 from dbdyno.plan.settings import Scalar, Settings
 
@@ -161,12 +161,16 @@ class Engine:
 
     # Statements.
 
-    def places(self, text: str) -> int:
-        """Count the ``?`` of a statement that stand for values; none in one with an unclosed string."""
+    def placeholders(self, text: str) -> Sequence[Token]:
+        """Return the tokens of a statement that stand for values; none if a string or comment is not closed."""
         try:
-            return len(value_places(text, self.syntax))
+            return placeholders(text, self.syntax)
         except UnterminatedError:
-            return 0
+            return ()
+
+    def places(self, text: str) -> int:
+        """Count the ``?`` of a statement that stand for values."""
+        return sum(each.text == "?" for each in self.placeholders(text))
 
     def check_statement(self, text: str) -> tuple[str, str] | None:
         """Say why a text can be no statement of its, a predicate, and what to write; ``None`` where it may be one."""

@@ -148,11 +148,6 @@ def _is_value(token: Token, before: Token | None, syntax: Syntax, *, in_brackets
     return not (may_be_operator and _ends_operand(before))
 
 
-def value_places(text: str, syntax: Syntax = STANDARD) -> list[int]:
-    """Return the index of each `?` that stands for a value. Raises UnterminatedError."""
-    return [each.start for each in placeholders(text, syntax) if each.text == "?"]
-
-
 def _ends_operand(token: Token | None) -> bool:
     if token is None:
         return False

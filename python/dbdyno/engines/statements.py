@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dbdyno.definition.sql import ANY
 from dbdyno.engines.known import all_engines, engine_names, known_engine
-from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, placeholders, significant, tokenize
+from dbdyno.engines.sql_lexer import Kind, UnterminatedError, significant, tokenize
 
 _DOLLAR = re.compile(r"\$[1-9][0-9]{0,4}")
 _WHITE_SPACE = " \t\r\n\f\v"
@@ -14,23 +14,24 @@ _WHITE_SPACE = " \t\r\n\f\v"
 
 def places(text: str, engine: str = ANY) -> list[int]:
     """Return the index of each ``?`` of an engine's statement that stands for a value; none in an unclosed string."""
-    return [each.start for each in _placeholders(text, engine) if each.text == "?"]
+    return [each.start for each in known_engine(engine).placeholders(text) if each.text == "?"]
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A statement with ``?`` at each of ``places``, which are indices; ``order``: which value goes to each of them."""
+    """A statement with ``?`` at each of ``places``, which are indices; ``order``: which value goes to each of them.
+
+    A statement that is not SQL has no places.
+    """
 
     text: str
     places: tuple[int, ...]
     order: tuple[int, ...]
 
-
-def _placeholders(text: str, engine: str) -> list[Token]:
-    try:
-        return placeholders(text, known_engine(engine).syntax)
-    except UnterminatedError:
-        return []
+    @property
+    def byte_places(self) -> list[int]:
+        """The places as offsets in the UTF-8 text, as a plan has them."""
+        return [len(self.text[:place].encode()) for place in self.places]
 
 
 def bind(text: str, engine: str, count: int) -> Bound | None:
@@ -39,14 +40,12 @@ def bind(text: str, engine: str, count: int) -> Bound | None:
     They are ``?``, or `$1`, `$2` and so on if `?` is an operator of the engine too. Without values, each `?` is an
     operator.
     """
-    syntax = known_engine(engine).syntax
-    if not syntax.question_operators:
-        if known_engine(engine).places(text) != count:
-            return None
-        return Bound(text, tuple(places(text, engine)), tuple(range(count)))
+    known = known_engine(engine)
+    if not known.syntax.question_operators:
+        return Bound(text, tuple(places(text, engine)), tuple(range(count))) if known.places(text) == count else None
     if count == 0:
         return Bound(text, (), ())
-    tokens = _placeholders(text, engine)
+    tokens = known.placeholders(text)
     dollars = [each for each in tokens if _DOLLAR.fullmatch(each.text)]
     wanted = dollars or [each for each in tokens if each.text == "?"]
     order = [int(each.text[1:]) - 1 for each in dollars] or list(range(len(wanted)))
@@ -95,7 +94,7 @@ class Statements:
         """Count the ``?`` of an engine's statement that stand for values; under ``any`` as each engine may read it."""
         known = known_engine(engine)
         if known.syntax.question_operators:
-            dollars = {each.text for each in _placeholders(text, engine) if _DOLLAR.fullmatch(each.text)}
+            dollars = {each.text for each in known.placeholders(text) if _DOLLAR.fullmatch(each.text)}
             return [len(dollars) or known.places(text), 0]
         if engine != ANY:
             return [known.places(text)]

@@ -8,7 +8,7 @@ from typing import Any
 from dbdyno.definition.levels import Level, as_text
 from dbdyno.definition.validation import Invalid, nearest, show
 from dbdyno.engines import ENGINES
-from dbdyno.experiment.substitute import references
+from dbdyno.experiment.substitute import references, substitute
 
 Scalar = bool | int | float | str
 
@@ -61,7 +61,8 @@ def read_factors(data: Any) -> tuple[dict[str, Factor], list[Invalid]]:
         return {}, [Invalid(("factors",), f"{show(data)} is not a table", "as in `factors = { threads = [1, 2] }`")]
     factors: dict[str, Factor] = {}
     errors: list[Invalid] = []
-    for name, levels in data.items():
+    # A level has no references, but `$${` stands for `${` in it as well.
+    for name, levels in substitute(data, {}).items():
         where = ("factors", name)
         if not _NAME.fullmatch(name) or name in _RESERVED:
             problem = f"a factor cannot have this name: {_RESERVED.get(name, 'it has other characters')}"

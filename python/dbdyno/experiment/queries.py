@@ -20,6 +20,7 @@ from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.experiment.parameter_values import HINT, Column, Generator, read_values
 from dbdyno.experiment.sql_file import Statement, split_statements
+from dbdyno.experiment.substitute import escape
 
 MOST_VALUES = 1000
 """How many rows `@column of table` draws values from."""
@@ -167,7 +168,7 @@ def experiment_of_levels(
         **head,
         **({"dialect": "sqlite"} if engine == ANY else {}),
         "rounds": "auto",
-        "factors": {QUERY_FACTOR: steps},
+        "factors": {QUERY_FACTOR: escape(steps)},
         "load": {"warmup": {"seconds": _WARMUP_S}, "stop": {"seconds": _WINDOW_S}},
         "measure": {"label": "executions", "estimates": True},
         "transactions": [{"name": "statement", "steps": f"${{{QUERY_FACTOR}.steps}}"}],

@@ -18,6 +18,15 @@ _WHOLE = re.compile(r"[0-9]+(?:_[0-9]+)*")
 _ABSENT: Final = object()
 
 
+def escape(value: Any) -> Any:
+    """Return a value for a document in which no string refers to a factor."""
+    if isinstance(value, dict):
+        return {key: escape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [escape(item) for item in value]
+    return value.replace("${", "$${") if isinstance(value, str) else value
+
+
 def substitute(value: Any, bindings: Mapping[str, Any]) -> Any:
     """Put the values of ``bindings`` in the place of all references.
 

@@ -38,9 +38,9 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     if task:
         parts["interleaving"] = part(task, "interleaving").get("length_ms")
         # What a statement is called, what it is run with before the load, how finely the timeline is drawn and what is
-        # timed is no part of the work.
+        # timed is no part of the work. Where its values go follows from the text and the parameters.
         parts["statements"] = [
-            {name: value for name, value in each.items() if name not in ("name", "analyze")}
+            {name: value for name, value in each.items() if name not in ("name", "places", "analyze")}
             for each in objects(task.get("statements"))
         ]
         parts["record"] = {name: value for name, value in part(task, "record").items() if name not in _HOW_IT_IS_TOLD}

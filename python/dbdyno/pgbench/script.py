@@ -7,8 +7,9 @@ from typing import Any
 
 from dbdyno.definition.expression import AUTOMATIC, NAME, WrongExpression, parse_expression, put_in, read_constant
 from dbdyno.engines.known import engine_of
-from dbdyno.engines.sql_lexer import UnterminatedError, tokenize, value_places
+from dbdyno.engines.sql_lexer import UnterminatedError, placeholders, tokenize
 from dbdyno.errors import InputError
+from dbdyno.experiment.substitute import escape
 from dbdyno.pgbench.lexer import POSTGRESQL, Meta, Quoted, Sql, Variable, commands
 from dbdyno.pgbench.results import result_columns
 from dbdyno.text import shortened
@@ -75,7 +76,7 @@ class Presets:
         try:
             value = read_constant(self.texts[name])
         except ValueError:
-            return self.texts[name].replace("${", "$${")
+            return escape(self.texts[name])
         return {"null": True} if value is None else value
 
 
@@ -187,7 +188,7 @@ class _Reader:
         if engine_of(POSTGRESQL).places(text) != len(params):
             problem = "a `?` stands for a value that nothing gives"
             raise self._wrong(statement.line, problem, "write `:name`, or an operator between two operands")
-        written = text.replace("${", "$${")
+        written = escape(text)
         step: Step = {"execute": written if _reads_alike(text, len(params)) else {POSTGRESQL: written}}
         step |= {"params": params} if params else {}
         self._steps.append(step)
@@ -216,7 +217,7 @@ class _Reader:
         if further:
             # A plan has no such modes. The session rolls back after a failure because the server reports its state.
             self._script.own.append((statement.line, statement.words))
-            return {"execute": {POSTGRESQL: "".join(map(str, statement.pieces)).replace("${", "$${")}}
+            return {"execute": {POSTGRESQL: escape("".join(map(str, statement.pieces)))}}
         if verb != "begin":
             return {verb: True}
         lock = found["lock"]
@@ -390,7 +391,7 @@ def _reads_alike(text: str, values: int) -> bool:
     """Whether engines other than PostgreSQL may read a statement as it does."""
     # Elsewhere brackets are quotes, and a `?` in a dollar-quoted string stands for a value.
     try:
-        alike = len(value_places(text)) == values
+        alike = sum(each.text == "?" for each in placeholders(text)) == values
     except UnterminatedError:
         return False
     return alike and all(each.text != "[" for each in tokenize(text, engine_of(POSTGRESQL).syntax))

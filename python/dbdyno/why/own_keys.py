@@ -8,7 +8,6 @@ from dbdyno.compile.generators import compile_expression
 from dbdyno.definition.definition import Definition
 from dbdyno.definition.expression import parse_expression
 from dbdyno.definition.generators import Expression
-from dbdyno.engines.statements import places
 from dbdyno.plan.cell import CompiledCell
 from dbdyno.plan.steps import PlanStep, flat
 
@@ -54,15 +53,16 @@ def _places(trial: Mapping[str, Any], definition: Definition) -> Iterator[tuple[
     for step in _steps(trial):
         if step["do"] != "execute":
             continue
-        text = str(statements[step["statement"]]["sql"])
-        starts = places(text)
+        statement = statements[step["statement"]]
+        text, starts = str(statement["sql"]), statement.get("places", [])
         if not text.lstrip().lower().startswith(_LOOKING):
             continue
         for found in _COMPARED.finditer(text):
             rows = keys.get(found["column"].lower())
-            if rows is None or found.end() - 1 not in starts:
+            start = len(text[: found.end() - 1].encode())
+            if rows is None or start not in starts:
                 continue
-            place = starts.index(found.end() - 1)
+            place = starts.index(start)
             if place >= len(step["params"]):
                 continue
             key = _own(step["params"][place], clients, rows)

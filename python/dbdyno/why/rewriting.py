@@ -138,7 +138,9 @@ def _with_rows(trial: dict[str, Any], texts: Sequence[str], count: int) -> dict[
         divided = _values(str(each["sql"]))
         if divided is not None:
             each["sql"] = divided[0] + ", ".join([divided[1]] * count)
-            each.pop("places", None)
+            if "places" in each:
+                length = len(f"{divided[1]}, ".encode())
+                each["places"] = [row * length + place for row in range(count) for place in each["places"]]
             each.pop("example", None)
             each.pop("analyze", None)
     return {

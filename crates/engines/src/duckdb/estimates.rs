@@ -58,7 +58,7 @@ pub fn estimates(engine: &DuckdbEngine, allowance: Allowance) -> Estimates {
 }
 
 fn analyse(session: &DuckdbSession, statement: &Statement, longest: Duration) -> Result<Option<Value>, Failure> {
-    let template = Template::of(statement, &DIALECT);
+    let template = Template::of(statement);
     let values = values_of(statement.analyze.as_deref().unwrap_or_default());
     // It is parsed by itself, so that it is one statement.
     if template.parameters() != values.len() || !is_query(session, &statement.sql) {

@@ -7,6 +7,7 @@ use crate::sql_text::{Template, with_example};
 use dbdyno_engine::catalog::{Catalog, Column, Key, names};
 use dbdyno_engine::estimates::Allowance;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_plan::document::Statement;
 use dbdyno_program::value::{Value as Sent, Values};
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ pub fn facts(engine: &DuckdbEngine) -> Result<Facts, Failure> {
         ..Facts::default()
     };
     for statement in engine.statements.iter() {
-        let sql = with_example(statement, &DIALECT).unwrap_or_else(|| with_any(&statement.sql));
+        let sql = with_example(statement, &DIALECT).unwrap_or_else(|| with_any(statement));
         // What cannot be planned, as a statement about a table that is not there yet, has no plan. Of several statements,
         // all but the first would be carried out.
         let Ok(parsed) = session.parse(&sql) else { continue };
@@ -79,8 +80,8 @@ fn outline(step: &Value, depth: usize, lines: &mut Vec<String>) {
 
 /// A statement with a text in the place of each parameter. It becomes whatever type it is compared with, where it can; a null
 /// would make the plan one that finds nothing.
-fn with_any(sql: &str) -> String {
-    let template = Template::new(sql, &DIALECT);
+fn with_any(statement: &Statement) -> String {
+    let template = Template::of(statement);
     let (mut values, mut text) = (Values::default(), String::new());
     (0..template.parameters()).for_each(|_| values.push(Sent::Text("1")));
     template.render(&values, &DIALECT, &mut text);

@@ -41,8 +41,6 @@ pub(crate) const SYNTAX: Syntax = Syntax {
 
 /// How its statements are written.
 const DIALECT: Dialect = Dialect {
-    dollar_strings: true,
-    brackets: false,
     bytes: ("unhex('", "')"),
     not_finite: ["'nan'::double", "'inf'::double", "'-inf'::double"],
     ..Dialect::STANDARD

@@ -4,7 +4,7 @@ use super::api::{Api, Handle, OK};
 use super::result::Answer;
 use super::{DIALECT, Database, confinement, text_for_c, text_of};
 use crate::reach::DENIED;
-use crate::sql_text::Template;
+use crate::sql_text::{Template, check_parameters};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_program::value::{Value, Values};
@@ -57,7 +57,7 @@ impl DuckdbSession {
             return Err(Failure::new(FailureKind::Connection, what));
         }
         let templates = match prepare {
-            PrepareMode::Never => statements.iter().map(|each| Template::of(each, &DIALECT)).collect(),
+            PrepareMode::Never => statements.iter().map(Template::of).collect(),
             PrepareMode::Once | PrepareMode::PerTransaction => Vec::new(),
         };
         Ok(Self {
@@ -181,6 +181,15 @@ impl DuckdbSession {
         Ok(kind)
     }
 
+    fn prepare_statement(&self, index: usize) -> Result<Handle, Failure> {
+        let statement = &self.statements[index];
+        let prepared = self.prepare_one(&statement.sql)?;
+        // SAFETY: the statement is prepared.
+        let seen = unsafe { (self.api().nparams)(prepared) } as usize;
+        check_parameters(seen, statement).inspect_err(|_| self.forget(prepared))?;
+        Ok(prepared)
+    }
+
     fn bind(&self, statement: Handle, params: &Values) -> Result<(), Failure> {
         // SAFETY: the statement is prepared.
         check_count(unsafe { (self.api().nparams)(statement) } as usize, params.len())?;
@@ -262,7 +271,7 @@ impl DuckdbSession {
             self.forget(statement);
             return result;
         }
-        let statement = self.prepare_one(&self.statements[index].sql)?;
+        let statement = self.prepare_statement(index)?;
         marks.note_prepared();
         let result = self
             .bind(statement, params)
@@ -302,7 +311,7 @@ impl Session for DuckdbSession {
     async fn prepare_all(&mut self) -> Result<(), Failure> {
         for index in 0..self.statements.len() {
             if self.prepared[index].is_null() {
-                self.prepared[index] = self.prepare_one(&self.statements[index].sql)?;
+                self.prepared[index] = self.prepare_statement(index)?;
             }
         }
         Ok(())

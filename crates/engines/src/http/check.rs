@@ -109,7 +109,7 @@ fn engine(target: &HttpTarget, requests: Vec<serde_json::Value>) -> Result<HttpE
         Ok(Statement {
             name: format!("r{number}"),
             sql: String::new(),
-            places: None,
+            places: Vec::new(),
             request: Some(serde_json::from_value(request).map_err(unreadable)?),
             example: Vec::new(),
             analyze: None,

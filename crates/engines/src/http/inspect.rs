@@ -62,7 +62,7 @@ fn looking() -> Statement {
     Statement {
         name: "looking at the service".into(),
         sql: "HEAD /".into(),
-        places: None,
+        places: Vec::new(),
         request: Some(Box::new(Request {
             method: "HEAD".into(),
             path: vec![Piece::Text("/".into())],

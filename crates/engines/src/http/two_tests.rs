@@ -141,7 +141,7 @@ fn statement(request: serde_json::Value) -> Statement {
     Statement {
         name: "r".into(),
         sql: String::new(),
-        places: None,
+        places: Vec::new(),
         request: Some(serde_json::from_value(request).unwrap()),
         example: Vec::new(),
         analyze: None,

@@ -20,7 +20,7 @@ type Row = Vec<Option<String>>;
 /// Reads the catalogue.
 pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<Catalog, Failure> {
     let mut catalog = Catalog::default();
-    let named = |table: &str| engine.statements.iter().any(|each| names(&each.sql, table));
+    let named = |table: &str| engine.statements.iter().any(|each| names(&each.statement.sql, table));
     for row in rows(session, TABLES).await?.unwrap_or_default() {
         let [Some(name), engine, bytes, rows] = &row[..] else {
             continue;

@@ -29,11 +29,11 @@ pub async fn estimates(
         read_only: true,
         ..target.clone()
     };
-    for statement in statements {
+    for Text { statement, .. } in statements {
         let (Some(values), Some(longest)) = (&statement.analyze, allowance.next()) else {
             continue;
         };
-        let all = analyse(&target, &statement.sql, values, is_mariadb, longest)
+        let all = analyse(&target, statement, values, is_mariadb, longest)
             .await
             .unwrap_or_default();
         if !all.is_empty() {
@@ -47,20 +47,12 @@ pub async fn estimates(
 /// [`super::writes`], one that gives no rows is not run.
 async fn analyse(
     target: &ServerTarget,
-    sql: &str,
+    statement: &Statement,
     values: &[Literal],
     is_mariadb: bool,
     longest: Duration,
 ) -> Result<Vec<Estimate>, Failure> {
-    let statement = Statement {
-        name: String::new(),
-        sql: sql.to_owned(),
-        example: Vec::new(),
-        analyze: None,
-        places: None,
-        request: None,
-    };
-    let statements: Arc<[Text]> = MysqlEngine::texts(&[statement]);
+    let statements: Arc<[Text]> = MysqlEngine::texts(std::slice::from_ref(statement));
     let mut session = MysqlSession::open(target, statements.clone(), PrepareMode::PerTransaction).await?;
     if session.columns_of(0).await? == 0 || statements[0].template.parameters() != values.len() {
         return Ok(Vec::new());
@@ -98,7 +90,8 @@ async fn analyse(
     Ok(if !warned.as_ref().is_ok_and(is_whole) {
         Vec::new()
     } else if is_mariadb {
-        let stops = tokenize(sql, &super::SYNTAX).is_ok_and(|all| all.iter().any(|token| token.is_one_of(&STOPPING)));
+        let stops = tokenize(&statement.sql, &super::SYNTAX)
+            .is_ok_and(|all| all.iter().any(|token| token.is_one_of(&STOPPING)));
         mariadb::read(&told, stops)
     } else {
         mysql::read(&told)

@@ -165,26 +165,26 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<(BySt
     let mut plans = BTreeMap::new();
     let mut passed_over = BTreeMap::new();
     let mut sql = String::new();
-    for statement in engine.statements.iter() {
+    for text in engine.statements.iter() {
         // As a string it is compared with columns of numbers and of text alike; behind LIMIT it must be a number.
         for one in [None, Some(Value::Text("1")), Some(Value::Integer(1))] {
-            match (one, &statement.example) {
+            match (one, &text.example) {
                 (None, None) => continue,
                 (None, Some(example)) => example.clone_into(&mut sql),
                 (Some(one), _) => {
                     let mut values = Values::default();
-                    (0..statement.template.parameters()).for_each(|_| values.push(one));
-                    statement.template.render(&values, &DIALECT, &mut sql);
+                    (0..text.template.parameters()).for_each(|_| values.push(one));
+                    text.template.render(&values, &DIALECT, &mut sql);
                 }
             }
             match session.query(&format!("explain format=traditional {sql}")).await {
                 Ok(rows) => {
                     let possible: Vec<String> = rows.iter().flat_map(|row| possible(row)).collect();
                     if !possible.is_empty() {
-                        passed_over.insert(statement.name.clone(), possible);
+                        passed_over.insert(text.statement.name.clone(), possible);
                     }
                     let lines = rows.into_iter().map(|row| step(&row)).collect();
-                    plans.insert(statement.name.clone(), lines);
+                    plans.insert(text.statement.name.clone(), lines);
                     break;
                 }
                 Err(failure) if failure.kind == dbdyno_plan::document::FailureKind::Connection => return Err(failure),

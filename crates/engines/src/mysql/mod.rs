@@ -37,7 +37,6 @@ use dbdyno_engine::probe::Probe;
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::literal::Literal;
 use std::sync::Arc;
 
 /// The lexical rules of MariaDB and MySQL without `ansi_quotes` and `no_backslash_escapes`.
@@ -52,7 +51,6 @@ pub(crate) const SYNTAX: Syntax = Syntax {
 /// How its statements are written.
 pub(crate) const DIALECT: Dialect = Dialect {
     backslashes: true,
-    brackets: false,
     ..Dialect::STANDARD
 };
 
@@ -66,16 +64,12 @@ pub struct MysqlEngine {
 /// A statement of the plan.
 #[derive(Debug)]
 struct Text {
-    /// For messages.
-    name: String,
     /// As the plan has it.
-    sql: String,
+    statement: Statement,
     /// Cut at its parameters, for values that stand in the text.
     template: Template,
     /// With the values of its example in it, where it has one.
     example: Option<String>,
-    /// The values with which it is run once for the planner's estimates.
-    analyze: Option<Vec<Literal>>,
 }
 
 impl MysqlEngine {
@@ -91,11 +85,9 @@ impl MysqlEngine {
     /// The statements as its sessions take them.
     fn texts(statements: &[Statement]) -> Arc<[Text]> {
         let text = |statement: &Statement| Text {
-            name: statement.name.clone(),
-            sql: statement.sql.clone(),
-            template: Template::of(statement, &DIALECT),
+            statement: statement.clone(),
+            template: Template::of(statement),
             example: with_example(statement, &DIALECT),
-            analyze: statement.analyze.clone(),
         };
         statements.iter().map(text).collect()
     }

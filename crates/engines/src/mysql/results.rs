@@ -187,14 +187,7 @@ mod tests {
         capabilities.set(CapabilityFlags::CLIENT_DEPRECATE_EOF, deprecates_eof);
         let answer = answer.iter().map(|packet| packet.to_vec()).collect();
         let script = Script::new("mysql_native_password", capabilities.bits(), vec![vec![ok()], answer]);
-        let statement = Statement {
-            name: "s".into(),
-            sql: "select a".into(),
-            places: None,
-            request: None,
-            example: Vec::new(),
-            analyze: None,
-        };
+        let statement = Statement::new("s", "select a");
         let engine = super::super::MysqlEngine::new(&script.target(""), &[statement], PrepareMode::Never);
         let mut marks = dbdyno_engine::Marks::new(None);
         let (slots, variables) = (&[0], &mut [Owned::Integer(-1)]);

@@ -7,11 +7,11 @@ use super::results::Reader;
 use super::values::{Column, bind};
 use super::wire::{Wire, error, garbled};
 use crate::server::ServerTarget;
-use crate::sql_text::{Dialect, backquoted};
+use crate::sql_text::{Dialect, backquoted, check_parameters};
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::patience::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
-use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Values;
 use mysql_common::constants::{CapabilityFlags, Command, StatusFlags};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl MysqlSession {
 
     /// Prepares a statement, and gives the server's number for it and how many columns it gives.
     async fn prepare_one(&mut self, index: usize) -> Result<(u32, u16), Failure> {
-        let sql = self.statements[index].sql.as_bytes();
+        let sql = self.statements[index].statement.sql.as_bytes();
         self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
         self.wire.connection.flush().await?;
         self.read_shape(index).await
@@ -131,7 +131,7 @@ impl MysqlSession {
         let body = self.wire.body(&place);
         let Some([0, n0, n1, n2, n3, c0, c1, p0, p1, ..]) = body.first_chunk::<12>() else {
             if body.first() == Some(&0xff) {
-                let name = &self.statements[index].name;
+                let name = &self.statements[index].statement.name;
                 return Err(error(body).explained(|message| format!("{message}: in {name}")));
             }
             return Err(garbled());
@@ -145,13 +145,8 @@ impl MysqlSession {
                 self.wire.packet().await?;
             }
         }
-        let wanted = self.statements[index].template.parameters();
-        if usize::from(parameters) != wanted {
-            self.close_statement(number);
-            let name = &self.statements[index].name;
-            let message = format!("the server sees {parameters} parameters, the plan {wanted}: in {name}");
-            return Err(Failure::new(FailureKind::Other, message));
-        }
+        check_parameters(usize::from(parameters), &self.statements[index].statement)
+            .inspect_err(|_| self.close_statement(number))?;
         Ok((number, columns))
     }
 
@@ -180,7 +175,7 @@ impl MysqlSession {
             self.asked = Asked::Prepared(index);
         } else {
             self.wire
-                .command(Command::COM_STMT_PREPARE as u8, statement.sql.as_bytes());
+                .command(Command::COM_STMT_PREPARE as u8, statement.statement.sql.as_bytes());
             self.later.clear();
             self.bound.clear();
             bind(params, &mut self.bound, &mut self.later);
@@ -333,12 +328,12 @@ mod tests {
     use super::*;
     use crate::server::net::{Connection, block_on};
     use dbdyno_engine::Wanted;
+    use dbdyno_plan::document::Statement;
     use dbdyno_program::value::{Owned, Value};
     use proptest::prelude::*;
 
     fn session_with(sent: &[u8], prepare: PrepareMode) -> MysqlSession {
-        let statement = serde_json::json!({"name": "s", "sql": "select ?"});
-        let statements = MysqlEngine::texts(&[serde_json::from_value(statement).unwrap()]);
+        let statements = MysqlEngine::texts(&[Statement::new("s", "select ?")]);
         MysqlSession {
             wire: Wire::new(Connection::that_sent(sent)),
             prepared: statements.iter().map(|_| None).collect(),

@@ -42,11 +42,11 @@ pub async fn estimates(target: &ServerTarget, statements: &[Text], allowance: Al
         read_only: true,
         ..target.clone()
     };
-    for statement in statements {
+    for Text { statement, .. } in statements {
         let (Some(values), Some(longest)) = (&statement.analyze, allowance.next()) else {
             continue;
         };
-        if let Ok(Some(plan)) = analyse(&target, &statement.sql, values, longest).await {
+        if let Ok(Some(plan)) = analyse(&target, statement, values, longest).await {
             let mut all = Vec::new();
             walk(&plan, At::default(), &mut all);
             if !all.is_empty() {
@@ -61,17 +61,14 @@ pub async fn estimates(target: &ServerTarget, statements: &[Text], allowance: Al
 /// its text is parsed on its own, so that it cannot be several statements of which one ends the transaction.
 async fn analyse(
     target: &ServerTarget,
-    sql: &str,
+    statement: &Statement,
     values: &[Literal],
     longest: Duration,
 ) -> Result<Option<Value>, Failure> {
+    let explain = "explain (analyze, timing off, format json) ";
     let statement = Statement {
-        name: String::new(),
-        sql: format!("explain (analyze, timing off, format json) {sql}"),
-        example: Vec::new(),
-        analyze: None,
-        places: None,
-        request: None,
+        places: statement.places.iter().map(|place| explain.len() + place).collect(),
+        ..Statement::new("", format!("{explain}{}", statement.sql))
     };
     let statements: Arc<[Text]> = PostgresqlEngine::texts(&[statement]);
     let mut session = PostgresqlSession::open(target, statements, PrepareMode::PerTransaction).await?;
@@ -83,7 +80,6 @@ async fn analyse(
     let mut variables = [Owned::Null];
     let params = values_of(values);
     let mut analysis = Use {
-        sql,
         params: &params,
         slots: &[0],
         variables: &mut variables,

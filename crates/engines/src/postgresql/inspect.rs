@@ -87,8 +87,8 @@ async fn plans(
     let mut plans = BTreeMap::new();
     let mut passed_over = BTreeMap::new();
     session.query("set plan_cache_mode = force_generic_plan").await?;
-    for statement in engine.statements.iter() {
-        if let Some(example) = &statement.example {
+    for text in engine.statements.iter() {
+        if let Some(example) = &text.example {
             let explain = format!("explain (costs off) {example}");
             // Of several statements, all but the first would be carried out.
             if let Ok(rows) = session.query_one(&explain).await {
@@ -99,14 +99,14 @@ async fn plans(
                     session.query("reset enable_seqscan").await?;
                     let indexes = looked_up(&rows.into_iter().flatten().flatten().collect::<Vec<_>>());
                     if !indexes.is_empty() {
-                        passed_over.insert(statement.name.clone(), indexes);
+                        passed_over.insert(text.statement.name.clone(), indexes);
                     }
                 }
-                plans.insert(statement.name.clone(), plan);
+                plans.insert(text.statement.name.clone(), plan);
             }
             continue;
         }
-        let nulls = vec!["null"; statement.template.parameters()].join(", ");
+        let nulls = vec!["null"; text.template.parameters()].join(", ");
         let arguments = if nulls.is_empty() {
             String::new()
         } else {
@@ -114,7 +114,7 @@ async fn plans(
         };
         // Each text is an exchange of its own: one that fails must not take the others with it.
         let prepared = session
-            .query_one(&format!("prepare dbdyno_plan as {}", statement.numbered))
+            .query_one(&format!("prepare dbdyno_plan as {}", text.numbered))
             .await;
         if prepared.is_err() {
             continue;
@@ -124,7 +124,7 @@ async fn plans(
             .await
         {
             let lines = rows.into_iter().flatten().flatten().collect();
-            plans.insert(statement.name.clone(), lines);
+            plans.insert(text.statement.name.clone(), lines);
         }
         session.query("deallocate dbdyno_plan").await?;
     }

@@ -31,7 +31,6 @@ use dbdyno_engine::probe::Probe;
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
-use dbdyno_plan::literal::Literal;
 use std::sync::Arc;
 
 /// The lexical rules of PostgreSQL, with `standard_conforming_strings`.
@@ -43,8 +42,6 @@ pub(crate) const SYNTAX: Syntax = Syntax {
 
 /// How its statements are written.
 pub(crate) const DIALECT: Dialect = Dialect {
-    dollar_strings: true,
-    brackets: false,
     bytes: ("'\\x", "'::bytea"),
     not_finite: ["'nan'::float8", "'inf'::float8", "'-inf'::float8"],
     ..Dialect::STANDARD
@@ -60,10 +57,8 @@ pub struct PostgresqlEngine {
 /// A statement of the plan as the protocol takes it.
 #[derive(Debug)]
 struct Text {
-    /// For messages.
-    name: String,
     /// As the plan has it.
-    sql: String,
+    statement: Statement,
     /// What the server knows it by when it is prepared.
     prepared: String,
     /// With `$1` and so on for the parameters.
@@ -72,8 +67,6 @@ struct Text {
     template: Template,
     /// With the values of its example in it, where it has one.
     example: Option<String>,
-    /// The values with which it is run once for the planner's estimates.
-    analyze: Option<Vec<Literal>>,
 }
 
 impl PostgresqlEngine {
@@ -89,15 +82,13 @@ impl PostgresqlEngine {
     /// The statements as its sessions take them.
     fn texts(statements: &[Statement]) -> Arc<[Text]> {
         let text = |(number, statement): (usize, &Statement)| {
-            let template = Template::of(statement, &DIALECT);
+            let template = Template::of(statement);
             Text {
-                name: statement.name.clone(),
-                sql: statement.sql.clone(),
+                statement: statement.clone(),
                 prepared: format!("s{number}"),
                 numbered: template.numbered(),
                 template,
                 example: with_example(statement, &DIALECT),
-                analyze: statement.analyze.clone(),
             }
         };
         statements.iter().enumerate().map(text).collect()

@@ -189,7 +189,10 @@ impl PostgresqlSession {
                     self.shapes[*index] = Some(std::mem::take(&mut shape));
                 }
                 b'E' => {
-                    let name = asked.clone().next().map(|index| self.statements[*index].name.as_str());
+                    let name = asked
+                        .clone()
+                        .next()
+                        .map(|index| self.statements[*index].statement.name.as_str());
                     failure = Some(error(body).explained(|message| format!("{message}: in {}", name.unwrap_or("?"))));
                 }
                 b'Z' => {
@@ -486,6 +489,7 @@ mod tests {
     use super::*;
     use crate::server::net::{Connection, block_on};
     use dbdyno_engine::Wanted;
+    use dbdyno_plan::document::Statement;
     use dbdyno_program::value::Owned;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -508,8 +512,7 @@ mod tests {
     }
 
     fn session_with(sent: &[u8], prepare: PrepareMode) -> PostgresqlSession {
-        let statement = serde_json::json!({"name": "s", "sql": "select ?"});
-        let statements = PostgresqlEngine::texts(&[serde_json::from_value(statement).unwrap()]);
+        let statements = PostgresqlEngine::texts(&[Statement::new("s", "select ?")]);
         PostgresqlSession {
             wire: Wire::new(Connection::that_sent(sent)),
             shapes: statements.iter().map(|_| None).collect(),

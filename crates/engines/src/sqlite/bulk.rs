@@ -78,19 +78,12 @@ fn run(session: &mut super::SqliteSession, sql: &str) -> Result<(), Failure> {
 
 fn insert(table: &LoadTable) -> Statement {
     let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
-    let places = vec!["?"; columns.len()].join(", ");
-    let sql = format!(
-        "insert into {} ({}) values ({places})",
-        quoted(&table.name),
-        columns.join(", ")
-    );
+    let beginning = format!("insert into {} ({}) values (", quoted(&table.name), columns.join(", "));
+    let values = vec!["?"; columns.len()].join(", ");
+    let place = |number| beginning.len() + number * "?, ".len();
     Statement {
-        name: format!("load {}", table.name),
-        sql,
-        places: None,
-        request: None,
-        example: Vec::new(),
-        analyze: None,
+        places: (0..columns.len()).map(place).collect(),
+        ..Statement::new(format!("load {}", table.name), format!("{beginning}{values})"))
     }
 }
 

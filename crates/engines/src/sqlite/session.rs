@@ -9,7 +9,7 @@ use super::api::Api;
 use super::reach::{Denied, authorize};
 use super::{SqliteEngine, counters, kind, vfs};
 use crate::reach::DENIED;
-use crate::sql_text::{Dialect, Template};
+use crate::sql_text::{Dialect, Template, check_parameters};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_plan::transaction::BeginMode;
@@ -107,11 +107,7 @@ impl SqliteSession {
             timeout_ms,
         });
         let templates = match engine.prepare {
-            PrepareMode::Never => engine
-                .statements
-                .iter()
-                .map(|statement| Template::of(statement, &Dialect::STANDARD))
-                .collect(),
+            PrepareMode::Never => engine.statements.iter().map(Template::of).collect(),
             _ => Vec::new(),
         };
         let mut session = Self {
@@ -447,14 +443,16 @@ impl SqliteSession {
 
     #[inline(never)]
     fn prepare_one(&mut self, index: usize) -> Result<Prepared, Failure> {
-        let (prepared, _) = self.parse(&self.statements[index].sql)?;
+        let statement = &self.statements[index];
+        let (prepared, _) = self.parse(&statement.sql)?;
         if prepared.statement.is_null() {
-            let name = &self.statements[index].name;
+            let name = &statement.name;
             return Err(Failure::new(
                 FailureKind::Other,
                 format!("the statement {name} is empty"),
             ));
         }
+        check_parameters(prepared.parameters as usize, statement).inspect_err(|_| self.finalize(prepared.statement))?;
         Ok(prepared)
     }
 
@@ -488,6 +486,7 @@ impl SqliteSession {
         let (prepared, params) = match self.prepare {
             PrepareMode::Once | PrepareMode::PerTransaction => (self.prepare_one(index)?, Some(params)),
             PrepareMode::Never => {
+                check_count(self.templates[index].parameters(), params.len())?;
                 let mut text = std::mem::take(&mut self.text);
                 self.templates[index].render(params, &Dialect::STANDARD, &mut text);
                 let parsed = self.parse(&text);

@@ -70,7 +70,7 @@ impl SqlserverEngine {
     /// An engine for a server; nothing is connected yet.
     pub fn new(target: &SqlserverTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
         let text = |statement: &Statement| {
-            let template = Template::of(statement, &DIALECT);
+            let template = Template::of(statement);
             Text {
                 name: statement.name.clone(),
                 numbered: template.named("@P"),

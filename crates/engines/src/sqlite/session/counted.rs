@@ -336,14 +336,7 @@ mod tests {
 
     fn engine(sql: &str, groups: &[u8]) -> Result<CountedEngine, Failure> {
         let target = serde_json::from_value(serde_json::json!({"path": ":memory:"})).expect("a target");
-        let statement = Statement {
-            name: "line 1".into(),
-            sql: sql.into(),
-            places: None,
-            request: None,
-            example: Vec::new(),
-            analyze: None,
-        };
+        let statement = Statement::new("line 1", sql);
         CountedEngine::new(&target, &[statement], PrepareMode::Once, groups)
     }
 
