@@ -128,6 +128,11 @@ def test_places_for_values(sql: str, count: int) -> None:
         ("mysql", r"select 'it\'s ?', ? # ?", r"select 'it\'s ?', :1 # ?"),
         ("mysql", "select 1--?, ? -- ?", "select 1--:1, :2 -- ?"),
         ("sqlite", "select [?], ?", "select [?], :1"),
+        ("sqlserver", "select [a]]?], ?", "select [a]]?], :1"),
+        ("postgresql", "select $1, $ü$?$ü$, fe'?', ?", "select $1, $ü$?$ü$, fe'?', :1"),
+        ("postgresql", "select E'a'\n 'b\\'c', ?, E'd' 'e\\', ?", "select E'a'\n 'b\\'c', :1, E'd' 'e\\', :2"),
+        ("postgresql", "select 1 -- a?\r, ? as b", "select 1 -- a?\r, :1 as b"),
+        ("mysql", r'select "\\", ?, `\`, a[?] from t --', r'select "\\", :1, `\`, a[:2] from t --'),
     ],
 )
 def test_places_for_values_of_an_engine(engine: str, sql: str, expected: str) -> None:

@@ -89,6 +89,12 @@ def written(text: str, dialect: str) -> str:
         ("select trim(v, 'ab') from t", ALL, "no translation of the function `trim` is known to keep its meaning"),
         ("select concat(v, null) from t", ALL, "no translation of the function `concat` is known to keep"),
         ("select * from t where v = any(array[1, 2])", ALL, "`any` is not SQLite's SQL"),
+        # A function of JSON, and what its translation leaves out.
+        ("select json_extract(v, '$.a', '$.b') from t", ("tsql", "duckdb"), "is not known to keep the meaning"),
+        ("select v -> '$.a', v ->> '$.b' from t", ("tsql",), "its translation is not known to keep the meaning"),
+        ("select v ->> 'a.b' from t", ALL, "'a.b' is one key to SQLite, and a path elsewhere"),
+        ("select * from (" * 100 + "select 1" + ") as t" * 100, ALL, "it is nested too deeply"),
+        ("select " + "(" * 100 + "1" + ")" * 100, ALL, "it cannot be read as SQLite's SQL: it is nested too deeply"),
     ],
 )
 def test_what_an_engine_has_no_words_for_is_refused(text: str, dialects: tuple[str, ...], why: str) -> None:
@@ -116,6 +122,10 @@ def test_what_an_engine_has_no_words_for_is_refused(text: str, dialects: tuple[s
         ("delete from t where v = ? returning v", "postgres", 'DELETE FROM "t" WHERE "v" = ? RETURNING "v"'),
         ("select current_timestamp", "postgres", "SELECT CURRENT_TIMESTAMP"),
         ("select v ->> '$.a' from t", "postgres", 'SELECT JSON_EXTRACT_PATH_TEXT("v", \'a\') FROM "t"'),
+        ("select v ->> 'a' ->> '$.b' from t where (v ->> '$.c[0]') = ?", "duckdb",
+         'SELECT "v" ->> \'$.a\' ->> \'$.b\' FROM "t" WHERE ("v" ->> \'$.c[0]\') = ?'),
+        ("select json_group_array(v), json_group_object(v, w) from t", "postgres",
+         'SELECT JSON_AGG("v"), JSON_OBJECT_AGG("v", w) FROM "t"'),
         ("select hex(v) from t", "mysql", "SELECT HEX(`v`) FROM `t`"),
         ("select log10(v) from t", "mysql", "SELECT LOG(10, `v`) FROM `t`"),
         ("select v from t order by v limit 3", "postgres", 'SELECT "v" FROM "t" ORDER BY "v" LIMIT 3'),

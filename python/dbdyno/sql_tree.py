@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 VALUE = "dbdyno_value_"
 """With its number, from 1, what stands in a tree for a place for a value."""
 
+TOO_DEEP = "it is nested too deeply"
+
 
 def parsed(text: str, dialect: "str | Dialect") -> "Sequence[exp.Expr | None]":
     """Read statements in a dialect of sqlglot's. Raises its SqlglotError if they cannot be read."""
@@ -24,9 +26,11 @@ def parsed(text: str, dialect: "str | Dialect") -> "Sequence[exp.Expr | None]":
         return sqlglot.parse(text, read=dialect)
     except SqlglotError:
         raise
-    except (RecursionError, ValueError, TypeError, AttributeError, LookupError) as error:
+    except RecursionError as error:
+        raise ParseError(TOO_DEEP) from error
+    except (ValueError, TypeError, AttributeError, LookupError) as error:
         # It raises these as well for SQL that its grammar does not foresee.
-        raise ParseError(str(error)) from error
+        raise ParseError("the parser does not know this form of SQL") from error
 
 
 @functools.lru_cache(maxsize=1024)

@@ -178,7 +178,8 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
         names.append(r"`(?:[^`]|``)*`")
         openings.append("`")
     if syntax.brackets:
-        names.append(r"\[[^\]]*\]")
+        # To SQLite, which has no escape here, a doubled bracket is an error.
+        names.append(r"\[(?:[^\]]|\]\])*\]")
         openings.append(r"\[")
     line = r"[^\r\n]*" if syntax.returns_end_lines else r"[^\n]*"
     comments = [(r"--(?=[\x00-\x20\x7f]|\Z)" if syntax.dashes_need_space else "--") + line]

@@ -1,14 +1,16 @@
 """A statement written once, in the SQL that SQLite reads, as other engines write it."""
 
 import re
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from dbdyno.definition.sql import ANY
+from dbdyno.engines.sql_lexer import significant, tokenize
 from dbdyno.engines.statements import numbered
 from dbdyno.engines.transpile.sql_target import SqlTarget
 from dbdyno.engines.transpile.unsupported import Names, unsupported_by
 from dbdyno.errors import InputError
-from dbdyno.sql_tree import VALUE, parsed, sql_tree
+from dbdyno.sql_tree import TOO_DEEP, VALUE, parsed, sql_tree
 from dbdyno.text import shortened
 
 if TYPE_CHECKING:
@@ -22,6 +24,17 @@ _SAVEPOINT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NULLS_LAST = re.compile(r"CASE WHEN .* IS NULL THEN [01] ELSE [01] END")
+# By the name of sqlglot's class, or of a function that it has none for.
+_JSON_FUNCTIONS = {
+    "JSONExtract": "JSON_EXTRACT",
+    "JSONExtractScalar": "JSON_EXTRACT_TEXT",
+    "JSONArrayAgg": "JSON_GROUP_ARRAY",
+    "JSON_ARRAYAGG": "JSON_GROUP_ARRAY",
+    "JSONObjectAgg": "JSON_GROUP_OBJECT",
+    "JSON_OBJECTAGG": "JSON_GROUP_OBJECT",
+}
+_PATH_OR_WORD = re.compile(r"'(?:\$.*|\w+)'", re.DOTALL)
+
 _SAVEPOINT_VERBS = {
     "savepoint": "SAVEPOINT",
     "release": "RELEASE SAVEPOINT",
@@ -40,6 +53,14 @@ def columns_of(text: str) -> int | None:
 
 
 def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
+    """Write a statement as another engine has it; see :func:`_transpile`."""
+    try:
+        return _transpile(text, target, names, place)
+    except RecursionError:
+        raise _unsupported(place, text, target, TOO_DEEP) from None
+
+
+def _transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
     """Write a statement as another engine has it.
 
     Names that the experiment defines are quoted, so that none of them is taken for a keyword. Places for values stay
@@ -65,6 +86,9 @@ def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
         trees = parsed(text, elsewhere)
     except SqlglotError as error:
         raise _unsupported(place, text, target, f"it cannot be read as SQLite's SQL: {_where(error)}") from None
+    label = _label_of_several_keys(text)
+    if label is not None:
+        raise _unsupported(place, text, target, f"{label} is one key to SQLite, and a path elsewhere")
     checked = trees[0]
     if checked is None or len(trees) != 1:
         raise _unsupported(place, text, target, "it is not one statement")
@@ -94,17 +118,23 @@ def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
     return re.sub(rf"{VALUE}\d+", "?", translated)
 
 
+def _label_of_several_keys(text: str) -> str | None:
+    """Return the string behind `->` or `->>` that is neither a path nor a word."""
+    tokens = significant(tokenize(text))
+    labels = (after.text for before, after in pairwise(tokens) if before.text in ("->", "->>"))
+    return next((each for each in labels if each[0] == "'" and not _PATH_OR_WORD.fullmatch(each)), None)
+
+
 def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
     """Whether a translation, read in the other dialect, is the same tree.
 
-    JSON paths and orders with nulls are written differently on purpose, by rules of their own.
+    Functions of JSON have other names there. Orders with nulls are written differently on purpose.
     """
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    def canonical(tree: exp.Expr) -> str | None:
-        if tree.find(exp.JSONExtract, exp.JSONExtractScalar, exp.JSONArrayAgg, exp.JSONObjectAgg):
-            return None
+    def canonical(tree: exp.Expr) -> str:
+        _name_json_functions(tree)
         for node in list(tree.walk()):
             node.comments = None
             if isinstance(node, exp.Ordered):
@@ -128,8 +158,37 @@ def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
         return False
     if original is None or reread is None:
         return False
-    before, after = canonical(original), canonical(reread)
-    return before is None or before == after
+    return canonical(original) == canonical(reread)
+
+
+def _name_json_functions(tree: "exp.Expr") -> None:
+    """Replace each dialect's functions of JSON, in place, by functions whose names are the same for all dialects."""
+    from sqlglot import exp
+
+    # `_rewrite` writes JSON_UNQUOTE(JSON_EXTRACT(…)), and sqlglot ISNULL(JSON_QUERY(…), JSON_VALUE(…)) for SQL Server.
+    for call in list(tree.find_all(exp.Anonymous, exp.Coalesce)):
+        (inner,) = call.expressions[:1] or (exp.Null(),)
+        is_unquoted = call.name.upper() == "JSON_UNQUOTE" and isinstance(inner, exp.JSONExtract)
+        is_either = isinstance(call.this, exp.JSONExtract) and isinstance(inner, exp.JSONExtractScalar)
+        if is_unquoted or (is_either and _document_and_path(call.this) == _document_and_path(inner)):
+            call.replace(exp.JSONExtractScalar(**inner.args))
+    kinds = (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.Anonymous)
+    for node in list(tree.find_all(*kinds)):
+        is_function = isinstance(node, exp.Anonymous)
+        name = _JSON_FUNCTIONS.get(node.name.upper() if is_function else type(node).__name__)
+        if name is None:
+            continue
+        pairs = (
+            [each.this, each.expression] if isinstance(each, exp.JSONKeyValue) else [each] for each in node.expressions
+        )
+        first = [] if is_function else _document_and_path(node)
+        made = exp.Anonymous(this=name, expressions=[*first, *chain.from_iterable(pairs)])
+        # An operator may be in parentheses.
+        (node.parent if isinstance(node.parent, exp.Paren) else node).replace(made)
+
+
+def _document_and_path(node: "exp.Expr") -> "list[exp.Expr]":
+    return [each for each in (node.args.get("this"), node.args.get("expression")) if each is not None]
 
 
 def _savepoint(found: re.Match[str], target: SqlTarget) -> str:
@@ -179,13 +238,15 @@ def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, place
 
 
 def _where(error: "SqlglotError") -> str:
-    """Say where a statement cannot be read, in words; sqlglot's own tell of its classes."""
+    """Return where and why a statement cannot be read. sqlglot's own messages name its classes."""
     from sqlglot.errors import ParseError
 
-    found = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    if not isinstance(error, ParseError):
+        return "it has a quote or a comment that is not closed, or a character that is not SQL"
+    found = error.errors[0] if error.errors else {}
     near, line, end = found.get("highlight"), found.get("line"), found.get("col")
     if not near or line is None or end is None:
-        return "it has a quote or a comment that is not closed, or a character that belongs nowhere"
+        return str(error)
     # What it names is the last character of the word.
     return f"something is wrong at or before `{near}`, line {line}, column {max(end - len(near) + 1, 1)}"
 
