@@ -152,6 +152,14 @@ def test_a_reference_can_be_a_product(size: str, rows: int, transactions: int) -
     assert definition.transactions[0].name == f"read {rows // 50} ${{2 * size}}"
 
 
+def test_a_level_can_contain_a_dollar_sign_and_a_brace() -> None:
+    made = small(
+        "[factors]\nname = ['a $${b}']\n[factors.part.one]\nlooked = 'look $${c}'\n",
+        transactions=READ.replace('"read"', '"${part.looked} of ${name}"'),
+    )
+    assert made.definition(made.first_levels()).transactions[0].name == "look ${c} of a ${b}"
+
+
 def test_a_product_with_default_is_left_out() -> None:
     load = '\n[load]\nstop = { seconds = 1, transactions = "${10 * n}" }\n'
     made = small('[factors]\nn = ["default", 2]\n', load=load)

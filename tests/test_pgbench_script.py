@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dbdyno.errors import DbdynoError, InputError
@@ -333,7 +333,8 @@ PARTS = (
 CHANGES = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 12), st.sampled_from(("", *PARTS))), max_size=5)
 
 
-@settings(max_examples=1200)
+@pytest.mark.slow
+@settings(max_examples=5_000, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(SCRIPTS), CHANGES)
 def test_a_changed_script_is_an_experiment_or_refused(text: str, changes: list[tuple[int, int, str]]) -> None:
     for at, removed, added in changes:

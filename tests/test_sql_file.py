@@ -9,12 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Cli
+from dbdyno.definition.generators import Pick
+from dbdyno.definition.transactions import Execute
 from dbdyno.engines import ENGINES, engine_of
 from dbdyno.engines.sql_lexer import STANDARD, Syntax, UnterminatedError, placeholders, tokenize
 from dbdyno.engines.statements import bind
 from dbdyno.errors import InputError
-from dbdyno.experiment.queries import read_queries, statement_levels
+from dbdyno.experiment.queries import queries_experiment, read_queries, statement_levels
 from dbdyno.experiment.sql_file import read_sql_file, split_statements
+from dbdyno.experiment.statements import statements_experiment
 
 SYNTAXES = [STANDARD, *(engine_of(each).syntax for each in ENGINES)]
 FRAGMENTS = st.sampled_from(
@@ -195,6 +198,8 @@ def test_named_parameters_are_found(engine: str, text: str, expected: list[str])
         ("sqlite", "create temp table t as select 1; select * from t", "affects only its own session"),
         ("postgresql", "/* a */ begin isolation level serializable", "each statement is a transaction of its own"),
         ("postgresql", "prepare p as select 1", "affects only its own session"),
+        ("postgresql", "select :'a'", "`:'a'` is a variable of psql, not SQL; write `:a`"),
+        ("postgresql", 'select :"a" from t', '`:"a"` is a variable of psql, not SQL; write the value'),
     ],
 )
 def test_what_has_no_effect_or_no_value_is_refused(engine: str, text: str, words: str) -> None:
@@ -207,6 +212,7 @@ def test_what_has_no_effect_or_no_value_is_refused(engine: str, text: str, words
     ("engine", "text"),
     [
         ("postgresql", "select data ? 'k', data ?| array['a'], j @? '$.a' from t where a % s = 0 and @b = 1"),
+        ("postgresql", 'select a[1:"b"] from t'),
         ("mysql", "select @rn := @rn + 1, a %s from t, (select @rn := 0) as r"),
         ("mysql", "select @a.b$c := 1"),
         ("mysql", "select @@version, 5 --3, \\N"),
@@ -217,6 +223,20 @@ def test_what_has_no_effect_or_no_value_is_refused(engine: str, text: str, words
 def test_operators_and_variables_are_not_placeholders(engine: str, text: str) -> None:
     (query,) = read_queries(text, "my.sql", engine)
     assert (query.sql, query.parameters) == (text, ())
+
+
+@pytest.mark.parametrize(
+    "text", ["select '${x}', :a", "select '$${x}', $$ ${ $$, :a", "select '${', '}', \"${a * 2}\", :a"]
+)
+def test_a_dollar_sign_and_a_brace_are_text(text: str) -> None:
+    values = {"a": "'${a}'"}
+    queries = read_queries(text, "${x}.sql", "postgresql")
+    of_file = queries_experiment(queries, values, "${x}.sql", lambda _: (), "postgresql")
+    for made in (of_file, statements_experiment([text], values, "postgresql")):
+        (step,) = made.definition(made.first_levels()).transactions[0].steps
+        assert isinstance(step, Execute)
+        assert step.execute.texts == (("postgresql", text.replace(":a", "$1")),)
+        assert step.params == [Pick.model_validate({"pick": ["${a}"]})]
 
 
 def test_a_parameter_that_occurs_twice_has_one_value() -> None:

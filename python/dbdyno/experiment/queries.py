@@ -76,6 +76,8 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
     text, syntax = statement.text, known_engine(engine).syntax
     tokens = significant(tokenize(text, syntax))
     _refuse_session_statement(tokens, text, place)
+    if syntax.question_operators:
+        _refuse_psql_variable(tokens, place)
     parameters: list[str] = []
     pieces: list[str] = []
     start = 0
@@ -113,6 +115,19 @@ def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str) ->
         problem = f"`{shown}` affects only its own session, and each statement has a session of its own"
         hint = "name the database and its settings in the URL; for several statements in one session, `dbdyno init`"
         raise InputError(place, problem, hint)
+
+
+def _refuse_psql_variable(tokens: Sequence[Token], place: str) -> None:
+    """Raise InputError for psql's `:'name'` and `:"name"`, which PostgreSQL does not know."""
+    brackets = 0
+    for colon, quoted in pairwise(tokens):
+        brackets += {"[": 1, "]": -1}.get(colon.text, 0)
+        is_glued = colon.text == ":" and colon.end == quoted.start
+        # In brackets it is a slice.
+        if is_glued and quoted.kind in (Kind.STRING, Kind.NAME) and brackets == 0:
+            name = quoted.text[1:-1]
+            hint = f"write `:{name}`" if quoted.kind is Kind.STRING and name.isidentifier() else "write the value"
+            raise InputError(place, f"`:{quoted.text}` is a variable of psql, not SQL", hint)
 
 
 def _is_operator(mark: Token, tokens: Sequence[Token]) -> bool:
