@@ -17,7 +17,7 @@ class Kind(enum.Enum):
     NAME = enum.auto()
     WORD = enum.auto()
     NUMBER = enum.auto()
-    # `?`, `?1`, `:name`, `$1`, `$name`, `@name`, `%s` or `%(name)s`; whether it stands for a value, its neighbors say.
+    # `?`, `?1`, `:name`, `$1`, `@name`, `%s` or `%(name)s`. Its neighbors decide whether it stands for a value.
     PLACEHOLDER = enum.auto()
     OPERATOR = enum.auto()
     SEMICOLON = enum.auto()
@@ -142,8 +142,9 @@ def _is_value(token: Token, before: Token | None, syntax: Syntax, *, in_brackets
     if token.text[0] == ":":
         # DuckDB has `"alias":expression`.
         is_glued = before is not None and before.end == token.start and before.kind in (Kind.NAME, Kind.STRING)
-        has_slices = syntax.dollar_quotes
-        return not (is_glued or (has_slices and in_brackets and _ends_operand(before)))
+        # `a[:b]` has a parameter, and `a[:1]` a slice's upper bound.
+        is_slice = syntax.dollar_quotes and in_brackets and (_ends_operand(before) or token.text[1].isdigit())
+        return not (is_glued or is_slice)
     may_be_operator = syntax.question_operators if token.text == "?" else token.text[0] == "%"
     return not (may_be_operator and _ends_operand(before))
 
@@ -188,12 +189,12 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
     if not syntax.nested_comments:
         comments.append(r"/\*.*?(?:\*/|\Z)" if syntax.open_comment else r"/\*.*?\*/")
     # A name that directly follows a word or a colon belongs to it, as in `a::text`.
-    values = [r"\?\d*", r"(?<![\w:]):[A-Za-z_]\w*", r"%s\b", r"%\(\w+\)s\b"]
+    values = [r"\?\d*", r"(?<![\w:]):\w+", r"%s\b", r"%\(\w+\)s\b"]
     if syntax.dollar_names:
         values.append(r"\$\w+")
     if syntax.at_names:
         # Behind a name, as in `root@localhost`, it is part of an account.
-        values.append(r"(?<![\w@`'\"])@[A-Za-z_$][\w.$]*")
+        values.append(r"(?<![\w@`'\"])@[\w$][\w.$]*")
     groups = [
         # Other white space of Unicode is a letter to the engines.
         ("SPACE", [r"[ \t\r\n\f\v]+"]),

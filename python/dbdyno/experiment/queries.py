@@ -82,14 +82,14 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
     pieces: list[str] = []
     start = 0
     for token in placeholders(text, syntax):
-        if token.text[0] == ":":
+        if token.text[0] == ":" and not token.text[1].isdigit():
             parameters.append(token.text[1:])
             pieces += [text[start : token.start], f"${len(parameters)}" if syntax.question_operators else "?"]
             start = token.end
         elif syntax.question_operators and token.text == "?" and _is_operator(token, tokens):
             continue
         elif not (syntax.session_variables and _is_set_here(token, tokens)):
-            name_of = token.text.strip("?$@%()s") or "name"
+            name_of = token.text.strip("?:$@%()s") or "name"
             name_of = name_of if name_of.isidentifier() else f"p{name_of}"
             hint = (
                 f"write `:{name_of}` instead, and its values as `-- :{name_of} = 1..1000` or `--set {name_of}=1..1000`"

@@ -21,13 +21,16 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-_NAME = r"[A-Za-z_]\w*"
+_NAME = r"[^\W\d]\w*"
 _NAME_DIRECTIVE = re.compile(r"--\s*name\s*[:=]\s*(\S.*)", re.IGNORECASE)
 _VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
 
 # Of the mysql client: what ends statements from there on, and what ends one.
 _DELIMITER = re.compile(r"delimiter[ \t]+(\S+)[^\n]*", re.IGNORECASE)
 _MYSQL_ENDS = ("\\G", "\\g")
+
+# Of sqlcmd: it can say how often a batch is run.
+_GO = re.compile(r"go(?:\s+\d+)?(?:\s*--.*)?", re.IGNORECASE)
 
 _WHITE_SPACE = " \t\r\n\f\v"
 
@@ -147,7 +150,7 @@ class _Splitter:
         if client is not None and len(line) > 1 and not line[1].isspace():
             problem = f"`{line}` is a command of {client}, not SQL"
             raise InputError(self._at(token.start), problem, "remove it; end each statement with `;`")
-        if line.lower() == "go":
+        if _GO.fullmatch(line):
             raise InputError(
                 self._at(token.start), "`GO` is a command of sqlcmd, not SQL", "end each statement with `;`"
             )
