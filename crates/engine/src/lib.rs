@@ -118,6 +118,9 @@ pub trait Engine: Sync {
     /// tokio. Otherwise each client has a thread of its own.
     const REMOTE: bool = false;
 
+    /// Whether a plan says where the parameters of statements are. Otherwise the engine finds them in its statements.
+    const PLACES: bool = true;
+
     /// How many files and connections a session has open.
     const FILES: u32 = 1;
 

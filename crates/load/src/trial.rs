@@ -21,7 +21,7 @@ use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::Disk;
 use dbdyno_probes::locks::{self, LockHolders, LockRange};
-use dbdyno_program::Programs;
+use dbdyno_program::{Execute, Op, Programs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -40,6 +40,9 @@ pub fn run<E: Engine>(
 ) -> Result<Outcome, TrialError> {
     let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
     check(trial, E::REMOTE)?;
+    if E::PLACES {
+        check_values(trial, &programs)?;
+    }
     capacity::check::<E>(trial.clients)?;
     let preloaded = preloaded(trial)?;
     let threads = threads::<E>(trial);
@@ -227,6 +230,25 @@ fn preloaded(trial: &Trial) -> Result<Option<Preloaded>, TrialError> {
         Some(changes) if trial.part.is_none_or(|part| part.first == 0) => Preloaded::of(changes),
         _ => Ok(None),
     }
+}
+
+/// Fails unless each step has a value for each place of its statement.
+fn check_values(trial: &Trial, programs: &Programs) -> Result<(), PlanError> {
+    for op in programs.all().iter().flat_map(|program| &program.ops) {
+        let Op::Execute(Execute { statement, params, .. }) = op else {
+            continue;
+        };
+        let (given, places) = (params.len(), trial.statements[*statement].places.len());
+        if given != places {
+            let problem =
+                format!("there are {places} places, and a step gives {given} values: give the byte offset of each `?`");
+            return Err(PlanError::invalid(
+                format!("task.statements[{statement}].places"),
+                problem,
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// What the types of a plan cannot exclude.

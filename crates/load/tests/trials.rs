@@ -389,6 +389,19 @@ fn a_system_that_cannot_be_reached_is_no_trial() {
 }
 
 #[test]
+fn a_step_gives_a_value_for_each_place_of_its_statement() {
+    let (_directory, target) = database();
+    let steps = json!([{"do": "execute", "statement": 0, "params": [{"kind": "constant", "value": 1}]}]);
+    let parts = json!({
+        "target": target, "statements": [{"name": "read", "sql": "select * from t where id = ?"}],
+        "prepare": "never", "window": {"transactions": 1},
+    });
+    let error = try_run(&trial(steps, parts), &AtomicBool::new(false), |_| {}).unwrap_err();
+    let expected = "task.statements[0].places: there are 0 places, and a step gives 1 values";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[test]
 fn a_plan_that_would_never_end_is_refused() {
     let error = try_run(
         &trial(json!([]), json!({"window": {}})),

@@ -101,6 +101,7 @@ impl Engine for HttpEngine {
     type Session = HttpSession;
 
     const REMOTE: bool = true;
+    const PLACES: bool = false;
 
     async fn connect(&self, client: u32) -> Result<HttpSession, Failure> {
         self.open(client).await

@@ -87,6 +87,7 @@ impl Engine for MongodbEngine {
     type Session = MongodbSession;
 
     const REMOTE: bool = true;
+    const PLACES: bool = false;
 
     async fn connect(&self, _client: u32) -> Result<MongodbSession, Failure> {
         self.open().await
