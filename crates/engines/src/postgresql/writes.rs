@@ -111,7 +111,7 @@ pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<V
     let mut answers = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
         session.query("begin read only").await?;
-        let name = &text.name;
+        let name = &text.statement.name;
         let answer = judge(&mut session, index, text, &syntax).await;
         session.query("rollback").await?;
         answers.push(match answer {
@@ -125,7 +125,7 @@ pub async fn writes(target: &ServerTarget, statements: &[Statement]) -> Result<V
 }
 
 async fn judge(session: &mut PostgresqlSession, index: usize, text: &Text, syntax: &Syntax) -> Result<Writes, Failure> {
-    let name = &text.name;
+    let name = &text.statement.name;
     let tokens = match tokenize(&text.numbered, syntax) {
         Ok(tokens) => tokens,
         Err(error) => {
