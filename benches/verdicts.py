@@ -89,7 +89,7 @@ def false_verdicts(bench: Bench) -> Iterator[Figure]:
     found = 0
     for _ in range(again):
         own = [draw.choice(logs) * draw.choice((-1, 1)) for _ in range(BLOCKS)]
-        found += verdict(ratio_of(own, resample=False)) in ("faster", "slower")
+        found += verdict(ratio_of(own)) in ("faster", "slower")
     deviation = math.sqrt(sum(each**2 for each in logs) / len(logs))
     spread = f"n={again}, noise {100 * deviation:.2g} %"
     yield Figure("false verdicts, drawn from that noise, %", 100 * found / again, spread, 3, at_most=True)

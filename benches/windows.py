@@ -79,7 +79,7 @@ def equal_rates_of_few_transactions(_bench: Bench) -> Iterator[Figure]:
         found = 0
         for _ in range(RUNS):
             a, b = (blocks(random, kind, clients, length, rounds) for kind in ("exponential", "uniform"))
-            found += decide([paired_rates(a, b, resample=False)])[0].verdict in ("faster", "slower")
+            found += decide([paired_rates(a, b)])[0].verdict in ("faster", "slower")
         differ[f"{clients} x {length:g}, {rounds} rounds"] = 100 * found / RUNS
     worst = max(differ, key=lambda case: differ[case])
     mean = sum(differ.values()) / len(differ)

@@ -88,7 +88,7 @@ def auto(runs: Runs, minimum: int = 5) -> Told:
 
 def _ratio(run: Runs, rounds: int, confidence: float) -> Ratio:
     a, b = ({block: Rate(float(side[block])) for block in range(rounds)} for side in run)
-    ratio = paired_rates(a, b, confidence, resample=False)
+    ratio = paired_rates(a, b, confidence)
     assert ratio is not None
     return ratio
 

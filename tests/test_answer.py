@@ -45,16 +45,6 @@ def test_two_systems_are_told_apart_at_each_load() -> None:
     assert made["recommended"]["configuration"] == "sqlite"
 
 
-def test_nothing_is_recommended_while_what_may_be_ahead_is_not_settled() -> None:
-    """Two rounds, 20 times apart: the interval of one lies above 1, and two rounds settle nothing among many."""
-    levels = [(f"index={number}", rates) for number, rates in enumerate([(100.0, 110.0), (2000.0, 1700.0)])]
-    cells = [cell(name, rates, {"system": "sqlite:", "index": name}) for name, rates in levels]
-    made = answered(cells)
-    second = made["configurations"][1]
-    assert second["ci95"][0] > 1 and second["verdict"] == "inconclusive"
-    assert "not settled" in made["text"][0] and made["recommended"] is None
-
-
 def test_what_is_shown_over_all_other_choices_is_taken_where_no_cell_is_by_itself() -> None:
     """An index is 3 times as fast at each cache, in two rounds, which settle no pair of cells among many."""
     cells = []

@@ -46,11 +46,11 @@ def claims(made: Document) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", [False, True])
 @pytest.mark.parametrize(("cells", "rounds"), [(2, 2), (5, 2), (7, 2), (2, 5), (5, 5), (7, 5)])
-def test_of_equal_cells_at_most_2_percent_of_runs_claim_anything(cells: int, rounds: int, chain: bool) -> None:
+def test_of_equal_cells_at_most_5_percent_of_runs_claim_anything(cells: int, rounds: int, chain: bool) -> None:
     # Without the table, which only ever takes claims back.
     runs = 400
     false = sum(bool(claims(document(noisy(seed, [1000.0] * cells, rounds, 0.1), chain=chain))) for seed in range(runs))
-    assert false / runs <= 0.02 + 3 * math.sqrt(0.02 * 0.98 / runs)
+    assert false / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 
 
 def test_of_answers_to_other_questions_nothing_is_told() -> None:
@@ -63,7 +63,7 @@ def test_of_answers_to_other_questions_nothing_is_told() -> None:
 def test_all_groups_of_a_run_are_decided_together() -> None:
     runs = 400
     false = sum(bool(claims(document(noisy(seed, [1000.0] * 8, 3, 0.1), groups=4))) for seed in range(runs))
-    assert false / runs <= 0.02 + 3 * math.sqrt(0.02 * 0.98 / runs)
+    assert false / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 
 
 def test_the_best_and_the_worst_that_differ_are_told() -> None:

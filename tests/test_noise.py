@@ -27,8 +27,8 @@ NORMAL = [float(each) for each in DRAWN - DRAWN.mean()]
 
 def test_equal_cells_seem_to_differ_as_often_as_promised() -> None:
     alarms, beyond = false_alarms(NORMAL, 10, 0.02)
-    # 2 % of 4,000 draws, give or take three of their standard deviations and the shape of the forty.
-    assert 0.01 <= alarms <= 0.03
+    # Of independent rounds fewer than 5 %, since neighbors may be alike.
+    assert 0.005 <= alarms <= 0.05
     assert 0 < beyond <= alarms
     assert false_alarms(NORMAL, 10, 0.5)[1] == 0
 
@@ -42,8 +42,8 @@ def test_noise_is_told_with_what_it_lets_see() -> None:
     assert noise.ratio.low < 1 < noise.ratio.high
     changes = [each.change for each in noise.sights]
     assert changes == sorted(changes, reverse=True)
-    # t of 9 degrees at 0.99 and 0.8, of the deviation over the root of 10, and what blocks that may be alike ask for.
-    quantiles = (2.821 + 0.883) * usual_allowance(10)
+    # t of 9 degrees at 0.975 and 0.8, of the deviation over the root of 10, and what blocks that may be alike ask for.
+    quantiles = (2.262 + 0.883) * usual_allowance(10)
     assert changes[1] == pytest.approx(math.expm1(quantiles * noise.deviation / math.sqrt(10)), rel=0.01)
 
 

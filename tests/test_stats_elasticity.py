@@ -86,7 +86,7 @@ def test_verdicts_of_many_resources_are_hardly_ever_wrong() -> None:
 @pytest.mark.slow
 def test_a_large_share_is_found() -> None:
     found = [verdict(measured(0.8, 5, 0.04, seed).interval(1 - 0.05 / 8)) for seed in range(200)]
-    assert found.count("bottleneck") / len(found) > 0.8
+    assert found.count("bottleneck") / len(found) > 0.7
 
 
 @given(some.floats(0, 1), some.lists(some.floats(0.01, 10), min_size=1, max_size=4, unique=True))
@@ -201,7 +201,7 @@ def test_what_is_saved_is_the_share_of_the_time_that_went() -> None:
     assert share == pytest.approx(1 - 1 / ratio.mean)
     assert ends is not None
     assert ends[0] < share < ends[1] < 1
-    assert saved(Ratio(2.0, None, None, 1)) == (0.5, None)
+    assert saved(Ratio(2.0, None, 0.0, 1)) == (0.5, None)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from dbdyno.machines import same_machine
 from dbdyno.results.judging import RunNoise
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.stats import (
-    LEVEL,
     MARGIN,
     Ratio,
     detectable,
@@ -48,7 +47,7 @@ class Noise:
 
     ``deviation``: of the logarithms of their ratio within blocks; ``ratio``: over all blocks, which should hold 1;
     ``false_alarms``: the share of comparisons of ``alarm_rounds`` rounds, drawn from the blocks seen, that found a
-    difference where there is none (2 % is promised); ``beyond_margin``: of those, that were also beyond ``margin``;
+    difference where there is none (5 % is promised); ``beyond_margin``: of those, that were also beyond ``margin``;
     ``block_s``: seconds a block of the two takes.
     """
 
@@ -135,7 +134,8 @@ def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     alarms, beyond = false_alarms(logs, alarm_rounds, margin)
     sights = []
     for rounds in ROUNDS:
-        change = detectable(Ratio(1.0, 1.0, 1.0, rounds, 1.0, deviation, wider=usual_allowance(rounds)))
+        error = deviation / math.sqrt(rounds) * usual_allowance(rounds)
+        change = detectable(Ratio(1.0, error, rounds - 1, rounds))
         if change is not None:
             sights.append(Sight(rounds, rounds * block_s, change))
     return Noise(ratio, deviation, len(logs), alarm_rounds, alarms, beyond, margin, block_s, sights)
@@ -155,8 +155,8 @@ def false_alarms(logs: Sequence[float], rounds: int, margin: float) -> tuple[flo
     alarms = beyond = 0
     for _ in range(_TRIES):
         draws = random.choice(values, rounds) * random.choice((-1.0, 1.0), rounds)
-        ratio = ratio_of([float(each) for each in draws], resample=False)
-        if ratio is not None and ratio.p is not None and ratio.p < LEVEL:
+        ratio = ratio_of([float(each) for each in draws])
+        if ratio is not None and verdict(ratio, 0.0) in ("faster", "slower"):
             alarms += 1
             beyond += abs(math.log(ratio.mean)) > math.log1p(margin)
     return alarms / _TRIES, beyond / _TRIES

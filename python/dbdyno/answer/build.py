@@ -31,8 +31,12 @@ def build_answer(
     margin: float,
     confidence: float,
     effects: Sequence[Effect] = (),
+    family: int = 1,
 ) -> Answer:
-    """Say what a run answers, as far as it was measured; ``effects``: of its factors."""
+    """Say what a run answers, as far as it was measured; ``effects``: of its factors.
+
+    ``family``: the number of comparisons of the run's table (:func:`dbdyno.stats.decide`).
+    """
     systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
     measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
     report, screening = part(design, "report"), part(design, "screening")
@@ -44,7 +48,7 @@ def build_answer(
     axis = _chained(report, measured)
     if axis is not None:
         return _said(words.of_chain(measured, axis, confidence), systems)
-    ranking = rank(measured, roles, systems, margin, confidence)
+    ranking = rank(measured, roles, systems, margin, confidence, family)
     if len(ranking.configurations) < 2:
         times = report.get("times") is True
         said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
@@ -131,11 +135,9 @@ def _told(each: Configuration) -> Told:
 
 def _recommended(
     ranking: Ranking, shown: ByEffects | None, systems: Mapping[str, str], design: JsonObject, experiment: str
-) -> Recommended | None:
+) -> Recommended:
     first = ranking.first
     best = ranking.best if shown is None else shown.configuration
-    if best is first and any(_may_be_ahead(each) for each in ranking.free):
-        return None
     before = first if ranking.set_aside is None else ranking.set_aside
     changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
     of_best, of_before = (next(iter(each.cells.values())) for each in (best, before))
@@ -158,12 +160,6 @@ def _recommended(
         "apply": _lines(design, of_best, of_before),
         "command": _command(experiment, changed),
     }
-
-
-def _may_be_ahead(other: Configuration) -> bool:
-    """Whether its interval alone lies above the first one, and what was measured does not settle it."""
-    ends = None if other.against is None else other.against.ends
-    return ends is not None and ends[0] > 1 and other.decision is not None and other.decision.verdict == "inconclusive"
 
 
 def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:

@@ -23,7 +23,7 @@ from dbdyno.results.judging import (
     rows_differ,
 )
 from dbdyno.results.metrics import ANSWERS, done, failing, usual_metric
-from dbdyno.stats import LEVEL, Decision, Ratio, decide
+from dbdyno.stats import Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
 
 Levels = tuple[tuple[str, Any], ...]
@@ -131,8 +131,12 @@ def rank(
     systems: Mapping[str, str],
     margin: float,
     confidence: float,
+    family: int,
 ) -> Ranking:
-    """Rank the configurations of cells that were measured, of which there is at least one."""
+    """Rank the configurations of cells that were measured, of which there is at least one.
+
+    ``family``: the number of comparisons of the run's table (:func:`dbdyno.stats.decide`).
+    """
     factors = varied(measured)
     choices = [name for name in factors if roles.get(name) != "load"]
     loads = [name for name in factors if roles.get(name) == "load"]
@@ -147,7 +151,7 @@ def rank(
     others = [each for each in found.values() if each is not first]
     for each in others:
         _hold_against(first, each, confidence)
-    _decide(others, margin)
+    _decide(others, margin, family)
     metrics = [standing.metric for each in others for standing in each.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
     known_loads = list(dict.fromkeys(_levels(cell, loads) for cell in measured))
@@ -191,21 +195,20 @@ def _hold_against(first: Configuration, other: Configuration, confidence: float)
         other.against = more_is_better(pooled(contrasts, confidence), metrics[0])
 
 
-_OPEN = Decision("inconclusive", None, None, None)
+_OPEN = Decision(None, "inconclusive", None, None)
 
 
-def _decide(configurations: Sequence[Configuration], margin: float) -> None:
-    """Decide all together: each configuration over its loads, and at each of them.
-
-    The chance of any false difference is halved between the two.
-    """
-    whole = decide([each.against for each in configurations], margin, LEVEL / 2)
-    for each, decision in zip(configurations, whole, strict=True):
-        each.decision = decision
-    standings = [(each, place) for each in configurations for place in range(len(each.at))]
-    decisions = decide([each.at[place].ratio for each, place in standings], margin, LEVEL / 2)
-    for (each, place), decision in zip(standings, decisions, strict=True):
-        each.at[place] = replace(each.at[place], decision=decision)
+def _decide(configurations: Sequence[Configuration], margin: float, family: int) -> None:
+    """Decide each configuration over its loads, and at each of them."""
+    for each, decision in zip(
+        configurations, decide([each.against for each in configurations], margin, family), strict=True
+    ):
+        each.decision, each.against = decision, decision.ratio
+        decisions = decide([standing.ratio for standing in each.at], margin, family)
+        each.at = [
+            replace(standing, ratio=decided.ratio, decision=decided)
+            for standing, decided in zip(each.at, decisions, strict=True)
+        ]
 
 
 def _other_rows_of_statement(a: Cell, b: Cell) -> str:

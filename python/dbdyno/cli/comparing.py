@@ -166,7 +166,6 @@ def view(compared: Compared, width: int, *, headed: bool = True, gated: bool = F
                     [Text(comparison_ratio(each, several)) for each in made],
                     right=False,
                 ),
-                Column("p", [Text("" if each["p"] is None else f"{each['p']:.2g}") for each in made]),
                 Column("could see", [Text(comparison_sees(each)) for each in made]),
                 Column("b is", words, right=False, fold=True),
             ],
@@ -178,9 +177,9 @@ def view(compared: Compared, width: int, *, headed: bool = True, gated: bool = F
     parts += [Text(f"! not settled: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
     short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
     parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
-    tested = sum(each["p"] is not None for each in made)
+    tested = sum(each["ci95"] is not None for each in made)
     if tested > 1:
-        parts.append(Text(f"{tested} comparisons: p and verdicts are corrected for their number (Holm)", style="dim"))
+        parts.append(Text(f"{tested} comparisons: the chance that all of these intervals hold is 95 %", style="dim"))
     parts += [Padding(Text(each, style="dim"), (0, 0)) for each in [*compared.weaker, *compared.said]]
     return Group(*parts)
 

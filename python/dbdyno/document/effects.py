@@ -26,11 +26,9 @@ class Effect(TypedDict):
     ratio: float | None
     """Geometric mean over the pairs of cells, each of the same weight."""
     ci95: list[float] | None
-    """The t interval over blocks, of this effect alone."""
+    """The interval from which the verdict follows. All intervals of the effects hold with a chance of 95 %."""
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"]
-    """Of the level, corrected for the number of effects that were decided together."""
-    p: float | None
-    """Of no difference, corrected for the number of effects (Holm)."""
+    """Of the level."""
     detectable: float | None
     """The smallest change, as a share, that would have been seen four times in five."""
     more_rounds: int | None
@@ -56,7 +54,6 @@ class Standing(TypedDict):
     """More is better: of a time, how many times as quick."""
     ci95: list[float] | None
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"]
-    """Corrected for the number of standings of the run."""
     metric: str
 
 
@@ -71,7 +68,7 @@ class Configuration(TypedDict):
     """Its throughput by that of the first configuration, pooled over loads; null for the first itself."""
     ci95: list[float] | None
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None
-    """Corrected for the number of configurations; null for the first, and where it is not ranked."""
+    """Null for the first configuration, and for one that is not ranked."""
     durability: str | None
     """Of its cells, where they are of one class."""
     failed: float

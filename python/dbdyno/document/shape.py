@@ -30,15 +30,9 @@ class Comparison(TypedDict):
     ratio: float | None
     """b / a, over the common blocks."""
     ci95: list[float] | None
-    """The paired t interval of this comparison alone."""
-    bootstrap95: list[float] | None
-    """The bootstrap's interval beside it, from 5 blocks on."""
-    intervals_disagree: bool
-    """Whether the two are apart by more than a third of the half width: the rounds are far from normal."""
+    """The interval from which the verdict follows. All intervals of a table hold with a chance of 95 %."""
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None
-    """Of b, corrected for the number of comparisons; null where the two are not comparable and are not ranked."""
-    p: float | None
-    """Of no difference, corrected for the number of comparisons (Holm)."""
+    """Of b; null if the two are not comparable and are not ranked."""
     margin: float
     """The difference that matters, as a share."""
     detectable: float | None

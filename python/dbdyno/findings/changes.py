@@ -73,7 +73,7 @@ def cross_cell_findings(
         text = _change(axis, pair, decided, verdicts, chain=chain)
         if text is not None:
             ids = [pair.first["id"], pair.other["id"]]
-            observed = {"ratio": decided["ratio"], "ci95": decided["ci95"], "p": decided["p"]}
+            observed = {"ratio": decided["ratio"], "ci95": decided["ci95"]}
             found.append(CHANGE.found(text, ids, observed))
     return found
 

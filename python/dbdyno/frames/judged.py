@@ -53,7 +53,6 @@ _RATIO = (
 )
 _SURE = (
     _of("verdict", "text"),
-    _of("p", "number"),
     _of("detectable", "number"),
     _of("more_rounds", "whole"),
     _of("blocks", "whole"),
@@ -81,9 +80,6 @@ _COMPARISON: tuple[Field[JsonObject], ...] = (
     _of("b", "text"),
     _of("metric", "text"),
     *_RATIO,
-    _end("bootstrap_low", "number", "bootstrap95", 0),
-    _end("bootstrap_high", "number", "bootstrap95", 1),
-    _of("intervals_disagree", "truth"),
     *_SURE,
     _of("margin", "number"),
     Field("not_comparable", "text", _joined("not_comparable", "; ")),

@@ -272,12 +272,10 @@ def comparison_sees(comparison: Comparison) -> str:
 def comparison_notes(document: Document) -> list[str]:
     """Return what has to be known to read the verdicts."""
     comparisons = document["comparisons"]
-    tested = sum(each["p"] is not None for each in comparisons)
+    tested = sum(each["ci95"] is not None for each in comparisons)
     notes = []
     if tested > 1:
-        notes.append(
-            f"{tested} comparisons: the verdicts are corrected for their number (Holm), each interval is of one alone"
-        )
+        notes.append(f"{tested} comparisons: the chance that all of these intervals hold is 95 %")
     if tested:
         margin = comparisons[0]["margin"] * 100
         notes.append(f"margin that matters: {margin:.3g} %; could see: the change found four times in five")
@@ -286,10 +284,6 @@ def comparison_notes(document: Document) -> list[str]:
             "open loops that keep up are compared by their response time (p99): their throughput is the rate offered"
         )
     notes += dict.fromkeys(f"not settled: {each['lacking']}" for each in comparisons if each["lacking"])
-    apart = [each["b"] for each in comparisons if each["intervals_disagree"]]
-    if apart:
-        names = cell_names(document, apart)
-        notes.append(f"t interval and bootstrap disagree by more than a third: look at the rounds of {names}")
     return notes
 
 

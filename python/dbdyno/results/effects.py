@@ -14,12 +14,9 @@ from dbdyno.results.alike import cells_along
 from dbdyno.results.durable import class_of
 from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, more_is_better, rows_differ
 from dbdyno.results.metrics import ANSWERS, failing, lower_bounds, rates_by_block, usual_metric, values_by_block
-from dbdyno.stats import LEVEL, Decision, Ratio, decide
+from dbdyno.stats import Decision, decide
 from dbdyno.stats.effects import Contrast, contrast_of_rates, contrast_of_values, difference, pooled
 
-# Of the false differences that a run may have, half are left to the effects of what is to be chosen. A quarter is left
-# to all other effects and to what depends on what, and one to what is looked at only where that was shown.
-_OF_CHOICES, _OF_OTHERS, _WITHIN = LEVEL / 2, LEVEL / 4, LEVEL / 4
 # An effect that depends on another factor by less than this is told as one.
 _DEPENDS = 1.1
 
@@ -67,6 +64,7 @@ def effects(
     confidence: float,
     factors: Mapping[str, Sequence[Any]],
     questions: Collection[str] = (),
+    family: int = 1,
 ) -> list[Effect]:
     """Return the effects of all factors, in their order: on throughput (of open loops that keep up, on p99), then p99.
 
@@ -74,11 +72,10 @@ def effects(
     other rows, or of which hardly a transaction ended well, are left out; another class of durability, or other
     failures, are told as the price. ``factors``: their levels in order, of which the first is what others are held
     against; ``questions``: those whose levels ask something else each, which have no effects, and which others' effects
-    may depend on. The chance of any false effect in a run is at most 2 %.
+    may depend on. ``family``: the number of comparisons of the run's table (:func:`dbdyno.stats.decide`).
     """
     asked = {name: levels for name, levels in factors.items() if name not in questions}
     changes = [each for name, levels in asked.items() for each in _changes(cells, name, levels)]
-    of_choices, others = _parted(changes, roles)
     pairs = [
         (change, other, a, b)
         for change in changes
@@ -90,11 +87,9 @@ def effects(
         difference(change.at_level(other, a).contrasts, change.at_level(other, b).contrasts, confidence)
         for change, other, a, b in pairs
     ]
-    told, _ = _decided(of_choices, margin, confidence, _OF_CHOICES)
-    of_others, decisions = _decided(others, margin, confidence, _OF_OTHERS, apart)
     # Each name once, in order.
     depends: dict[int, dict[str, None]] = {}
-    for (change, other, _, _), ratio, decision in zip(pairs, apart, decisions, strict=True):
+    for (change, other, _, _), ratio, decision in zip(pairs, apart, decide(apart, margin, family), strict=True):
         if ratio is None or decision.verdict not in ("faster", "slower"):
             continue
         if not 1 / _DEPENDS < ratio.mean < _DEPENDS:
@@ -107,36 +102,21 @@ def effects(
         ]
         for change in changes
     }
-    of_parts, _ = _decided([each for of in parts.values() for each in of], margin, confidence, _WITHIN)
-    told |= of_others | of_parts
+    told = _decided([*changes, *(each for of in parts.values() for each in of)], margin, confidence, family)
     made: list[Effect] = []
     for change in changes:
-        made.append(_effect(change, *told[id(change)], roles, list(depends.get(id(change), ()))))
-        made += [_effect(each, *told[id(each)], roles, []) for each in parts[id(change)]]
+        made.append(_effect(change, told[id(change)], roles, list(depends.get(id(change), ()))))
+        made += [_effect(each, told[id(each)], roles, []) for each in parts[id(change)]]
     return made
 
 
-def _parted(changes: Sequence[_Change], roles: Mapping[str, str]) -> tuple[list[_Change], list[_Change]]:
-    """Give what choices do by what their cells are compared by, and all else."""
-    parted: tuple[list[_Change], list[_Change]] = ([], [])
-    for each in changes:
-        parted[not each.usual or roles.get(each.factor) == "load"].append(each)
-    return parted
-
-
-def _decided(
-    changes: Sequence[_Change],
-    margin: float,
-    confidence: float,
-    level: float,
-    beside: Sequence[Ratio | None] = (),
-) -> tuple[dict[int, tuple[Ratio | None, Decision]], list[Decision]]:
-    """Decide changes, and ratios ``beside`` them, together, at a chance of any false difference among all."""
-    ratios = [pooled(each.contrasts, confidence) for each in changes]
-    judged = [more_is_better(ratio, each.metric) for ratio, each in zip(ratios, changes, strict=True)]
-    decisions = decide([*judged, *beside], margin, level)
-    told = zip(changes, ratios, decisions[: len(changes)], strict=True)
-    return {id(each): (ratio, decision) for each, ratio, decision in told}, decisions[len(changes) :]
+def _decided(changes: Sequence[_Change], margin: float, confidence: float, family: int) -> dict[int, Decision]:
+    """Decide changes as a family; the ratios are those of the metric, and the verdicts of what is better."""
+    ratios = [more_is_better(pooled(each.contrasts, confidence), each.metric) for each in changes]
+    return {
+        id(each): replace(decision, ratio=more_is_better(decision.ratio, each.metric))
+        for each, decision in zip(changes, decide(ratios, margin, family), strict=True)
+    }
 
 
 def _changes(cells: Sequence[Cell], factor: str, levels: Sequence[Any]) -> Iterator[_Change]:
@@ -184,9 +164,8 @@ def _levels_of(change: _Change, other: str, factors: Mapping[str, Sequence[Any]]
     return [each for each in factors[other] if _key(each) in there]
 
 
-def _effect(
-    change: _Change, ratio: Ratio | None, decision: Decision, roles: Mapping[str, str], depends: list[str]
-) -> Effect:
+def _effect(change: _Change, decision: Decision, roles: Mapping[str, str], depends: list[str]) -> Effect:
+    ratio = decision.ratio
     classes = _durability(change.contexts)
     return {
         "factor": change.factor,
@@ -198,7 +177,6 @@ def _effect(
         "ratio": None if ratio is None else ratio.mean,
         "ci95": None if ratio is None else ratio.ends,
         "verdict": decision.verdict,
-        "p": decision.p,
         "detectable": decision.detectable,
         "more_rounds": decision.more_rounds,
         "blocks": 0 if ratio is None else ratio.count,

@@ -112,45 +112,40 @@ class Pair:
         return any(lower_bounds(cell, self.by) for cell in (self.a, self.b))
 
 
-def judge(pairs: Sequence[Pair], margin: float = MARGIN) -> list[Comparison]:
-    """Compare pairs of cells, decided together: their p values are corrected for their number. ``margin`` is a share.
+def judge(pairs: Sequence[Pair], margin: float = MARGIN, family: int | None = None) -> list[Comparison]:
+    """Compare pairs of cells as one family (:func:`dbdyno.stats.decide`). ``margin`` is a share.
 
-    Of every metric but the throughput less is better: there the reciprocal is judged. Two that are not comparable are
-    not ranked: the ratio stands, the verdict is left out. A time that is a lower bound on either side settles nothing.
+    ``family``: the number of comparisons in the family, if it is not the number of pairs. Less is better for every
+    metric except throughput, so the reciprocal is judged. Two cells that are not comparable are not ranked: the ratio
+    is there, the verdict is not. A time that is a lower bound on either side settles nothing.
     """
-    ratios = [ratio_of_pair(each) for each in pairs]
-    not_comparable = [each.not_comparable for each in pairs]
-    lacking = [_lacking(each, ratio) for each, ratio in zip(pairs, ratios, strict=True)]
-    judged = [
-        None if apart or lack else more_is_better(ratio, pair.by)
-        for pair, ratio, apart, lack in zip(pairs, ratios, not_comparable, lacking, strict=True)
-    ]
-    return [
-        {
-            "a": pair.a["id"],
-            "b": pair.b["id"],
-            "metric": pair.by,
-            "ratio": None if ratio is None else ratio.mean,
-            "ci95": None if ratio is None else ratio.ends,
-            "bootstrap95": None if ratio is None or ratio.bootstrap is None else list(ratio.bootstrap),
-            "intervals_disagree": ratio is not None and ratio.intervals_disagree,
-            "verdict": None if apart else decision.verdict,
-            "p": decision.p,
-            "margin": margin,
-            "detectable": decision.detectable,
-            "more_rounds": decision.more_rounds,
-            "blocks": 0 if ratio is None else ratio.count,
-            "not_comparable": apart,
-            "lacking": lack,
-        }
-        for pair, ratio, decision, apart, lack in zip(
-            pairs, ratios, decide(judged, margin), not_comparable, lacking, strict=True
+    ratios = [more_is_better(ratio_of_pair(each), each.by) for each in pairs]
+    made: list[Comparison] = []
+    for pair, decision in zip(pairs, decide(ratios, margin, family), strict=True):
+        ratio, apart = more_is_better(decision.ratio, pair.by), pair.not_comparable
+        lacking = _lacking(pair, ratio)
+        judged = not apart and not lacking
+        made.append(
+            {
+                "a": pair.a["id"],
+                "b": pair.b["id"],
+                "metric": pair.by,
+                "ratio": None if ratio is None else ratio.mean,
+                "ci95": None if ratio is None else ratio.ends,
+                "verdict": decision.verdict if judged else None if apart else "inconclusive",
+                "margin": margin,
+                "detectable": decision.detectable if judged else None,
+                "more_rounds": decision.more_rounds if judged else None,
+                "blocks": 0 if ratio is None else ratio.count,
+                "not_comparable": apart,
+                "lacking": lacking,
+            }
         )
-    ]
+    return made
 
 
 def more_is_better(ratio: Ratio | None, metric: str) -> Ratio | None:
-    """Return a ratio of a metric so that more is better: of a time the reciprocal."""
+    """Return a ratio for which more is better, or such a ratio as it was measured: the reciprocal for a time."""
     return ratio if ratio is None or metric == "throughput" else inverse(ratio)
 
 

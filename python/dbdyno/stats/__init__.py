@@ -15,14 +15,12 @@ from dbdyno.stats.rates import Rate, Rates, paired_rates, pooled, rate_interval,
 from dbdyno.stats.sequential import APART_CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.stats.stability import outliers, trend, two_levels
 from dbdyno.stats.verdicts import (
-    LEVEL,
     MARGIN,
     MOST_ROUNDS,
     Decision,
     Verdict,
     decide,
     detectable,
-    holm,
     more_rounds,
     verdict,
 )
@@ -30,7 +28,6 @@ from dbdyno.stats.verdicts import (
 __all__ = [
     "APART_CONFIDENCE",
     "CONFIDENCE",
-    "LEVEL",
     "MARGIN",
     "MOST_ROUNDS",
     "SEQUENTIAL_CONFIDENCE",
@@ -43,7 +40,6 @@ __all__ = [
     "Verdict",
     "decide",
     "detectable",
-    "holm",
     "inverse",
     "more_rounds",
     "outliers",

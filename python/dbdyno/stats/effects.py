@@ -78,4 +78,4 @@ def _mean(contexts: Sequence[Contrast]) -> Contrast:
 
 def _ratio(contrast: Contrast, confidence: float) -> Ratio | None:
     logs = [contrast.values[block] for block in sorted(contrast.values)]
-    return ratio_of(logs, confidence, resample=False, least=contrast.least, blunt=contrast.blunt)
+    return ratio_of(logs, confidence, least=contrast.least, blunt=contrast.blunt)

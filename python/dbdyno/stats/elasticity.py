@@ -28,7 +28,6 @@ from statistics import fmean
 from typing import Literal
 
 from dbdyno.stats.intervals import (
-    BEYOND_CHANCE,
     CONFIDENCE,
     Ratio,
     Spread,
@@ -108,7 +107,7 @@ class Slope:
 def interval_of(
     values: Sequence[float], confidence: float = CONFIDENCE, spread: Spread | None = None
 ) -> tuple[float, float] | None:
-    """Return the t interval of a mean over blocks, wider where neighbouring blocks are alike beyond chance.
+    """Return the t interval of a mean over blocks, wider for neighbouring blocks that may be alike.
 
     As that of a ratio is (:func:`dbdyno.stats.intervals.ratio_of`), without the logarithms. None of fewer than two
     values, and of equal ones, which leave it unknown how sure the mean is. ``spread``: as in ``ratio_of``.
@@ -119,9 +118,7 @@ def interval_of(
     error = own.deviation / math.sqrt(len(values))
     if error == 0:
         return None
-    seen, _ = correlation(values)
-    wide = more_error(seen, len(values)) if seen * math.sqrt(len(values)) > BEYOND_CHANCE else 1.0
-    reach = t_quantile((1 + confidence) / 2, own.freedom) * error * wide
+    reach = t_quantile((1 + confidence) / 2, own.freedom) * error * more_error(correlation(values), len(values))
     return fmean(values) - reach, fmean(values) + reach
 
 

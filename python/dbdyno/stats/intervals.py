@@ -16,23 +16,18 @@ from statistics import fmean
 
 CONFIDENCE = 0.95
 
-_RESAMPLES = 4999
 # What rounding leaves of a standard error of logarithms that is 0.
 _NO_SPREAD = 1e-13
-# Fewer blocks have too few distinct resamples for a bootstrap to say anything.
-_LEAST_FOR_BOOTSTRAP = 5
 
 LEAST_FOR_CORRELATION = 10
-"""Blocks from which on it can be told whether neighbours are alike."""
+"""The fewest rounds that show whether neighbouring rounds are alike."""
 
 ASSUMED_CORRELATION = 0.3
-"""What a difference has to hold against where there are fewer."""
+"""The correlation of neighbouring rounds that is assumed if there are fewer."""
 
-BEYOND_CHANCE = 1.645
-"""By how many of its standard errors a correlation is above 0 one time in twenty by chance."""
-
+# Standard errors of an estimated correlation that are added to it.
 _ALLOWED = 0.5
-# What that and chance come to on average, of a correlation that is none.
+# The average of the estimate and that allowance, in standard errors, if the true correlation is 0.
 _USUALLY_ALLOWED = 0.9
 _MOST_CORRELATED = 0.8
 
@@ -57,10 +52,17 @@ class Interval:
 @cache
 def t_quantile(probability: float, freedom: float) -> float:
     """Return the quantile of Student's t distribution with ``freedom`` degrees of freedom (Student 1908)."""
-    # scipy.stats takes a second to import; this is the function it calls in the end.
-    from scipy.special import stdtrit
+    # scipy.stats takes a second to import; these are the functions it calls in the end.
+    from scipy.special import ndtri, stdtrit
 
-    return float(stdtrit(freedom, probability))
+    return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
+
+
+def t_probability(value: float, freedom: float) -> float:
+    """Return the probability that Student's t with ``freedom`` degrees of freedom is at most ``value``."""
+    from scipy.special import stdtr
+
+    return float(stdtr(freedom, value))
 
 
 def standard_error(values: Sequence[float]) -> float:
@@ -86,38 +88,46 @@ def deviation(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The ratio ``b / a`` of two cells: geometric mean over the common blocks, with its intervals.
+    """The ratio ``b / a`` of two cells over ``count`` rounds, with its t interval.
 
-    ``low`` and ``high`` are the paired t interval on logarithms, ``bootstrap`` the bootstrap's beside it, from 5 blocks
-    on. ``p``: of a difference at least as great where there is none (two-sided); ``deviation``: the standard deviation
-    of the logarithms within blocks. ``wider``: by what factor p allows for more error, since neighbouring blocks may be
-    alike (:func:`correlation`). One block alone has only a ratio, as have blocks that agree to the last digit:
-    nobody knows then how sure it is.
+    ``error``: the standard error of its logarithm, with the allowance for rounds that are alike (:func:`more_error`),
+    and ``freedom``: the degrees of freedom that it is known with. ``blunt``: by how much the logarithm may be off in
+    all rounds alike. ``confidence``: of the interval. One round has only a ratio. So have rounds that agree to the last
+    digit, since their spread says nothing about the error.
     """
 
     mean: float
-    low: float | None
-    high: float | None
+    error: float | None
+    freedom: float
     count: int
-    p: float | None = None
-    deviation: float | None = None
-    bootstrap: tuple[float, float] | None = None
+    blunt: float = 0.0
     confidence: float = CONFIDENCE
-    wider: float = 1.0
+
+    @property
+    def reach(self) -> float | None:
+        """Half the width of the interval on logarithms; None without an interval."""
+        if not self.error:
+            return self.error
+        return t_quantile((1 + self.confidence) / 2, self.freedom) * self.error + self.blunt
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval, ``mean · exp(-reach)``; None without an interval."""
+        return None if self.reach is None else _exp(math.log(self.mean) - self.reach)
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval, ``mean · exp(reach)``; None without an interval."""
+        return None if self.reach is None else _exp(math.log(self.mean) + self.reach)
 
     @property
     def ends(self) -> list[float] | None:
-        """Both ends of the t interval, as results have it; none where it has none."""
+        """Both ends of the interval, as results have it; None without an interval."""
         return None if self.low is None or self.high is None else [self.low, self.high]
 
-    @property
-    def intervals_disagree(self) -> bool:
-        """Whether an end of the two intervals is apart by more than a third of the t interval's half width."""
-        if self.bootstrap is None or self.low is None or self.high is None:
-            return False
-        half = (math.log(self.high) - math.log(self.low)) / 2
-        apart = max(abs(math.log(self.bootstrap[0] / self.low)), abs(math.log(self.bootstrap[1] / self.high)))
-        return half > 0 and apart > half / 3
+    def at(self, confidence: float) -> Ratio:
+        """Return the same ratio with its interval at another confidence."""
+        return replace(self, confidence=confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,35 +194,27 @@ def welch(
     difference = fmean(b) - fmean(a)
     sizes = (len(a), len(b))
     if min(sizes) < 2:
-        return Ratio(_exp(difference), None, None, min(sizes), confidence=confidence)
+        return Ratio(_exp(difference), None, 0.0, min(sizes), confidence=confidence)
     parts = [max(standard_error(side), floor) ** 2 for side, floor in zip((a, b), least, strict=True)]
     error = math.sqrt(sum(parts))
     if error <= _NO_SPREAD and between is None:
-        return _without_spread(difference, min(sizes), confidence, exact=exact)
+        return Ratio(_exp(difference), 0.0 if exact else None, math.inf, min(sizes), confidence=confidence)
     if between is not None and error < math.sqrt(2) * between[0]:
         error, freedom = math.sqrt(2) * between[0], between[1]
     else:
         freedom = sum(parts) ** 2 / sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
-    reach = t_quantile((1 + confidence) / 2, freedom) * error + blunt
-    p = _two_sided(max(abs(difference) - blunt, 0.0) / error, freedom)
-    deviation = error * math.sqrt(min(sizes))
-    low, high = _exp(difference - reach), _exp(difference + reach)
-    return Ratio(_exp(difference), low, high, min(sizes), p, deviation, None, confidence)
+    return Ratio(_exp(difference), error, freedom, min(sizes), blunt, confidence)
 
 
 def inverse(ratio: Ratio) -> Ratio:
-    """Return ``a / b`` of a ratio ``b / a``: what is judged where less is better."""
-    low = None if ratio.high is None else 1 / ratio.high
-    high = None if ratio.low is None else 1 / ratio.low
-    bootstrap = None if ratio.bootstrap is None else (1 / ratio.bootstrap[1], 1 / ratio.bootstrap[0])
-    return replace(ratio, mean=1 / ratio.mean, low=low, high=high, bootstrap=bootstrap)
+    """Return ``a / b`` of a ratio ``b / a``: what is judged if less is better."""
+    return replace(ratio, mean=1 / ratio.mean)
 
 
 def ratio_of(
     logs: Sequence[float],
     confidence: float = CONFIDENCE,
     *,
-    resample: bool = True,
     least: float = 0.0,
     blunt: float = 0.0,
     exact: bool = False,
@@ -220,61 +222,41 @@ def ratio_of(
 ) -> Ratio | None:
     """Return the ratio whose logarithms in each block are ``logs``; see :func:`paired_ratio`.
 
-    ``resample``: whether the bootstrap is taken as well, which simulations of thousands of ratios do without.
     ``least``: the least standard error of the mean, whatever the spread of the blocks says. ``blunt``: by how much the
-    mean may be off in each block alike, which is added to the interval and taken off the difference that is tested.
-    The order of ``logs`` is that of the blocks: p allows for neighbours that are alike, and where they are so beyond
-    chance, the interval does too (:func:`correlation`).
-    ``spread``: how much blocks differ by chance, where more is known of it than these tell.
-    ``exact``: the values are counts without an error; else blocks without any spread leave it unknown how sure the
-    ratio is, and it has no interval.
+    mean may be off in each block alike, which is added to the interval. The order of ``logs`` is that of the blocks:
+    the interval allows for neighbours that are alike (:func:`correlation`).
+    ``spread``: how much blocks differ by chance, if more is known of it than these tell.
+    ``exact``: the values are counts without an error. Otherwise blocks without any spread give no interval.
     """
     if not logs:
         return None
     mean, count = fmean(logs), len(logs)
     if count < 2:
-        return Ratio(_exp(mean), None, None, count, confidence=confidence)
+        return Ratio(_exp(mean), None, 0.0, count, confidence=confidence)
     own = spread if spread is not None else Spread(deviation(logs), count - 1)
     error = max(own.deviation / math.sqrt(count), least)
     if error <= _NO_SPREAD:
-        return _without_spread(mean, count, confidence, exact=exact)
-    seen, allowed = correlation(logs)
-    wide = more_error(seen, count) if seen * math.sqrt(count) > BEYOND_CHANCE else 1.0
-    wider = more_error(allowed, count)
-    reach = t_quantile((1 + confidence) / 2, own.freedom) * error * wide + blunt
-    return Ratio(
-        _exp(mean),
-        _exp(mean - reach),
-        _exp(mean + reach),
-        count,
-        _two_sided(max(abs(mean) - blunt, 0.0) / (error * wider), own.freedom),
-        error * math.sqrt(count),
-        _bootstrap(logs, confidence, wide) if resample else None,
-        confidence,
-        wider,
-    )
+        return Ratio(_exp(mean), 0.0 if exact else None, math.inf, count, confidence=confidence)
+    return Ratio(_exp(mean), error * more_error(correlation(logs), count), own.freedom, count, blunt, confidence)
 
 
-def correlation(values: Sequence[float]) -> tuple[float, float]:
-    """Return how alike neighbouring values are found to be, and how alike they have to be supposed.
+def correlation(values: Sequence[float]) -> float:
+    """Return the correlation of neighbouring values that an interval has to allow for.
 
-    The first is the autocorrelation ``r`` at lag 1 without its bias, ``r + (1 + 3·r)/n`` (Marriott and Pope 1954,
-    doi:10.1093/biomet/41.3-4.390, for a mean that is estimated). It is known to ``1/sqrt(n)``, so half of that is added
-    in the second. Both are between 0 and 0.8: that neighbours differ more than others is never assumed. Fewer than 10
-    values tell nothing of it: then it is 0 and 0.3.
+    It is the autocorrelation ``r`` at lag 1 without its bias, ``r + (1 + 3·r)/n`` (Marriott and Pope 1954,
+    doi:10.1093/biomet/41.3-4.390, for a mean that is estimated), plus half of its standard error ``1/sqrt(n)``. It is
+    between 0 and 0.8. Fewer than 10 values tell nothing of it: then it is 0.3.
     """
     count = len(values)
     if count < LEAST_FOR_CORRELATION:
-        return 0.0, ASSUMED_CORRELATION
+        return ASSUMED_CORRELATION
     mean = fmean(values)
     deviations = [each - mean for each in values]
     squares = sum(each * each for each in deviations)
     if squares == 0:
-        return 0.0, 0.0
+        return 0.0
     r = sum(here * after for here, after in pairwise(deviations)) / squares
-    found = r + (1 + 3 * r) / count
-    seen, allowed = (min(max(each, 0.0), _MOST_CORRELATED) for each in (found, found + _ALLOWED / math.sqrt(count)))
-    return seen, allowed
+    return min(max(r + (1 + 3 * r) / count + _ALLOWED / math.sqrt(count), 0.0), _MOST_CORRELATED)
 
 
 def more_error(correlated: float, count: int) -> float:
@@ -290,49 +272,10 @@ def more_error(correlated: float, count: int) -> float:
     return math.sqrt(total * (count - 1) / (count - total))
 
 
-def _without_spread(mean: float, count: int, confidence: float, *, exact: bool) -> Ratio:
-    """Give a ratio that all blocks agree on: certain where the values are exact, and else of unknown certainty."""
-    ratio = _exp(mean)
-    if exact:
-        return Ratio(ratio, ratio, ratio, count, float(mean == 0), 0.0, None, confidence)
-    return Ratio(ratio, None, None, count, confidence=confidence)
-
-
-def _bootstrap(logs: Sequence[float], confidence: float, wide: float) -> tuple[float, float] | None:
-    """Return the expanded percentile bootstrap interval of the geometric mean.
-
-    Resampling n values with replacement gives means that spread too little by ``sqrt((n - 1) / n)`` and by what t is
-    wider than normal; so the quantiles are taken at ``Phi(± sqrt(n / (n - 1)) · t(n-1))`` (Hesterberg 2015, "What
-    teachers should know about the bootstrap", doi:10.1080/00031305.2015.1089789, section 4.3.2). The resamples are
-    drawn from a fixed seed: the same rounds give the same interval. Resampling knows nothing of neighbours that are
-    alike: ``wide`` is the factor by which the t interval allows for them.
-    """
-    count = len(logs)
-    if count < _LEAST_FOR_BOOTSTRAP:
-        return None
-    # numpy is slow to import, and most commands do without.
-    import numpy
-    from scipy.special import ndtr
-
-    values = numpy.asarray(logs)
-    draws = numpy.random.default_rng(0).integers(0, count, (_RESAMPLES, count))
-    means = values[draws].mean(axis=1)
-    tail = float(ndtr(-math.sqrt(count / (count - 1)) * t_quantile((1 + confidence) / 2, count - 1)))
-    low, high = numpy.quantile(means, (tail, 1 - tail))
-    middle = fmean(logs)
-    return _exp(middle + wide * (float(low) - middle)), _exp(middle + wide * (float(high) - middle))
-
-
 def usual_allowance(count: int) -> float:
-    """Return the factor that :attr:`Ratio.wider` comes to, on average, of so many blocks that are independent."""
+    """Return the average factor by which :func:`ratio_of` widens a standard error of independent blocks."""
     unknown = count < LEAST_FOR_CORRELATION
     return more_error(ASSUMED_CORRELATION if unknown else _USUALLY_ALLOWED / math.sqrt(count), count)
-
-
-def _two_sided(t: float, freedom: float) -> float:
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(freedom, -abs(t)))
 
 
 def _exp(power: float) -> float:

@@ -63,16 +63,14 @@ def rate_interval(rates: Sequence[Rate], confidence: float = CONFIDENCE) -> Inte
     rate = pooled(rates)
     if len(rates) < 2:
         return Interval(rate, None, None, len(rates))
-    ratio = ratio_of(_errors(rates), confidence, resample=False, least=sampling_error(rates))
+    ratio = ratio_of(_errors(rates), confidence, least=sampling_error(rates))
     if ratio is None or ratio.low is None or ratio.high is None:
         return Interval(rate, None, None, len(rates))
     wide = (1 + max(each.resolution for each in rates)) * math.exp(abs(_apart(rates)))
     return Interval(rate, rate * ratio.low / wide, rate * ratio.high * wide, len(rates))
 
 
-def paired_rates(
-    a: Rates, b: Rates, confidence: float = CONFIDENCE, *, resample: bool = True, spread: Spread | None = None
-) -> Ratio | None:
+def paired_rates(a: Rates, b: Rates, confidence: float = CONFIDENCE, *, spread: Spread | None = None) -> Ratio | None:
     """Return ``b / a`` with its intervals, from the blocks that both have. None without a common block.
 
     ``R_b / R_a · exp(± t(n-1) · s(e_b - e_a) / sqrt(n))``: what disturbs a block disturbs both of its rates alike.
@@ -81,7 +79,7 @@ def paired_rates(
     if not a.keys() & b.keys():
         return None
     least, blunt = paired_errors(a, b)
-    return ratio_of(block_values(a, b), confidence, resample=resample, least=least, blunt=blunt, spread=spread)
+    return ratio_of(block_values(a, b), confidence, least=least, blunt=blunt, spread=spread)
 
 
 def paired_errors(a: Rates, b: Rates) -> tuple[float, float]:

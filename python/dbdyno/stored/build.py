@@ -25,7 +25,7 @@ from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.rounds import Measure
 from dbdyno.results.scalability import scalability
 from dbdyno.results.trial import ReadTrial
-from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, rate_interval
+from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, decide, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 from dbdyno.why.cells import Why as PlannedWhy
 from dbdyno.why.conclude import conclude, settled
@@ -75,7 +75,12 @@ def build_document(
     roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
     questions = texts(material.report.get("questions"))
     # The changes of a `why` are no choices: what they do is told there.
-    found = [] if why is not None else effects(cells, roles, material.margin, confidence, material.factors, questions)
+    family = len(material.comparisons)
+    found = (
+        []
+        if why is not None
+        else effects(cells, roles, material.margin, confidence, material.factors, questions, family)
+    )
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,
@@ -100,7 +105,7 @@ def build_document(
         "confidence": confidence,
         "cells": cells,
         "roles": dict(roles),
-        "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found)
+        "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found, family)
         if why is None
         else said(why["text"], cells),
         "effects": found,
@@ -153,7 +158,8 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
     alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
-    return [*(ratio_of_pair(pair) for pair in ranked), *(rate_interval(rates, confidence) for rates in alone)]
+    decisions = decide([ratio_of_pair(pair) for pair in ranked], family=len(pairs))
+    return [*(each.ratio for each in decisions), *(rate_interval(rates, confidence) for rates in alone)]
 
 
 def _settled(design: JsonObject, cells: Sequence[Cell], confidence: float) -> bool:

@@ -57,7 +57,8 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     ]
     if not measured and planned.fixes:
         return None
-    decided = decide([None if each.not_same else each.ratio for each in measured])
+    decided = decide([each.ratio for each in measured])
+    measured = [replace(each, ratio=decision.ratio) for each, decision in zip(measured, decided, strict=True)]
     tried = [
         _effect(each, base, verdict_of(each.ratio, decision, each.not_same), planned.members, confidence)
         for each, decision in zip(measured, decided, strict=True)
