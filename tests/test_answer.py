@@ -50,7 +50,7 @@ def test_what_is_shown_over_all_other_choices_is_taken_where_no_cell_is_by_itsel
     cells = []
     for size in range(8):
         for index, factor in (("no", 1.0), ("yes", 3.0)):
-            noise = (0.9, 1.1) if (size + (index == "yes")) % 2 else (1.1, 0.9)
+            noise = (0.7, 1.3) if (size + (index == "yes")) % 2 else (1.3, 0.7)
             rates = [100 * factor * each for each in noise]
             levels = {"system": "sqlite:", "index": index, "cache": f"size {size}"}
             cells.append(cell(",".join(map(str, levels.values())), rates, levels))
@@ -69,7 +69,7 @@ def test_what_is_shown_over_all_other_choices_is_taken_where_no_cell_is_by_itsel
     }
 
     def taken(*effects: dict[str, Any]) -> tuple[str, Any]:
-        made = build_answer({}, "mine", cells, {}, MARGIN, 0.95, effects)  # type: ignore[arg-type]
+        made = build_answer({}, "mine", cells, {}, MARGIN, 0.95, effects, len(cells) - 1)  # type: ignore[arg-type]
         return " ".join(made["text"]), made["recommended"]
 
     text, recommended = taken(effect)

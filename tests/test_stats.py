@@ -54,7 +54,7 @@ def test_the_ratio_is_scipys_paired_test_on_logarithms(pairs: list[tuple[float, 
     assert ratio.high is not None
     if abs(expected.low) > 600 or abs(expected.high) > 600:
         return  # Wild pairs ask for more than a float holds.
-    middle, wider = statistics.fmean(logs), more_error(correlation(logs), len(logs))
+    middle, wider = statistics.fmean(logs), more_error(correlation([logs]), len(logs))
     ends = [max(-700.0, min(700.0, middle + wider * (end - middle))) for end in (expected.low, expected.high)]
     assert [math.log(ratio.low), math.log(ratio.high)] == pytest.approx(ends, rel=1e-6, abs=1e-6)
 

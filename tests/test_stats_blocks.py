@@ -64,7 +64,7 @@ def test_blocks_that_are_alike_beyond_chance_have_a_wider_interval() -> None:
 def test_correlation_is_found_without_its_bias() -> None:
     for true in (0.0, 0.3):
         own = lingering("normal", true, (2000, 20), seed=5)
-        raw = [correlation(list(each)) for each in own]
+        raw = [correlation([list(each)]) for each in own]
         # With the allowance of half a standard error, which is 0.11, and at least 0 by definition.
         assert numpy.mean(raw) == pytest.approx(0.16 if true == 0 else 0.38, abs=0.05)
 
@@ -79,7 +79,7 @@ def test_the_error_of_a_mean_is_what_simulation_finds() -> None:
 def test_what_is_usually_allowed_is_what_independent_blocks_get() -> None:
     for count in (5, 10, 15, 30):
         own = lingering("normal", 0.0, (1500, count), seed=7)
-        mean = numpy.mean([more_error(correlation(list(each)), count) for each in own])
+        mean = numpy.mean([more_error(correlation([list(each)]), count) for each in own])
         assert usual_allowance(count) == pytest.approx(mean, rel=0.06)
 
 

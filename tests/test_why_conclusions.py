@@ -304,7 +304,7 @@ def test_a_change_that_gains_nothing_does_not_settle_what_is_open() -> None:
     """One processor more was of no use by itself, while how much computing decides is not known."""
     made = Simulated(noise=0.03)
     made.free("processors", 0.9)
-    noisy = Simulated(noise=1.5, seed=3)
+    noisy = Simulated(noise=0.6, seed=3)
     noisy.processors(0.6)
     made.changes += noisy.changes
     made.cells += noisy.cells[2:]

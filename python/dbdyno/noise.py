@@ -96,7 +96,7 @@ def noise_of_runs(documents: Sequence[Document]) -> RunsNoise | None:
     told = [verdict(unpaired_rates(a, b)) for a, b in pairs]
     return RunsNoise(
         stdev(math.log(pooled(each)) for each in runs),
-        math.sqrt(fmean(standard_error(own_values(dict(enumerate(each)))) ** 2 for each in runs)),
+        math.sqrt(fmean(standard_error(list(own_values(dict(enumerate(each))).values())) ** 2 for each in runs)),
         len(runs),
         fmean(len(each) for each in runs),
         sum(each in ("faster", "slower") for each in told) / len(pairs),

@@ -47,7 +47,7 @@ def build_answer(
         return _said(words.of_screening(own, screening, systems, _whole(experiment, own)), systems)
     axis = _chained(report, measured)
     if axis is not None:
-        return _said(words.of_chain(measured, axis, confidence), systems)
+        return _said(words.of_chain(measured, axis, confidence, family), systems)
     ranking = rank(measured, roles, systems, margin, confidence, family)
     if len(ranking.configurations) < 2:
         times = report.get("times") is True

@@ -19,12 +19,14 @@ from dbdyno.results.judging import (
     failures_differ,
     hardly_any,
     more_is_better,
+    noise_of_cells,
     other_rows,
     rows_differ,
 )
 from dbdyno.results.metrics import ANSWERS, done, failing, usual_metric
 from dbdyno.stats import Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
+from dbdyno.stats.moderation import Noise
 
 Levels = tuple[tuple[str, Any], ...]
 
@@ -149,8 +151,9 @@ def rank(
     of_run = next(iter(found.values()))
     first = next((each for each in found.values() if not each.fails_mostly), of_run)
     others = [each for each in found.values() if each is not first]
+    noises = {metric: noise_of_cells(measured, metric) for metric in ("throughput", ANSWERS)}
     for each in others:
-        _hold_against(first, each, confidence)
+        _hold_against(first, each, confidence, noises)
     _decide(others, margin, family)
     metrics = [standing.metric for each in others for standing in each.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
@@ -174,7 +177,9 @@ def _name(levels: Levels, first: Levels, systems: Mapping[str, str], alone: Coll
     return " ".join(str(value) if value in alone else level_name(name, value, systems) for name, value in other)
 
 
-def _hold_against(first: Configuration, other: Configuration, confidence: float) -> None:
+def _hold_against(
+    first: Configuration, other: Configuration, confidence: float, noises: Mapping[str, Noise | None]
+) -> None:
     shared = [load for load in first.cells if load in other.cells]
     if not shared:
         other.not_ranked = f"it was measured at no load that {first.name} was"
@@ -190,9 +195,11 @@ def _hold_against(first: Configuration, other: Configuration, confidence: float)
     for (load, a, b), metric in zip(pairs, metrics, strict=True):
         contrast = contrast_of(a, b, metric)
         contrasts.append(contrast)
-        other.at.append(Standing(load, more_is_better(pooled([contrast], confidence), metric), _OPEN, metric))
+        other.at.append(
+            Standing(load, more_is_better(pooled([contrast], confidence, noises[metric]), metric), _OPEN, metric)
+        )
     if len(set(metrics)) == 1:
-        other.against = more_is_better(pooled(contrasts, confidence), metrics[0])
+        other.against = more_is_better(pooled(contrasts, confidence, noises[metrics[0]]), metrics[0])
 
 
 _OPEN = Decision(None, "inconclusive", None, None)

@@ -12,11 +12,9 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Effect
 from dbdyno.document.reading import JsonObject, number
 from dbdyno.numbers import bracketed, figure, milliseconds, percent, rough
-from dbdyno.results.effects import contrast_of
-from dbdyno.results.judging import failures_differ
+from dbdyno.results.judging import Pair, failures_differ, ratios_of
 from dbdyno.results.metrics import failing
-from dbdyno.stats import Decision, Ratio, inverse
-from dbdyno.stats.effects import pooled
+from dbdyno.stats import Decision, Ratio, decide, inverse
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -68,12 +66,13 @@ def of_missing(measured: Sequence[Cell], cells: Sequence[Cell], systems: Mapping
     return [f"That is of {_some(names)}: {len(measured)} of {len(cells)} cells gave a result."]
 
 
-def of_chain(cells: Sequence[Cell], axis: str, confidence: float) -> list[str]:
+def of_chain(cells: Sequence[Cell], axis: str, confidence: float, family: int) -> list[str]:
     """Say what each change of a chain did to the one before, and which make transactions fail."""
     said = []
-    for before, cell in pairwise(cells):
-        ratio = pooled([contrast_of(before, cell, "throughput")], confidence)
-        words = f"{cell['factors'][axis]} {_TIMES}{ratio_words(ratio)}"
+    steps = list(pairwise(cells))
+    ratios = ratios_of([Pair(*step, metric="throughput", confidence=confidence) for step in steps], cells)
+    for (before, cell), decision in zip(steps, decide(ratios, family=family), strict=True):
+        words = f"{cell['factors'][axis]} {_TIMES}{ratio_words(decision.ratio)}"
         shares = [failing(each) for each in (before, cell)]
         if failures_differ(before, cell):
             words += f", {percent(shares[1])} of transactions fail and not {percent(shares[0])}"

@@ -23,9 +23,6 @@ from dbdyno.stats import CONFIDENCE, MARGIN
 CHANGE = Kind("change", ("ratio", "ci95"))
 
 
-_DIFFERENT = ("faster", "slower")
-
-
 @dataclass(frozen=True, slots=True)
 class _Pair:
     """Two cells that may be compared. ``where``: the levels of the other factors, where there are several."""
@@ -61,16 +58,15 @@ def cross_cell_findings(
         for levels, group in groups
         for first, other in (pairwise(group) if chain else ((group[0], each) for each in group[1:]))
     ]
-    table = {frozenset((each["a"], each["b"])): each for each in comparisons}
-    made = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin)
+    known = {(each["a"], each["b"]): each for each in comparisons}
+    judged = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin, len(known), cells)
+    made = [known.get((each["a"], each["b"]), each) for each in judged]
     extremes = {cell["id"] for _, group in groups for cell in _extremes(group)}
     found = []
     for pair, decided in zip(pairs, made, strict=True):
         if not chain and pair.other["id"] not in extremes:
             continue
-        known = table.get(frozenset((pair.first["id"], pair.other["id"])))
-        verdicts = [decided["verdict"]] if known is None else [decided["verdict"], known["verdict"]]
-        text = _change(axis, pair, decided, verdicts, chain=chain)
+        text = _change(axis, pair, decided, chain=chain)
         if text is not None:
             ids = [pair.first["id"], pair.other["id"]]
             observed = {"ratio": decided["ratio"], "ci95": decided["ci95"]}
@@ -86,8 +82,8 @@ def _extremes(cells: list[Any]) -> list[Any]:
     ]
 
 
-def _change(axis: str, pair: _Pair, decided: Comparison, verdicts: Sequence[str | None], *, chain: bool) -> str | None:
-    """Tell a change; nothing where there is nothing to tell. ``verdicts``: all that there are of the pair."""
+def _change(axis: str, pair: _Pair, decided: Comparison, *, chain: bool) -> str | None:
+    """Tell a change; nothing if there is nothing to tell."""
     ratio, ci95, margin = decided["ratio"], decided["ci95"], decided["margin"]
     if ratio is None or ci95 is None or decided["lacking"]:
         return None
@@ -101,11 +97,11 @@ def _change(axis: str, pair: _Pair, decided: Comparison, verdicts: Sequence[str 
             if chain
             else None
         )
-    if all(verdict in _DIFFERENT for verdict in verdicts):
+    if decided["verdict"] in ("faster", "slower"):
         if ci95[0] < 1 + margin and ci95[1] > 1 / (1 + margin):
             return None
         return f"{at} {'rises' if ratio > 1 else 'falls'} to {size} {steps}."
-    if chain and "inconclusive" in verdicts:
+    if chain and decided["verdict"] == "inconclusive":
         return f"{at} {steps} is {size}: not settled by {decided['blocks']} rounds."
     return None
 

@@ -25,7 +25,8 @@ def cliff(material: Material) -> Iterator[Finding]:
     """Say of each series from which size on it is slower, in rows and in relation to what caches it, and why."""
     series = series_of(material)
     pairs = [(each, cell) for each in series for cell in each.cells[1:]]
-    made = judge([Pair(each.cells[0], cell, confidence=material.confidence) for each, cell in pairs], material.margin)
+    asked = [Pair(each.cells[0], cell, confidence=material.confidence) for each, cell in pairs]
+    made = judge(asked, material.margin, material.family, material.cells)
     compared = {cell["id"]: one for (_, cell), one in zip(pairs, made, strict=True)}
     for each in series:
         at = _first_fallen([compared[cell["id"]] for cell in each.cells[1:]])

@@ -17,10 +17,11 @@ from dbdyno.findings.searching import all_of
 from dbdyno.numbers import rough
 from dbdyno.results.alike import varied, words_of
 from dbdyno.results.effects import contrast_of
-from dbdyno.results.judging import why_not_comparable
+from dbdyno.results.judging import noise_of_cells, why_not_comparable
 from dbdyno.results.metrics import usual_metric
 from dbdyno.stats import Ratio
 from dbdyno.stats.effects import pooled
+from dbdyno.stats.moderation import Noise
 
 CONNECTING_BEHIND = Kind("connection for each request", ("ratios",))
 
@@ -43,14 +44,21 @@ class _Pair:
 
 
 def connecting_behind(
-    cells: Sequence[Cell], design: JsonObject, tasks: Mapping[str, JsonObject], label: str, confidence: float
+    cells: Sequence[Cell],
+    design: JsonObject,
+    tasks: Mapping[str, JsonObject],
+    label: str,
+    confidence: float,
+    family: int = 1,
 ) -> Iterator[Finding]:
     """Say what a connection for each request does to each system, over all levels of the other factors.
 
     Two cells are compared that differ in one factor, which changes this one setting and no other; pairs that did other
     work are left out, and named. The levels have the same weight (:func:`dbdyno.stats.effects.pooled`). ``tasks``: of
-    the plans, by cell; ``label``: what is counted, in the plural.
+    the plans, by cell; ``label``: what is counted, in the plural; ``family``: the number of comparisons of the run's
+    table (:func:`dbdyno.stats.decide`).
     """
+    confidence = 1 - (1 - confidence) / family
     pairs = list(_pairs(cells, design))
     unlike = {pair.anew["id"]: why for pair in pairs if (why := why_not_comparable(pair.kept, pair.anew))}
     by_system: dict[str, list[_Pair]] = {}
@@ -63,7 +71,7 @@ def connecting_behind(
     for system, own in by_system.items():
         metric = own[0].by
         alike = [pair for pair in own if pair.by == metric]
-        ratio = _pooled(alike, metric, confidence)
+        ratio = _pooled(alike, metric, confidence, noise_of_cells(cells, metric))
         if ratio is None:
             continue
         place = f" on {short[system]}" if len(by_system) > 1 else ""
@@ -114,8 +122,8 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
     return sum(one.get(name) != other.get(name) for name in one.keys() | other.keys())
 
 
-def _pooled(pairs: Sequence[_Pair], metric: str, confidence: float) -> Ratio | None:
-    return pooled([contrast_of(pair.kept, pair.anew, metric) for pair in pairs], confidence)
+def _pooled(pairs: Sequence[_Pair], metric: str, confidence: float, noise: Noise | None = None) -> Ratio | None:
+    return pooled([contrast_of(pair.kept, pair.anew, metric) for pair in pairs], confidence, noise)
 
 
 def _size(ratio: Ratio) -> str:
@@ -152,7 +160,12 @@ def _number(pairs: int) -> str:
 
 def _of_run(material: Material) -> Iterator[Finding]:
     yield from connecting_behind(
-        material.cells, material.run.design, material.tasks, material.measure.label, material.confidence
+        material.cells,
+        material.run.design,
+        material.tasks,
+        material.measure.label,
+        material.confidence,
+        material.family,
     )
 
 

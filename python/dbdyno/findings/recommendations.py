@@ -25,6 +25,7 @@ def recommendations_tried(
     recommendations: Iterable[Recommendation],
     margin: float = MARGIN,
     confidence: float = CONFIDENCE,
+    family: int | None = None,
 ) -> list[Finding]:
     """Say what each recommendation that was measured did where it was needed, and what came of it.
 
@@ -38,7 +39,7 @@ def recommendations_tried(
         if needed:
             measured.append((recommendation, needed))
     pairs = [Pair(base, changed, confidence=confidence) for _, needed in measured for base, changed in needed]
-    decided = iter(judge(pairs, margin))
+    decided = iter(judge(pairs, margin, family, cells))
     found: list[Finding] = []
     for recommendation, needed in measured:
         comparisons = [each for each in itertools.islice(decided, len(needed)) if each["ratio"] is not None]
@@ -87,7 +88,9 @@ def _times(ratio: float) -> str:
 
 
 def _of_run(material: Material) -> list[Finding]:
-    return recommendations_tried(material.cells, material.recommendations, material.margin, material.confidence)
+    return recommendations_tried(
+        material.cells, material.recommendations, material.margin, material.confidence, material.family
+    )
 
 
 RULE = Rule(_of_run, (RECOMMENDATION,))

@@ -33,6 +33,11 @@ class Material:
     confidence: float
     unreadable: Mapping[str, Sequence[str]]
 
+    @property
+    def family(self) -> int:
+        """The number of comparisons of the run's table (:func:`dbdyno.stats.decide`)."""
+        return max(len(self.comparisons), 1)
+
     def observed(self, kind: Kind) -> Iterator[JsonObject]:
         """Give what the laboratory saw of a kind while the run went on; what lacks an observation was not seen."""
         for each in self.run.observations:

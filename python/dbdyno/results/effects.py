@@ -12,7 +12,14 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Effect
 from dbdyno.results.alike import cells_along
 from dbdyno.results.durable import class_of
-from dbdyno.results.judging import durability_differs, failures_differ, hardly_any, more_is_better, rows_differ
+from dbdyno.results.judging import (
+    durability_differs,
+    failures_differ,
+    hardly_any,
+    more_is_better,
+    noise_of_cells,
+    rows_differ,
+)
 from dbdyno.results.metrics import ANSWERS, failing, lower_bounds, rates_by_block, usual_metric, values_by_block
 from dbdyno.stats import Decision, decide
 from dbdyno.stats.effects import Contrast, contrast_of_rates, contrast_of_values, difference, pooled
@@ -83,8 +90,14 @@ def effects(
         for other in factors
         for a, b in _pairs_of_levels(change, other, factors)
     ]
+    noises = {metric: noise_of_cells(cells, metric) for metric in {change.metric for change in changes}}
     apart = [
-        difference(change.at_level(other, a).contrasts, change.at_level(other, b).contrasts, confidence)
+        difference(
+            change.at_level(other, a).contrasts,
+            change.at_level(other, b).contrasts,
+            confidence,
+            noises[change.metric],
+        )
         for change, other, a, b in pairs
     ]
     # Each name once, in order.
@@ -102,21 +115,17 @@ def effects(
         ]
         for change in changes
     }
-    told = _decided([*changes, *(each for of in parts.values() for each in of)], margin, confidence, family)
+    every = [*changes, *(each for of in parts.values() for each in of)]
+    ratios = [more_is_better(pooled(each.contrasts, confidence, noises[each.metric]), each.metric) for each in every]
+    told = {
+        id(each): replace(decision, ratio=more_is_better(decision.ratio, each.metric))
+        for each, decision in zip(every, decide(ratios, margin, family), strict=True)
+    }
     made: list[Effect] = []
     for change in changes:
         made.append(_effect(change, told[id(change)], roles, list(depends.get(id(change), ()))))
         made += [_effect(each, told[id(each)], roles, []) for each in parts[id(change)]]
     return made
-
-
-def _decided(changes: Sequence[_Change], margin: float, confidence: float, family: int) -> dict[int, Decision]:
-    """Decide changes as a family; the ratios are those of the metric, and the verdicts of what is better."""
-    ratios = [more_is_better(pooled(each.contrasts, confidence), each.metric) for each in changes]
-    return {
-        id(each): replace(decision, ratio=more_is_better(decision.ratio, each.metric))
-        for each, decision in zip(changes, decide(ratios, margin, family), strict=True)
-    }
 
 
 def _changes(cells: Sequence[Cell], factor: str, levels: Sequence[Any]) -> Iterator[_Change]:

@@ -18,6 +18,7 @@ from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import (
     done,
     failing_by_round,
+    logs_by_block,
     lower_bounds,
     rates_by_block,
     usual_metric,
@@ -35,6 +36,7 @@ from dbdyno.stats import (
     unpaired_rates,
     unpaired_ratio,
 )
+from dbdyno.stats.moderation import Noise, noise_of
 
 # What is drawn differs between runs of the same work: by so many standard errors once in 16,000 comparisons.
 _CHANCE = 4.0
@@ -112,14 +114,17 @@ class Pair:
         return any(lower_bounds(cell, self.by) for cell in (self.a, self.b))
 
 
-def judge(pairs: Sequence[Pair], margin: float = MARGIN, family: int | None = None) -> list[Comparison]:
+def judge(
+    pairs: Sequence[Pair], margin: float = MARGIN, family: int | None = None, cells: Sequence[Cell] = ()
+) -> list[Comparison]:
     """Compare pairs of cells as one family (:func:`dbdyno.stats.decide`). ``margin`` is a share.
 
-    ``family``: the number of comparisons in the family, if it is not the number of pairs. Less is better for every
+    ``family``: the number of comparisons in the family, if it is not the number of pairs. ``cells``: all cells of the
+    run, which show its noise together; by default those of the pairs. Less is better for every
     metric except throughput, so the reciprocal is judged. Two cells that are not comparable are not ranked: the ratio
     is there, the verdict is not. A time that is a lower bound on either side settles nothing.
     """
-    ratios = [more_is_better(ratio_of_pair(each), each.by) for each in pairs]
+    ratios = [more_is_better(ratio, each.by) for each, ratio in zip(pairs, ratios_of(pairs, cells), strict=True)]
     made: list[Comparison] = []
     for pair, decision in zip(pairs, decide(ratios, margin, family), strict=True):
         ratio, apart = more_is_better(decision.ratio, pair.by), pair.not_comparable
@@ -149,18 +154,33 @@ def more_is_better(ratio: Ratio | None, metric: str) -> Ratio | None:
     return ratio if ratio is None or metric == "throughput" else inverse(ratio)
 
 
-def ratio_of_pair(pair: Pair) -> Ratio | None:
-    """Return the ratio b / a of a pair by its metric; None where either has no value, or no block in common."""
+def ratios_of(pairs: Sequence[Pair], cells: Sequence[Cell] = ()) -> list[Ratio | None]:
+    """Return the ratio b / a of each pair by its metric; None if either has no value, or they have no round in common.
+
+    ``cells``: as in :func:`judge`.
+    """
+    seen = cells or list({id(cell): cell for pair in pairs if pair.paired for cell in (pair.a, pair.b)}.values())
+    noises = {metric: noise_of_cells(seen, metric) for metric in {pair.by for pair in pairs if pair.paired}}
+    return [ratio_of_pair(each, noises.get(each.by)) for each in pairs]
+
+
+def noise_of_cells(cells: Sequence[Cell], metric: str) -> Noise | None:
+    """Return the noise of a trial as all cells of a run show it; None of too few cells, and of exact counts."""
+    return None if metric == "instructions" else noise_of([logs_by_block(cell, metric) for cell in cells])
+
+
+def ratio_of_pair(pair: Pair, noise: Noise | None = None) -> Ratio | None:
+    """Return the ratio b / a of a pair by its metric. ``noise``: of a trial, as all cells of the run show it."""
     a, b = pair.a, pair.b
     if pair.by == "throughput":
         rates = rates_by_block(a), rates_by_block(b)
         if pair.paired:
-            return paired_rates(*rates, pair.confidence)
+            return paired_rates(*rates, pair.confidence, noise)
         return unpaired_rates(list(rates[0].values()), list(rates[1].values()), pair.confidence, pair.drift)
     values = values_by_block(a, pair.by), values_by_block(b, pair.by)
     exact = pair.by == "instructions"
     if pair.paired:
-        return paired_ratio(*values, pair.confidence, exact=exact)
+        return paired_ratio(*values, pair.confidence, noise, exact=exact)
     drift = None if exact else pair.drift
     return unpaired_ratio(list(values[0].values()), list(values[1].values()), pair.confidence, drift, exact=exact)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
@@ -10,6 +11,7 @@ from dbdyno.bottleneck import OVERLOADED
 from dbdyno.document.cell import Cell, Round
 from dbdyno.document.reading import shown_times
 from dbdyno.stats import Rate, Rates
+from dbdyno.stats.rates import own_values
 
 METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
 """Throughput, instructions, and the percentiles, mean and maximum of the response time as tables show it: in a closed
@@ -90,6 +92,13 @@ def values_by_block(cell: Cell, metric: str) -> dict[int, float]:
         if times.get(metric):
             values[each["block"]] = float(times[metric])
     return values
+
+
+def logs_by_block(cell: Cell, metric: str) -> dict[int, float]:
+    """Return the logarithm of what each block says of a metric of the cell."""
+    if metric == "throughput":
+        return own_values(rates_by_block(cell))
+    return {block: math.log(value) for block, value in values_by_block(cell, metric).items()}
 
 
 def lower_bounds(cell: Cell, metric: str) -> int:

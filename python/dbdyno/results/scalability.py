@@ -160,7 +160,7 @@ def _curve(factor: str, known: Sequence[tuple[int, Cell]], confidence: float) ->
         why = f"{len(common)} rounds have a result at all levels of {factor}"
         raise _Refused(why, f"{LEAST_BLOCKS} rounds at least, better 5 or more")
     chosen = [{block: each[block] for block in common} for each in rates]
-    logs = [list(of_block) for of_block in zip(*(own_values(each) for each in chosen), strict=True)]
+    logs = [list(of_block) for of_block in zip(*(own_values(each).values() for each in chosen), strict=True)]
     try:
         found = fit([number for number, _ in known], logs, [own_errors(each) for each in chosen], confidence)
     except NoSpreadError:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from dbdyno.stats.intervals import CONFIDENCE, Ratio, block_logs, ratio_of
+from dbdyno.stats.moderation import Noise
 from dbdyno.stats.rates import Rates, block_values, paired_errors
 
 
@@ -22,12 +23,14 @@ from dbdyno.stats.rates import Rates, block_values, paired_errors
 class Contrast:
     """What a change of level did in one context: the difference of logarithms by block.
 
-    ``least``: the least standard error of its mean; ``blunt``: by how much all blocks alike may be off.
+    ``least``: the least standard error of its mean; ``blunt``: by how much all blocks alike may be off. ``scale``: the
+    standard deviation of its values if that of a trial is 1.
     """
 
     values: Mapping[int, float] = field(default_factory=dict)
     least: float = 0.0
     blunt: float = 0.0
+    scale: float = math.sqrt(2)
 
 
 def contrast_of_rates(a: Rates, b: Rates) -> Contrast:
@@ -45,17 +48,25 @@ def contrast_of_values(a: Mapping[int, float], b: Mapping[int, float]) -> Contra
     return Contrast(dict(zip(blocks, block_logs(a, b), strict=True)))
 
 
-def pooled(contexts: Sequence[Contrast], confidence: float = CONFIDENCE) -> Ratio | None:
-    """Return the effect over several contexts, each of the same weight; None where no context has a block."""
-    return _ratio(_mean(contexts), confidence)
+def pooled(contexts: Sequence[Contrast], confidence: float = CONFIDENCE, noise: Noise | None = None) -> Ratio | None:
+    """Return the effect over several contexts, each of the same weight; None if no context has a block.
+
+    ``noise``: of a trial, as all cells of the run show it.
+    """
+    return _ratio(_mean(contexts), confidence, noise)
 
 
-def difference(a: Sequence[Contrast], b: Sequence[Contrast], confidence: float = CONFIDENCE) -> Ratio | None:
+def difference(
+    a: Sequence[Contrast], b: Sequence[Contrast], confidence: float = CONFIDENCE, noise: Noise | None = None
+) -> Ratio | None:
     """Return by what factor the effect in contexts ``b`` is greater than that in contexts ``a``: their interaction."""
     of_a, of_b = _mean(a), _mean(b)
     blocks = sorted(of_a.values.keys() & of_b.values.keys())
     apart = {block: of_b.values[block] - of_a.values[block] for block in blocks}
-    return _ratio(Contrast(apart, math.hypot(of_a.least, of_b.least), of_a.blunt + of_b.blunt), confidence)
+    both = Contrast(
+        apart, math.hypot(of_a.least, of_b.least), of_a.blunt + of_b.blunt, math.hypot(of_a.scale, of_b.scale)
+    )
+    return _ratio(both, confidence, noise)
 
 
 def _mean(contexts: Sequence[Contrast]) -> Contrast:
@@ -73,9 +84,10 @@ def _mean(contexts: Sequence[Contrast]) -> Contrast:
         block: fmean(each.values.get(block, mean) for each, mean in zip(there, own, strict=True)) for block in blocks
     }
     least = math.sqrt(sum(each.least**2 for each in there)) / len(there)
-    return Contrast(values, least, fmean(each.blunt for each in there))
+    scale = math.sqrt(sum(each.scale**2 for each in there)) / len(there)
+    return Contrast(values, least, fmean(each.blunt for each in there), scale)
 
 
-def _ratio(contrast: Contrast, confidence: float) -> Ratio | None:
+def _ratio(contrast: Contrast, confidence: float, noise: Noise | None) -> Ratio | None:
     logs = [contrast.values[block] for block in sorted(contrast.values)]
-    return ratio_of(logs, confidence, least=contrast.least, blunt=contrast.blunt)
+    return ratio_of(logs, confidence, least=contrast.least, blunt=contrast.blunt, noise=noise, scale=contrast.scale)

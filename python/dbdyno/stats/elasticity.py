@@ -30,12 +30,10 @@ from typing import Literal
 from dbdyno.stats.intervals import (
     CONFIDENCE,
     Ratio,
-    Spread,
-    correlation,
-    deviation,
-    more_error,
+    error_of,
     t_quantile,
 )
+from dbdyno.stats.moderation import Noise
 
 Verdict = Literal["bottleneck", "part", "not", "inconclusive"]
 
@@ -82,43 +80,45 @@ class Slope:
         """The values of blocks by which its interval goes."""
         return self.logs or self.values
 
-    def interval(self, confidence: float = CONFIDENCE, spread: Spread | None = None) -> tuple[float, float] | None:
+    def interval(
+        self, confidence: float = CONFIDENCE, noise: Noise | None = None, base: float = 1.0
+    ) -> tuple[float, float] | None:
         """Return the t interval over blocks; None of fewer than two, or of blocks that all agree to the last digit.
 
-        ``spread``: of :attr:`compared`, where more is known of it than these tell.
+        ``noise``: of a trial, as all cells of the run show it. ``base``: the variance of the cell as it is, of which
+        there may be several trials, by that of one trial.
         """
-        ends = interval_of(self.compared, confidence, spread)
+        ends = interval_of(self.compared, confidence, noise, self._scale(base))
         if ends is not None and self.logs:
             low, high = (math.expm1(min(end, _GREATEST)) / self.unit for end in ends)
             ends = low, high
         # The mean of the pseudo-values has less bias; the slope that is told is to lie within its interval even so.
         return None if ends is None else (min(ends[0], self.mean), max(ends[1], self.mean))
 
-    def noise(self, base: float) -> float:
-        """Return the standard deviation of :attr:`compared`, where that of the logarithm of a trial's rate is 1.
+    def _scale(self, base: float) -> float:
+        """Return the standard deviation of :attr:`compared`, if that of the logarithm of a trial's rate is 1.
 
-        ``base``: the variance of the cell as it is, of which there may be several trials, by that of one trial. It is
-        of the first order, as the delta method has it, and leaves out what is uncertain of x.
+        It is of the first order, as the delta method has it, and leaves out what is uncertain of x.
         """
         own = math.sqrt(self.of_base**2 * base + self.of_sizes)
         return own * self.unit / math.exp(_longer(self.unit * self.mean)) if self.logs else own
 
 
 def interval_of(
-    values: Sequence[float], confidence: float = CONFIDENCE, spread: Spread | None = None
+    values: Sequence[float], confidence: float = CONFIDENCE, noise: Noise | None = None, scale: float = 1.0
 ) -> tuple[float, float] | None:
     """Return the t interval of a mean over blocks, wider for neighbouring blocks that may be alike.
 
     As that of a ratio is (:func:`dbdyno.stats.intervals.ratio_of`), without the logarithms. None of fewer than two
-    values, and of equal ones, which leave it unknown how sure the mean is. ``spread``: as in ``ratio_of``.
+    values, and of equal ones, which leave it unknown how sure the mean is. ``noise`` and ``scale``: as in
+    ``ratio_of``.
     """
     if len(values) < 2:
         return None
-    own = spread if spread is not None else Spread(deviation(values), len(values) - 1)
-    error = own.deviation / math.sqrt(len(values))
+    error, freedom = error_of(values, noise, scale)
     if error == 0:
         return None
-    reach = t_quantile((1 + confidence) / 2, own.freedom) * error * more_error(correlation(values), len(values))
+    reach = t_quantile((1 + confidence) / 2, freedom) * error
     return fmean(values) - reach, fmean(values) + reach
 
 

@@ -13,6 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from statistics import fmean
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dbdyno.stats.moderation import Noise
 
 CONFIDENCE = 0.95
 
@@ -20,16 +24,18 @@ CONFIDENCE = 0.95
 _NO_SPREAD = 1e-13
 
 LEAST_FOR_CORRELATION = 10
-"""The fewest rounds that show whether neighbouring rounds are alike."""
+"""The fewest values that show whether neighbouring rounds are alike."""
 
 ASSUMED_CORRELATION = 0.3
 """The correlation of neighbouring rounds that is assumed if there are fewer."""
 
 # Standard errors of an estimated correlation that are added to it.
-_ALLOWED = 0.5
+_ALLOWED = 0.75
 # The average of the estimate and that allowance, in standard errors, if the true correlation is 0.
 _USUALLY_ALLOWED = 0.9
 _MOST_CORRELATED = 0.8
+_LEAST_ROUNDS = 3
+_CLOSE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,30 +136,27 @@ class Ratio:
         return replace(self, confidence=confidence)
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A standard deviation over blocks, in the unit of the values, and its degrees of freedom."""
-
-    deviation: float
-    freedom: float
-
-
 def block_logs(a: Mapping[int, float], b: Mapping[int, float]) -> list[float]:
     """Return ``ln b - ln a`` of each block (key) in which both have a value above 0, in the order of blocks."""
     return [math.log(b[block] / a[block]) for block in sorted(a.keys() & b.keys()) if a[block] > 0 and b[block] > 0]
 
 
 def paired_ratio(
-    a: Mapping[int, float], b: Mapping[int, float], confidence: float = CONFIDENCE, *, exact: bool = False
+    a: Mapping[int, float],
+    b: Mapping[int, float],
+    confidence: float = CONFIDENCE,
+    noise: Noise | None = None,
+    *,
+    exact: bool = False,
 ) -> Ratio | None:
     """Return ``b / a`` with its intervals, from the blocks (keys) in which both have a value above 0.
 
     With ``d_i = ln b_i - ln a_i`` in block i: ``exp(mean(d) ± t(n-1) · s(d) / sqrt(n))``, the paired t interval on
     logarithms; the ratio is the geometric mean of the ratios, so ``b / a`` and ``a / b`` are exact reciprocals
-    (Fleming and Wallace 1986, doi:10.1145/5666.5673; Jain 1991, ch. 13.4.1). None without a common block. ``exact``: as
-    in :func:`ratio_of`.
+    (Fleming and Wallace 1986, doi:10.1145/5666.5673; Jain 1991, ch. 13.4.1). None without a common block. ``noise`` and
+    ``exact``: as in :func:`ratio_of`.
     """
-    return ratio_of(block_logs(a, b), confidence, exact=exact)
+    return ratio_of(block_logs(a, b), confidence, exact=exact, noise=noise)
 
 
 def unpaired_ratio(
@@ -218,14 +221,16 @@ def ratio_of(
     least: float = 0.0,
     blunt: float = 0.0,
     exact: bool = False,
-    spread: Spread | None = None,
+    noise: Noise | None = None,
+    scale: float = math.sqrt(2),
 ) -> Ratio | None:
     """Return the ratio whose logarithms in each block are ``logs``; see :func:`paired_ratio`.
 
     ``least``: the least standard error of the mean, whatever the spread of the blocks says. ``blunt``: by how much the
     mean may be off in each block alike, which is added to the interval. The order of ``logs`` is that of the blocks:
     the interval allows for neighbours that are alike (:func:`correlation`).
-    ``spread``: how much blocks differ by chance, if more is known of it than these tell.
+    ``noise``: of a trial, if other cells tell of it, and ``scale``: the standard deviation of ``logs`` if that of a
+    trial is 1.
     ``exact``: the values are counts without an error. Otherwise blocks without any spread give no interval.
     """
     if not logs:
@@ -233,30 +238,60 @@ def ratio_of(
     mean, count = fmean(logs), len(logs)
     if count < 2:
         return Ratio(_exp(mean), None, 0.0, count, confidence=confidence)
-    own = spread if spread is not None else Spread(deviation(logs), count - 1)
-    error = max(own.deviation / math.sqrt(count), least)
+    error, freedom = error_of(logs, noise, scale)
+    error = max(error, least)
     if error <= _NO_SPREAD:
         return Ratio(_exp(mean), 0.0 if exact else None, math.inf, count, confidence=confidence)
-    return Ratio(_exp(mean), error * more_error(correlation(logs), count), own.freedom, count, blunt, confidence)
+    return Ratio(_exp(mean), error, freedom, count, blunt, confidence)
 
 
-def correlation(values: Sequence[float]) -> float:
-    """Return the correlation of neighbouring values that an interval has to allow for.
+def error_of(values: Sequence[float], noise: Noise | None = None, scale: float = 1.0) -> tuple[float, float]:
+    """Return the standard error of the mean of two or more values by round, and its degrees of freedom.
 
-    It is the autocorrelation ``r`` at lag 1 without its bias, ``r + (1 + 3·r)/n`` (Marriott and Pope 1954,
-    doi:10.1093/biomet/41.3-4.390, for a mean that is estimated), plus half of its standard error ``1/sqrt(n)``. It is
-    between 0 and 0.8. Fewer than 10 values tell nothing of it: then it is 0.3.
+    It allows for neighbouring rounds that are alike. ``noise`` and ``scale``: as in :func:`ratio_of`.
     """
-    count = len(values)
-    if count < LEAST_FOR_CORRELATION:
+    own, freedom = (deviation(values), len(values) - 1.0) if noise is None else noise.of(values, scale)
+    alike = correlation([values]) if noise is None else noise.correlation
+    return own / math.sqrt(len(values)) * more_error(alike, len(values)), freedom
+
+
+def correlation(series: Sequence[Sequence[float]], independent: int = 1) -> float:
+    """Return the correlation of neighbouring rounds that an interval has to allow for.
+
+    ``series``: values by round, of which so many are ``independent``. The autocorrelation at lag 1 of them all, with
+    three quarters of its standard error (Moran 1948, doi:10.1093/biomet/35.3-4.255) added, is compared with what an
+    AR(1) process has on average in so few rounds. The result is between 0 and 0.8; it is 0.3 if there are fewer than
+    10 values, or 3 rounds.
+    """
+    count = round(fmean(map(len, series)))
+    if count < _LEAST_ROUNDS or independent * count < LEAST_FOR_CORRELATION:
         return ASSUMED_CORRELATION
-    mean = fmean(values)
-    deviations = [each - mean for each in values]
-    squares = sum(each * each for each in deviations)
+    apart = [[each - mean for each in values] for values in series for mean in (fmean(values),)]
+    squares = sum(each * each for values in apart for each in values)
     if squares == 0:
         return 0.0
-    r = sum(here * after for here, after in pairwise(deviations)) / squares
-    return min(max(r + (1 + 3 * r) / count + _ALLOWED / math.sqrt(count), 0.0), _MOST_CORRELATED)
+    seen = sum(here * after for values in apart for here, after in pairwise(values)) / squares
+    seen += _ALLOWED * (count - 2) / (count * math.sqrt(count - 1)) / math.sqrt(independent)
+    low, high = 0.0, _MOST_CORRELATED
+    if seen <= _expected(low, count):
+        return low
+    while high - low > _CLOSE:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _expected(middle, count) < seen else (low, middle)
+    return high
+
+
+@cache
+def _expected(correlated: float, count: int) -> float:
+    """Return the autocorrelation at lag 1 that so many values of an AR(1) process have about their own mean."""
+    total = _summed(correlated, count)
+    at_end = (1 - correlated**count) / (1 - correlated) / count
+    return ((count - 1) * (correlated + total / count) - 2 * total + 2 * at_end) / (count - total)
+
+
+def _summed(correlated: float, count: int) -> float:
+    """Return ``1 + 2·Σ (1 - k/n)·r^k``: n times the variance of the mean of an AR(1) process by that of a value."""
+    return 1 + 2 * sum((1 - lag / count) * correlated**lag for lag in range(1, count))
 
 
 def more_error(correlated: float, count: int) -> float:
@@ -268,7 +303,7 @@ def more_error(correlated: float, count: int) -> float:
     """
     if correlated <= 0 or count < 2:
         return 1.0
-    total = 1 + 2 * sum((1 - lag / count) * correlated**lag for lag in range(1, count))
+    total = _summed(correlated, count)
     return math.sqrt(total * (count - 1) / (count - total))
 
 

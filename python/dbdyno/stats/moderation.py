@@ -1,85 +1,144 @@
-"""How much blocks differ by chance, told by several tests of a run together where each has few blocks.
+"""The noise of a trial, as all cells of a run show it together.
 
-With five blocks the standard deviation of one test is hardly known, and its t quantile, corrected for twenty tests, is
-above 8. The tests of a run share a machine and its noise, so each one's variance is drawn towards what all have in
-common, the more the more they agree: the moderated t statistic (Smyth 2004, "Linear models and empirical Bayes methods
-for assessing differential expression", doi:10.2202/1544-6115.1027). Where they differ beyond chance, each keeps its
-own.
+With five rounds the standard deviation of one comparison is hardly known, and its t quantile for twenty comparisons is
+above 8. All cells of a run share a machine and its noise. The model is: the logarithm of a rate is that of its cell,
+plus that of its round, plus an error with a variance of each cell's own. So the variance of each comparison is drawn
+towards what the cells have in common, the more the more they agree: the moderated t statistic (Smyth 2004, "Linear
+models and empirical Bayes methods for assessing differential expression", doi:10.2202/1544-6115.1027).
+
+A comparison that is noisier than the others must not lose its noise among them. So what all have in common counts less,
+the less probable the comparison's own variance is by it, as in the robust variant (Phipson et al. 2016,
+doi:10.1214/16-AOAS920).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean, median, variance
 
-from dbdyno.stats.intervals import Spread, deviation
+from dbdyno.stats.intervals import correlation, deviation
 
-#: Fewer tests tell nothing of what they have in common.
-LEAST_TESTS = 4
+LEAST_CELLS = 3
+"""Fewer cells don't show how much of a difference is due to which of them."""
 
-# Tests share the cell that they are held against, so that they are no independent witnesses of the noise, and one whose
-# noise is greater than the others' must not lose it among them: what all have in common counts no more than this
-# multiple of what a test has of its own. Simulations (tests/test_stats_moderation.py) show what a greater one costs.
-_MOST_SHARED = 1.0
+# Passes over a table in which values are missing; a full one needs two.
+_PASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """What a test says in each block. ``scale``: their standard deviation where that of a trial's log rate is 1."""
+class Noise:
+    """How much trials differ by chance.
 
-    values: Sequence[float]
-    scale: float
-
-
-def moderated(samples: Sequence[Sample]) -> list[Spread | None]:
-    """Return the spread of each test; None of one that has fewer than two blocks, or no difference between them.
-
-    With the variance ``s²`` of d degrees of freedom, and ``d₀`` and ``s₀²`` from all tests (equations of section 6.2 of
-    the source: the mean and variance of ``ln s²``), it is ``(d₀·s₀² + d·s²) / (d₀ + d)`` of ``d₀ + d`` degrees.
+    ``deviation``: the standard deviation of the logarithm of a trial's rate, and ``freedom``: the degrees of freedom
+    that it counts with in a comparison (0: cells have nothing in common). ``correlation``: of neighbouring rounds, as
+    an interval has to allow for it (:func:`dbdyno.stats.intervals.correlation`).
     """
-    found = [_own(each) for each in samples]
-    told = [each for each in found if each is not None]
-    common = _common(told) if len(told) >= LEAST_TESTS else Spread(0.0, 0.0)
+
+    deviation: float
+    freedom: float
+    correlation: float
+
+    def of(self, values: Sequence[float], scale: float) -> tuple[float, float]:
+        """Return the standard deviation of a comparison's values by round, and its degrees of freedom.
+
+        ``scale``: its standard deviation if that of a trial is 1. With the comparison's own variance ``s²`` of d
+        degrees of freedom, and the common one ``s₀²`` of ``d₀``, it is ``(d₀·s₀² + d·s²) / (d₀ + d)`` of ``d₀ + d``
+        degrees. ``d₀`` is multiplied by the probability of at least so great a variance by chance.
+        """
+        from scipy.special import fdtrc
+
+        own, freedom = deviation(values), len(values) - 1
+        common = scale * self.deviation
+        if not self.freedom or not common or not own:
+            return own, freedom
+        chance = float(fdtrc(freedom, self.freedom, (own / common) ** 2))
+        shared = self.freedom * chance
+        square = (shared * common**2 + freedom * own**2) / (shared + freedom)
+        return math.sqrt(square), shared + freedom
+
+
+def noise_of(cells: Sequence[Mapping[int, float]]) -> Noise | None:
+    """Return the noise of trials, from the logarithm of each cell's figure by round; None of fewer than 3 cells.
+
+    Rounds with fewer than three cells, and cells with fewer than two such rounds, are left out.
+    """
+    table = _table(cells)
+    if len(table) < LEAST_CELLS:
+        return None
+    residuals = _residuals(table, [1.0] * len(table))
+    squares = [_square(own) for own in residuals]
+    # A cell that is much noisier than the others would add its noise to their residuals through the rounds' levels.
+    middle = median(squares)
+    if middle > 0:
+        residuals = _residuals(table, [1 / (square + middle) for square in squares])
+    found = [(square, len(own) - 1) for own in residuals if (square := _square(own)) > 0]
+    if len(found) < LEAST_CELLS:
+        return None
+    square, freedom = _common(found)
+    return Noise(math.sqrt(square), freedom, correlation(residuals, len(residuals) - 1))
+
+
+def _square(residuals: Sequence[float]) -> float:
+    return math.fsum(each * each for each in residuals) / (len(residuals) - 1)
+
+
+def _table(cells: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
+    """Return the values of rounds with at least three cells, of cells with at least two such rounds."""
+    counts = Counter(at for values in cells for at in values)
+    rounds = sorted(at for at, count in counts.items() if count >= LEAST_CELLS)
+    table = ({at: values[at] for at in rounds if at in values} for values in cells)
+    return [own for own in table if len(own) > 1]
+
+
+def _residuals(table: Sequence[Mapping[int, float]], weights: Sequence[float]) -> list[list[float]]:
+    """Return what is left of each cell's values without the levels of cells and rounds, in the order of rounds.
+
+    ``weights``: of the cells in the levels of rounds. A residual is made greater for the share of the cell in them.
+    """
+    rounds: dict[int, list[int]] = {}
+    for place, values in enumerate(table):
+        for at in values:
+            rounds.setdefault(at, []).append(place)
+    sums = {at: math.fsum(weights[place] for place in places) for at, places in rounds.items()}
+    levels, of_rounds = [fmean(own.values()) for own in table], dict.fromkeys(rounds, 0.0)
+    full = all(len(own) == len(rounds) for own in table)
+    for _ in range(2 if full else _PASSES):
+        for at, places in rounds.items():
+            own_sum = math.fsum(weights[place] * (table[place][at] - levels[place]) for place in places)
+            of_rounds[at] = own_sum / sums[at]
+        levels = [fmean(value - of_rounds[at] for at, value in own.items()) for own in table]
     return [
-        None if each is None else _drawn(each, common, sample.scale)
-        for each, sample in zip(found, samples, strict=True)
+        [
+            (value - level - of_rounds[at]) / math.sqrt(1 - weight / sums[at]) if sums[at] > weight else 0.0
+            for at, value in own.items()
+        ]
+        for own, level, weight in zip(table, levels, weights, strict=True)
     ]
 
 
-def _own(sample: Sample) -> Spread | None:
-    """Return the spread of one test, as that of a trial's log rate."""
-    if len(sample.values) < 2 or sample.scale <= 0:
-        return None
-    own = deviation(sample.values) / sample.scale
-    return Spread(own, len(sample.values) - 1) if own > 0 else None
+def _common(found: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """Return the variance that the cells have in common, and the degrees of freedom that say how much of it.
 
-
-def _common(found: Sequence[Spread]) -> Spread:
-    """Return what the tests have in common: ``s₀``, and the degrees of freedom ``d₀`` that say how much of it."""
+    By the mean and the variance of ``ln s²`` (section 6.2 of Smyth), and no more degrees of freedom than the table has
+    beside those of one comparison.
+    """
     from scipy.special import digamma, polygamma
 
-    halves = [each.freedom / 2 for each in found]
+    halves = [freedom / 2 for _, freedom in found]
     logs = [
-        2 * math.log(each.deviation) - float(digamma(half)) + math.log(half)
-        for each, half in zip(found, halves, strict=True)
+        math.log(square) - float(digamma(half)) + math.log(half)
+        for (square, _), half in zip(found, halves, strict=True)
     ]
     apart = variance(logs) - fmean(float(polygamma(1, half)) for half in halves)
-    most = _MOST_SHARED * fmean(each.freedom for each in found)
+    most = (len(found) - 2) * fmean(freedom for _, freedom in found)
     freedom = min(2 * _inverse_trigamma(apart), most) if apart > 0 else most
     if freedom < most:
-        middle = fmean(logs) + float(digamma(freedom / 2)) - math.log(freedom / 2)
-    else:
-        # They differ by no more than chance makes them: the plain mean knows most.
-        middle = math.log(fmean(each.deviation**2 for each in found))
-    return Spread(math.exp(middle / 2), freedom)
-
-
-def _drawn(own: Spread, common: Spread, scale: float) -> Spread:
-    freedom = own.freedom + common.freedom
-    square = (common.freedom * common.deviation**2 + own.freedom * own.deviation**2) / freedom
-    return Spread(math.sqrt(square) * scale, freedom)
+        return math.exp(fmean(logs) + float(digamma(freedom / 2)) - math.log(freedom / 2)), freedom
+    # They differ by no more than chance makes them: the plain mean knows most.
+    return fmean(square for square, _ in found), freedom
 
 
 def _inverse_trigamma(value: float) -> float:

@@ -20,7 +20,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, Spread, ratio_of, welch
+from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, ratio_of, welch
+from dbdyno.stats.moderation import Noise
 
 Rates = Mapping[int, "Rate"]
 """The rate of each block (key) that gave one."""
@@ -70,16 +71,23 @@ def rate_interval(rates: Sequence[Rate], confidence: float = CONFIDENCE) -> Inte
     return Interval(rate, rate * ratio.low / wide, rate * ratio.high * wide, len(rates))
 
 
-def paired_rates(a: Rates, b: Rates, confidence: float = CONFIDENCE, *, spread: Spread | None = None) -> Ratio | None:
+def paired_rates(
+    a: Rates,
+    b: Rates,
+    confidence: float = CONFIDENCE,
+    noise: Noise | None = None,
+    scale: float = math.sqrt(2),
+) -> Ratio | None:
     """Return ``b / a`` with its intervals, from the blocks that both have. None without a common block.
 
     ``R_b / R_a · exp(± t(n-1) · s(e_b - e_a) / sqrt(n))``: what disturbs a block disturbs both of its rates alike.
-    ``b / a`` and ``a / b`` are exact reciprocals. ``spread``: as in :func:`dbdyno.stats.intervals.ratio_of`.
+    ``b / a`` and ``a / b`` are exact reciprocals. ``noise`` and ``scale``: as in
+    :func:`dbdyno.stats.intervals.ratio_of`.
     """
     if not a.keys() & b.keys():
         return None
     least, blunt = paired_errors(a, b)
-    return ratio_of(block_values(a, b), confidence, least=least, blunt=blunt, spread=spread)
+    return ratio_of(block_values(a, b), confidence, least=least, blunt=blunt, noise=noise, scale=scale)
 
 
 def paired_errors(a: Rates, b: Rates) -> tuple[float, float]:
@@ -116,10 +124,12 @@ def block_values(a: Rates, b: Rates) -> list[float]:
     return [ratio + theirs - ours for ours, theirs in zip(_errors(of_a), _errors(of_b), strict=True)]
 
 
-def own_values(rates: Rates) -> list[float]:
-    """Return for each block what it says of ``ln R``, of a cell by itself."""
+def own_values(rates: Rates) -> dict[int, float]:
+    """Return for each block, in order, what it says of ``ln R``, of a cell by itself."""
     own = [rates[block] for block in sorted(rates)]
-    return [math.log(pooled(own)) + error for error in _errors(own)] if own else []
+    if not own:
+        return {}
+    return {block: math.log(pooled(own)) + error for block, error in zip(sorted(rates), _errors(own), strict=True)}
 
 
 def own_errors(rates: Rates) -> float:

@@ -20,7 +20,7 @@ from dbdyno.results.cells import build_cell
 from dbdyno.results.comparing import baseline_pairs
 from dbdyno.results.derived import derived
 from dbdyno.results.effects import effects
-from dbdyno.results.judging import Pair, judge, ratio_of_pair
+from dbdyno.results.judging import Pair, judge, ratios_of
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.rounds import Measure
 from dbdyno.results.scalability import scalability
@@ -66,7 +66,7 @@ def build_document(
         tasks=tasks_of(latest),
         factors={name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
         report=part(design, "report"),
-        comparisons=judge(_pairs(design, cells, confidence), MARGIN if given is None else given),
+        comparisons=judge(_pairs(design, cells, confidence), MARGIN if given is None else given, cells=cells),
         recommendations=_recommendations(design),
         margin=MARGIN if given is None else given,
         confidence=confidence,
@@ -75,11 +75,10 @@ def build_document(
     roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
     questions = texts(material.report.get("questions"))
     # The changes of a `why` are no choices: what they do is told there.
-    family = len(material.comparisons)
     found = (
         []
         if why is not None
-        else effects(cells, roles, material.margin, confidence, material.factors, questions, family)
+        else effects(cells, roles, material.margin, confidence, material.factors, questions, material.family)
     )
     return {
         "schema": "dbdyno.run/1",
@@ -105,7 +104,7 @@ def build_document(
         "confidence": confidence,
         "cells": cells,
         "roles": dict(roles),
-        "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found, family)
+        "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found, material.family)
         if why is None
         else said(why["text"], cells),
         "effects": found,
@@ -158,7 +157,7 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
     paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
     alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
-    decisions = decide([ratio_of_pair(pair) for pair in ranked], family=len(pairs))
+    decisions = decide(ratios_of(ranked, cells), family=len(pairs))
     return [*(each.ratio for each in decisions), *(rate_interval(rates, confidence) for rates in alone)]
 
 

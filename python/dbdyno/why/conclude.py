@@ -11,13 +11,11 @@ from dbdyno.document.cell import Cell, Round
 from dbdyno.document.reading import number, part
 from dbdyno.document.why import ChangeEffect, ResourceTest, Why, WhyResource
 from dbdyno.plan.change import AGAIN, CHANGE, INJECTED, UNCHANGED, Change, Resource
-from dbdyno.results.judging import Pair, ratio_of_pair
+from dbdyno.results.judging import Pair, noise_of_cells, ratio_of_pair
 from dbdyno.results.metrics import done, rates_by_block
 from dbdyno.stats import CONFIDENCE, Rate, Rates, Ratio, paired_rates
 from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict, verdict_of_slower
-from dbdyno.stats.intervals import Spread
-from dbdyno.stats.moderation import Sample, moderated
-from dbdyno.stats.rates import block_values
+from dbdyno.stats.moderation import Noise
 from dbdyno.why.cells import Why as Planned
 from dbdyno.why.inferred import resource_of
 from dbdyno.why.pilot import ASSUMED
@@ -43,19 +41,22 @@ _Judged = tuple["_Test", Ends, Verdict]
 
 @dataclass(frozen=True)
 class _Own:
-    """The cell as it is, its rates by block, and the confidence of what is said against it.
+    """The cell as it is, its rates by block, and the confidence of each interval against it.
 
-    ``variance``: of its rate by chance, by that of one trial's: it may have two in a block.
+    ``variance``: of its rate by chance, by that of one trial's: it may have two in a block. ``noise``: of a trial, as
+    all cells show it.
     """
 
     cell: Cell
     rates: Rates
     confidence: float
     variance: float
+    noise: Noise | None
 
-    def ratio(self, cell: Cell, spread: Spread | None = None) -> Ratio | None:
+    def ratio(self, cell: Cell) -> Ratio | None:
         """Return the rate of a cell as a multiple of its own."""
-        return paired_rates(self.rates, rates_by_block(cell), self.confidence, spread=spread)
+        scale = sqrt(1 + self.variance)
+        return paired_rates(self.rates, rates_by_block(cell), self.confidence, self.noise, scale)
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class _Test:
     """The changes of one kind of a resource, with their cells.
 
     ``slope``: of those that make it slower; ``best``: of those that make it free the one that gains most, with its
-    ratio. ``spread``: how much blocks differ by chance, as all tests tell it together.
+    ratio.
     """
 
     resource: Resource
@@ -71,7 +72,6 @@ class _Test:
     changes: Sequence[tuple[Change, Cell]]
     slope: Slope | None = None
     best: tuple[Cell, Ratio] | None = None
-    spread: Spread | None = None
 
     @property
     def share(self) -> float | None:
@@ -79,14 +79,6 @@ class _Test:
         if self.kind == "slower":
             return None if self.slope is None else self.slope.mean
         return None if self.best is None else _gained(self, self.best[1])[0]
-
-    def sample(self, own: _Own) -> Sample:
-        """Return what it says in each block, and how that follows the noise of a trial."""
-        if self.slope is not None:
-            return Sample(self.slope.compared, self.slope.noise(own.variance))
-        if self.best is not None:
-            return Sample(block_values(own.rates, rates_by_block(self.best[0])), sqrt(1 + own.variance))
-        return Sample((), 1.0)
 
 
 def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFIDENCE) -> Why | None:
@@ -100,10 +92,15 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         return None
     again = by_level.get(AGAIN)
     twice = again is not None and bool(rates_by_block(again))
-    own = _Own(base, _rates(base, again), confidence, 0.5 if twice else 1.0)
-    tests = _tests(planned, by_level, own)
-    strict = replace(own, confidence=1 - (1 - confidence) / max(len(tests), 1))
-    judged = _judged([(test, _ends(test, own), _ends(test, strict)) for test in tests])
+    noise = noise_of_cells(cells, "throughput")
+    changes = [each for each in planned.changes if each.level in by_level and rates_by_block(by_level[each.level])]
+    # All intervals hold with the confidence: of each way to make a resource free, and of each resource made slower.
+    family = sum(each.kind != "slower" for each in changes)
+    family += len({each.resource for each in changes if each.kind == "slower"})
+    each_confidence = 1 - (1 - confidence) / max(family, 1)
+    own = _Own(base, _rates(base, again), each_confidence, 0.5 if twice else 1.0, noise)
+    tests = _tests(changes, by_level, own)
+    judged = _judged([(test, _ends(test, own)) for test in tests])
     inferred = None if base["bottleneck"] is None else base["bottleneck"]["resource"]
     named = resource_of(inferred)
     found = [
@@ -172,12 +169,10 @@ def _both(a: Rate, b: Rate) -> Rate:
     )
 
 
-def _tests(planned: Planned, by_level: Mapping[str, Cell], own: _Own) -> list[_Test]:
+def _tests(changes_measured: Sequence[Change], by_level: Mapping[str, Cell], own: _Own) -> list[_Test]:
     kept: dict[tuple[Resource, str], list[tuple[Change, Cell]]] = {}
-    for change in planned.changes:
-        cell = by_level.get(change.level)
-        if cell is not None and rates_by_block(cell):
-            kept.setdefault((change.resource, change.kind), []).append((change, cell))
+    for change in changes_measured:
+        kept.setdefault((change.resource, change.kind), []).append((change, by_level[change.level]))
     tests = []
     for (resource, kind), changes in kept.items():
         if kind == "slower":
@@ -185,9 +180,7 @@ def _tests(planned: Planned, by_level: Mapping[str, Cell], own: _Own) -> list[_T
         else:
             # Of several ways to be rid of a resource, the best one tells what it costs.
             tests.append(_Test(resource, kind, changes, best=_best(changes, own)))
-    tests = _without_the_client(tests)
-    spreads = moderated([each.sample(own) for each in tests])
-    return [replace(test, spread=spread) for test, spread in zip(tests, spreads, strict=True)]
+    return _without_the_client(tests)
 
 
 def _best(changes: Sequence[tuple[Change, Cell]], own: _Own) -> tuple[Cell, Ratio] | None:
@@ -274,33 +267,32 @@ def _without_the_client(tests: list[_Test]) -> list[_Test]:
     ]
 
 
-def _judged(tests: Sequence[tuple[_Test, Ends, Ends]]) -> list[_Judged]:
-    """Say what each test shows by its stricter interval.
+def _judged(tests: Sequence[tuple[_Test, Ends]]) -> list[_Judged]:
+    """Say what each test shows by its interval.
 
     A competing program also stops who holds a lock, and who is to hear that a flush has ended, and so costs more than
     it takes. While clients wait for such things they do not compute: what was gained without them leaves so much for
     computing at most. Where a competitor cost more than that, its loss tells nothing.
     """
-    words = [(verdict_of_slower if test.kind == "slower" else verdict)(strict) for test, _, strict in tests]
+    words = [(verdict_of_slower if test.kind == "slower" else verdict)(ends) for test, ends in tests]
     waited = [
-        strict[0]
-        for (test, _, strict), word in zip(tests, words, strict=True)
-        if test.resource in _WAITED_FOR and test.kind == "free" and word in _SHOWN and strict is not None
+        ends[0]
+        for (test, ends), word in zip(tests, words, strict=True)
+        if test.resource in _WAITED_FOR and test.kind == "free" and word in _SHOWN and ends is not None
     ]
     most = 1 - max(waited, default=0.0)
     found: list[_Judged] = []
-    for (test, ends, strict), word in zip(tests, words, strict=True):
+    for (test, ends), word in zip(tests, words, strict=True):
         competed = test.kind == "slower" and test.changes[0][0].scale == "share"
-        more = competed and bool(waited) and strict is not None and strict[0] > most
+        more = competed and bool(waited) and ends is not None and ends[0] > most
         found.append((test, ends, "inconclusive" if more else word))
     return found
 
 
 def _ends(test: _Test, own: _Own) -> Ends:
     if test.kind == "slower":
-        return None if test.slope is None else test.slope.interval(own.confidence, test.spread)
-    ratio = None if test.best is None else own.ratio(test.best[0], test.spread)
-    return None if ratio is None else _gained(test, ratio)[1]
+        return None if test.slope is None else test.slope.interval(own.confidence, own.noise, own.variance)
+    return None if test.best is None else _gained(test, test.best[1])[1]
 
 
 def _gained(test: _Test, ratio: Ratio) -> tuple[float, Ends]:

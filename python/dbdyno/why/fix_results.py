@@ -16,9 +16,18 @@ from dbdyno.numbers import times
 from dbdyno.plan.change import CHANGE, UNCHANGED
 from dbdyno.plan.fix import SERIOUS, Fix, conflict, together
 from dbdyno.results.durable import class_of
-from dbdyno.results.judging import Pair, durability_differs, failures_differ, hardly_any, other_rows, ratio_of_pair
+from dbdyno.results.judging import (
+    Pair,
+    durability_differs,
+    failures_differ,
+    hardly_any,
+    noise_of_cells,
+    other_rows,
+    ratio_of_pair,
+)
 from dbdyno.results.metrics import done, failing, rates_by_block
 from dbdyno.stats import CONFIDENCE, Decision, Rates, Ratio, decide, paired_rates, standard_error
+from dbdyno.stats.moderation import Noise
 from dbdyno.why.fix_cells import Planned
 from dbdyno.why.fix_sentences import fix_sentences
 
@@ -50,8 +59,9 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     base = by_level.get(UNCHANGED)
     if base is None:
         return None
+    noise = noise_of_cells(cells, "throughput")
     measured = [
-        _measure(fix, base, by_level[fix.level], unit, confidence)
+        _measure(fix, base, by_level[fix.level], unit, confidence, noise)
         for fix in planned.fixes
         if fix.level in by_level and by_level[fix.level]["rounds"]
     ]
@@ -168,8 +178,8 @@ def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
     return {block: replace(rate, value=rate.value * multiple) for block, rate in rates.items()}
 
 
-def _measure(fix: Fix, base: Cell, cell: Cell, unit: str, confidence: float) -> _Measured:
-    ratio = paired_rates(work_rates(base, None, unit), work_rates(cell, fix, unit), confidence)
+def _measure(fix: Fix, base: Cell, cell: Cell, unit: str, confidence: float, noise: Noise | None) -> _Measured:
+    ratio = paired_rates(work_rates(base, None, unit), work_rates(cell, fix, unit), confidence, noise)
     return _Measured(fix, cell, ratio, next(iter(_not_same(fix, base, cell)), ""))
 
 
