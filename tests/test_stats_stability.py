@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from dbdyno.stats import trend, two_levels
+from dbdyno.stats.stability import thirds
 
 
 def test_two_levels_are_found() -> None:
@@ -52,3 +53,18 @@ def test_a_window_that_falls_in_each_round_is_told(rounds: int) -> None:
     random = numpy.random.default_rng(8)
     falling = numpy.linspace(1, 0.3, 13) * random.lognormal(0, 0.05, (rounds, 13))
     assert (trend([[float(x) for x in window] for window in falling]) or 0) < -0.3
+
+
+def test_clients_that_end_their_transactions_together_are_no_trend() -> None:
+    """Eight clients take 0.7 s each; an interval of 0.25 s holds none or eight of their transactions."""
+    counts = [0.0] * 20
+    for number in range(1, 7):
+        counts[int(0.7 * number / 0.25)] += 8
+    counts = counts[:16]
+    windows = [counts, counts, counts]
+    assert trend(windows) is not None
+    first, last = thirds(counts)
+    assert trend(windows, [8 / min(first, last)] * 3) is None
+    # More than one transaction of each client is a change.
+    rising = [1.0] * 5 + [2.0] * 6 + [6.0] * 5
+    assert trend([rising, rising], [8 / 5] * 2) == pytest.approx(5.0)

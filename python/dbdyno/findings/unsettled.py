@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbdyno.document.cell import Cell
+from dbdyno.document.cell import Cell, Round
 from dbdyno.document.finding import Kind
 from dbdyno.document.reading import JsonObject
 from dbdyno.document.shape import Finding
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.findings.timeline import rate_of_interval, stall
-from dbdyno.results.metrics import done
+from dbdyno.results.metrics import done, is_open_loop
 from dbdyno.results.rounds import Measure
 from dbdyno.stats import trend
+from dbdyno.stats.stability import thirds
 
 UNSETTLED = Kind("unsettled", ("warning", "change"))
 
 
 def _unsettled(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
     """The level changed over the window."""
-    windows = [
-        [rate for interval in each["intervals"] if (rate := rate_of_interval(interval, measure)) is not None]
-        for each in done(cell)
-        # What stopped it, and when, says nothing of how long it takes to settle.
-        if not stall(each, measure)
-    ]
+    # What stopped a round, and when, says nothing of how long it takes to settle.
+    rounds = [each for each in done(cell) if not stall(each, measure)]
     # The last interval is cut short by the window's end.
-    change = trend([window[:-1] for window in windows])
+    windows = [
+        [rate for each in one["intervals"] if (rate := rate_of_interval(each, measure)) is not None][:-1]
+        for one in rounds
+    ]
+    change = trend(windows, [_cut(each, is_open_loop(cell)) for each in rounds])
     if change is None:
         return None
     verb = "rose" if change > 0 else "fell"
@@ -35,6 +36,16 @@ def _unsettled(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
         "settled; lengthen `load.warmup` or the window."
     )
     return words, {"change": change}
+
+
+def _cut(one: Round, is_open: bool) -> float:
+    """Return by what share the counts of a window's thirds may differ at a steady rate.
+
+    Clients that take equally long end their transactions together, so a third holds one more of each client or not.
+    """
+    fewest = min(thirds([float(each["ok"]) for each in one["intervals"][:-1]]))
+    together = 1 if is_open else int(one["window"].get("clients") or 1)
+    return together / fewest if fewest else 0.0
 
 
 def unsettled(material: Material) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from dbdyno.document.cell import Cell
@@ -18,6 +19,8 @@ from dbdyno.results.alike import cells_but_for
 from dbdyno.results.client import client_is_bottleneck
 from dbdyno.results.judging import hardly_any
 from dbdyno.results.metrics import done, failing, is_open_loop, rates_by_block
+from dbdyno.stats import Rates, decide, paired_rates
+from dbdyno.stats.moderation import noise_of
 from dbdyno.stats.rates import own_errors, own_values
 from dbdyno.stats.scalability import LEAST_BLOCKS, LEAST_LEVELS, Estimate, NoSpreadError, fit
 from dbdyno.stats.scalability import Scalability as Fit
@@ -35,6 +38,7 @@ _MISFIT, _CHANCE = 0.05, 0.01
 _WIDE, _WIDE_RATE = 0.5, 3.0
 # No peak is predicted beyond so many times the largest number of clients.
 _REACH = 2
+_APART = ("faster", "slower")
 _POINTS = 24
 
 
@@ -166,7 +170,20 @@ def _curve(factor: str, known: Sequence[tuple[int, Cell]], confidence: float) ->
     except NoSpreadError:
         raise _Refused("the rounds agree to the last digit, so that nobody knows how sure a curve is") from None
     _see_that_it_holds(factor, found)
-    return _told(found)
+    return _told(found, _may_be_greatest(chosen, [number for number, _ in known], confidence))
+
+
+def _may_be_greatest(rates: Sequence[Rates], levels: Sequence[int], confidence: float) -> list[int]:
+    """Return the levels that may have the greatest throughput: all that no other level is shown to be faster than.
+
+    It asks nothing of the form: forms without a peak fit rates that rise and then stay the same nearly as well. All
+    pairs are one family.
+    """
+    noise = noise_of([own_values(each) for each in rates])
+    pairs = list(combinations(range(len(levels)), 2))
+    made = decide([paired_rates(rates[a], rates[b], confidence, noise) for a, b in pairs], 0.0)
+    slower = {pair[each.verdict == "slower"] for pair, each in zip(pairs, made, strict=True) if each.verdict in _APART}
+    return [level for place, level in enumerate(levels) if place not in slower]
 
 
 def _see_that_it_holds(factor: str, found: Fit) -> None:
@@ -185,8 +202,8 @@ def _see_that_it_holds(factor: str, found: Fit) -> None:
         raise _Refused(why, f"more rounds, longer windows, or more levels of {factor}")
 
 
-def _told(found: Fit) -> ScalabilityCurve:
-    peak = _peak(found)
+def _told(found: Fit, greatest: Sequence[int]) -> ScalabilityCurve:
+    peak = _peak(found, greatest)
     clients, misfit = found.largest_misfit
     first, last = min(found.levels), max(found.levels)
     if peak["clients_ci95"] is not None:
@@ -204,23 +221,27 @@ def _told(found: Fit) -> ScalabilityCurve:
     }
 
 
-def _peak(found: Fit) -> Peak:
+def _peak(found: Fit, greatest: Sequence[int]) -> Peak:
+    """Say where throughput is greatest; ``greatest``: the levels that may be.
+
+    There is a peak only if throughput is shown to fall after it. Its interval holds these levels too.
+    """
     most = max(found.levels)
     at = found.peak_at
-    if at.high <= _REACH * most:
+    if at.high <= _REACH * most and max(greatest) < most:
         return {
             "told": "peak",
             "clients": at.value,
-            "clients_ci95": [at.low, at.high],
+            "clients_ci95": [min(at.low, *greatest), max(at.high, *greatest)],
             "throughput": _estimated(found.peak),
-            "at_least": at.low,
+            "at_least": min(at.low, *greatest),
         }
     return {
-        "told": "beyond" if at.low >= most else "open",
+        "told": "beyond" if at.low >= most and min(greatest) == most else "open",
         "clients": None,
         "clients_ci95": None,
         "throughput": None,
-        "at_least": min(at.low, _REACH * most),
+        "at_least": min(at.low, _REACH * most, *greatest),
     }
 
 

@@ -2,10 +2,9 @@
 
 Looking after each block and stopping at the first narrow interval picks the moments at which the spread looks small, so
 an interval of nominal 95 % computed then holds less often: 92 % in simulation. The rule here looks with, and reports,
-an interval of a higher nominal confidence, which holds in at least 95 % of runs and makes a false difference in at most
-2 % (``tests/test_stats_sequential.py`` simulates it; the figures are in docs/statistics.md). The fewer rounds it may
-end after, the higher. The problem is that of Chow and Robbins (1965, doi:10.1214/aoms/1177700156) with a bounded
-number of looks.
+an interval of a higher nominal confidence, which holds in at least 95 % of runs (``tests/test_stats_sequential.py``
+simulates it; the figures are in docs/statistics.md). The fewer rounds it may end after, the higher. The problem is that
+of Chow and Robbins (1965, doi:10.1214/aoms/1177700156) with a bounded number of looks.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from typing import Any
 from dbdyno.stats.intervals import Interval, Ratio
 
 # The nominal confidence that keeps the promise of 95 %, by the least number of rounds.
-_CONFIDENCE = {2: 0.987, 3: 0.983, 4: 0.98}
-SEQUENTIAL_CONFIDENCE = 0.975
+_CONFIDENCE = {2: 0.98, 3: 0.975, 4: 0.965}
+SEQUENTIAL_CONFIDENCE = 0.96
 """The same from 5 rounds on."""
 
 APART_CONFIDENCE = 0.985
 """The same for the ratio of two runs of which one or both ended by such a rule, each by its own.
 
 The interval of a ratio is then made of two spreads that were both picked for looking small, and neither looked at the
-ratio. At 98.5 % it covers at least 95 %, and the level of its test that goes with it keeps false differences at 2 %.
+ratio. At 98.5 % it covers at least 95 %.
 """
 
 

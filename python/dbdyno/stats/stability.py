@@ -65,26 +65,37 @@ _TREND_LEVEL = 0.002
 _TREND_INTERVALS = 8
 
 
-def trend(windows: Sequence[Sequence[float]], least: float = 0.05) -> float | None:
+def trend(windows: Sequence[Sequence[float]], cuts: Sequence[float] = (), least: float = 0.05) -> float | None:
     """Return by what share the level changed from the first to the last third of the window, if it did.
 
     ``windows``: for each round, the throughput of each interval of its window, in order; rounds with fewer than 6
-    intervals say nothing. It changed where the mean over rounds of ``ln(last third / first third)`` is beyond
+    intervals say nothing. ``cuts``: for each round, by what share the level of a third may be off because it counts
+    whole transactions only. It changed if the mean over rounds of ``ln(last third / first third)`` is beyond
     ``least``, and beyond chance (level 0.002): by a t test over the rounds, or, in the same direction in each round by
     itself, against the noise from one of its intervals to the next (of which it needs 8).
     """
-    telling = [window for window in windows if len(window) >= 6 and min(fmean(end) for end in _ends(window)) > 0]
+    both = zip(windows, cuts or [0.0] * len(windows), strict=True)
+    telling = [(window, cut) for window, cut in both if len(window) >= 6 and min(map(fmean, _ends(window))) > 0]
     if not telling:
         return None
-    logs = [math.log(fmean(last) / fmean(first)) for first, last in map(_ends, telling)]
-    mean = fmean(logs)
-    if abs(mean) <= math.log(1 + least):
+    logs = [math.log(fmean(last) / fmean(first)) for first, last in (_ends(window) for window, _ in telling)]
+    mean, blunt = fmean(logs), fmean(math.log1p(cut) for _, cut in telling)
+    if abs(mean) <= math.log(1 + least) + blunt:
         return None
     over_rounds = math.inf
     if len(logs) > 1:
-        over_rounds = t_quantile(1 - _TREND_LEVEL / 2, len(logs) - 1) * standard_error(logs)
-    in_each = all(log * mean > 0 and abs(log) > _reach(window) for log, window in zip(logs, telling, strict=True))
+        over_rounds = t_quantile(1 - _TREND_LEVEL / 2, len(logs) - 1) * standard_error(logs) + blunt
+    in_each = all(
+        log * mean > 0 and abs(log) > _reach(window) + math.log1p(cut)
+        for log, (window, cut) in zip(logs, telling, strict=True)
+    )
     return math.exp(mean) - 1 if abs(mean) > over_rounds or in_each else None
+
+
+def thirds(values: Sequence[float]) -> tuple[float, float]:
+    """Return the sums of the first and the last third of a window's intervals."""
+    first, last = _ends(values)
+    return sum(first), sum(last)
 
 
 def _ends(window: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:

@@ -26,7 +26,7 @@ from dbdyno.results.judging import (
     ratio_of_pair,
 )
 from dbdyno.results.metrics import done, failing, rates_by_block
-from dbdyno.stats import CONFIDENCE, Decision, Rates, Ratio, decide, paired_rates, standard_error
+from dbdyno.stats import CONFIDENCE, Rates, Ratio, paired_rates, standard_error, verdict
 from dbdyno.stats.moderation import Noise
 from dbdyno.why.fix_cells import Planned
 from dbdyno.why.fix_sentences import fix_sentences
@@ -60,19 +60,13 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     if base is None:
         return None
     noise = noise_of_cells(cells, "throughput")
-    measured = [
-        _measure(fix, base, by_level[fix.level], unit, confidence, noise)
-        for fix in planned.fixes
-        if fix.level in by_level and by_level[fix.level]["rounds"]
-    ]
-    if not measured and planned.fixes:
+    there = [each for each in planned.fixes if each.level in by_level and by_level[each.level]["rounds"]]
+    if not there and planned.fixes:
         return None
-    decided = decide([each.ratio for each in measured])
-    measured = [replace(each, ratio=decision.ratio) for each, decision in zip(measured, decided, strict=True)]
-    tried = [
-        _effect(each, base, verdict_of(each.ratio, decision, each.not_same), planned.members, confidence)
-        for each, decision in zip(measured, decided, strict=True)
-    ]
+    # With the confidence passed in, all gains lie within their intervals.
+    confidence = 1 - (1 - confidence) / max(len(there), 1)
+    measured = [_measure(fix, base, by_level[fix.level], unit, confidence, noise) for fix in there]
+    tried = [_effect(each, base, planned.members, confidence) for each in measured]
     tried.sort(key=lambda each: (_ORDER.index(each["verdict"]), -(each["gain"] or 0.0)))
     best, dearer = recommend(tried, {each.fix.name: each for each in measured}, unit, confidence)
     found: Fixes = {
@@ -89,15 +83,15 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
 _ORDER: tuple[FixVerdict, ...] = ("helps", "inconclusive", "no", "disqualified")
 
 
-def verdict_of(ratio: Ratio | None, decision: Decision, not_same: str) -> FixVerdict:
-    """Say whether a fix helps, from its gain and what was decided of all together."""
+def verdict_of(ratio: Ratio | None, not_same: str) -> FixVerdict:
+    """Say whether a fix helps, by the interval of its gain."""
     if not_same:
         return "disqualified"
-    if ratio is None or ratio.high is None:
+    if ratio is None or ratio.low is None or ratio.high is None:
         return "inconclusive"
-    if ratio.high < 1 + LEAST or decision.verdict in ("equivalent", "slower"):
+    if ratio.high < 1 + LEAST or verdict(ratio) in ("equivalent", "slower"):
         return "no"
-    return "helps" if decision.verdict == "faster" and ratio.mean >= 1 + LEAST else "inconclusive"
+    return "helps" if ratio.low > 1 and ratio.mean >= 1 + LEAST else "inconclusive"
 
 
 def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
@@ -225,9 +219,7 @@ def _changes(cell: Cell) -> dict[str, _Changes]:
     return found
 
 
-def _effect(
-    of: _Measured, base: Cell, verdict: FixVerdict, members: Mapping[str, Sequence[str]], confidence: float
-) -> FixEffect:
+def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], confidence: float) -> FixEffect:
     fix, cell, ratio = of.fix, of.cell, of.ratio
     prices = [*_stated(fix), *_seen(fix, base, cell)]
     p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=confidence)) if fix.work == 1 else None
@@ -242,7 +234,7 @@ def _effect(
         "p99": None if p99 is None else p99.mean,
         "p99_ci95": None if p99 is None else p99.ends,
         "blocks": 0 if ratio is None else ratio.count,
-        "verdict": verdict,
+        "verdict": verdict_of(ratio, of.not_same),
         "reason": of.not_same,
         "prices": prices,
         "serious": any(each["kind"] in SERIOUS for each in prices),
