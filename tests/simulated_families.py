@@ -108,3 +108,31 @@ def simulated(kind: str, runs: int, cells: int, rounds: int, seed: int = 1) -> R
     wrong = (ends[..., 0] > 0) | (ends[..., 1] < 0)
     reach = numpy.median((ends[..., 1] - ends[..., 0]) / 2)
     return Rates(1 - float(wrong.any(axis=1).mean()), float(reach), float(wrong.mean(axis=0).max()))
+
+
+@dataclass(frozen=True)
+class Winner:
+    """What is told of the cell that measured best: how often its interval holds, and by how much its ratio is too high.
+
+    ``bias``: the mean, on logarithms, in units of the noise of a trial.
+    """
+
+    held: float
+    bias: float
+
+
+def winner(runs: int, cells: int, rounds: int, spread: float = 0.0, seed: int = 1) -> Winner:
+    """Tell the gain of the best of several cells, as runs do. ``spread``: of the true rates, in units of the noise."""
+    random = numpy.random.default_rng(seed)
+    held, bias = 0, 0.0
+    for drawn in errors("equal", runs, cells, rounds, seed):
+        true = NOISE * spread * random.standard_normal(cells)
+        rates = rates_of(drawn, [float(each) for each in true])
+        noise = noise_of([own_values(each) for each in rates])
+        made = decide([paired_rates(rates[0], each, noise=noise) for each in rates[1:]])
+        told = [(each.ratio.mean, each.ratio, place) for place, each in enumerate(made, 1) if each.ratio is not None]
+        _, best, place = max(told, key=lambda each: each[0])
+        gain = float(true[place] - true[0])
+        held += best.low is not None and best.high is not None and best.low <= math.exp(gain) <= best.high
+        bias += (math.log(best.mean) - gain) / NOISE
+    return Winner(held / runs, bias / runs)
