@@ -154,6 +154,7 @@ def rank(
     noises = {metric: noise_of_cells(measured, metric) for metric in ("throughput", ANSWERS)}
     for each in others:
         _hold_against(first, each, confidence, noises)
+        _add_price(first, each, 1 - (1 - confidence) / max(family, 1), noises[ANSWERS])
     _decide(others, margin, family)
     metrics = [standing.metric for each in others for standing in each.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
@@ -189,7 +190,6 @@ def _hold_against(
     if apart:
         other.not_ranked = apart[0]
         return
-    other.price, other.gain = _price([(a, b) for _, a, b in pairs], confidence)
     metrics = [usual_metric(a, b) for _, a, b in pairs]
     contrasts: list[Contrast] = []
     for (load, a, b), metric in zip(pairs, metrics, strict=True):
@@ -239,8 +239,14 @@ def _statements(cell: Cell) -> float | None:
     return sum(each["statements"] or 0 for each in rounds) / completed if completed else None
 
 
-def _price(pairs: Sequence[tuple[Cell, Cell]], confidence: float) -> tuple[list[str], list[str]]:
-    """Say what the second of each pair costs that the first does not, and what it saves."""
+def _add_price(first: Configuration, other: Configuration, confidence: float, noise: Noise | None) -> None:
+    """Say what a configuration costs that the first one doesn't, and what it saves.
+
+    ``confidence``: of the interval of its p99; ``noise``: of the p99 of a trial.
+    """
+    if other.not_ranked:
+        return
+    pairs = [(cell, other.cells[load]) for load, cell in first.cells.items() if load in other.cells]
     price, gain = [], []
     changes = {(class_of(a), class_of(b)) for a, b in pairs if durability_differs(a, b)}
     for a, b in sorted(changes, key=str):
@@ -256,11 +262,11 @@ def _price(pairs: Sequence[tuple[Cell, Cell]], confidence: float) -> tuple[list[
     price += apart[:1]
     # A transaction that does more takes longer: that is no price.
     alike = all(_as_much_work(a, b) for a, b in pairs)
-    answers = pooled([contrast_of(a, b, ANSWERS) for a, b in pairs], confidence) if alike else None
+    answers = pooled([contrast_of(a, b, ANSWERS) for a, b in pairs], confidence, noise) if alike else None
     if answers is not None and answers.low is not None and answers.high is not None:
-        rate = pooled([contrast_of(a, b, "throughput") for a, b in pairs], confidence)
+        rate = pooled([contrast_of(a, b, "throughput") for a, b in pairs])
         faster = rate is not None and rate.mean > 1
         # Whoever is slower answers later: that is no price of its own.
         if faster and answers.low > _SLOWER_ANSWERS and not math.isinf(answers.mean):
             price.append(f"p99 is {times(answers.mean)} times as long")
-    return list(dict.fromkeys(price)), gain
+    other.price, other.gain = list(dict.fromkeys(price)), gain

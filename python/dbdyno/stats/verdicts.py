@@ -48,7 +48,7 @@ def decide(ratios: Sequence[Ratio | None], margin: float = MARGIN, family: int |
     that doesn't matter is none (Westlake 1972; Schuirmann 1987, doi:10.1007/BF01068419). ``faster``, ``slower``: it
     lies above 1, or below. Otherwise ``inconclusive``, as is a ratio without an interval.
     """
-    size = max(family or sum(each is not None for each in ratios), 1)
+    size = family or max(len(ratios), 1)
     return [_decide(None if each is None else each.at(1 - (1 - each.confidence) / size), margin) for each in ratios]
 
 
