@@ -65,8 +65,8 @@ def test_correlation_is_found_without_its_bias() -> None:
     for true in (0.0, 0.3):
         own = lingering("normal", true, (2000, 20), seed=5)
         raw = [correlation([list(each)]) for each in own]
-        # With the allowance of half a standard error, which is 0.11, and at least 0 by definition.
-        assert numpy.mean(raw) == pytest.approx(0.16 if true == 0 else 0.38, abs=0.05)
+        # With the allowance of three quarters of a standard error, and at least 0 by definition.
+        assert numpy.mean(raw) == pytest.approx(0.21 if true == 0 else 0.44, abs=0.05)
 
 
 def test_the_error_of_a_mean_is_what_simulation_finds() -> None:

@@ -32,7 +32,7 @@ ASSUMED_CORRELATION = 0.3
 # Standard errors of an estimated correlation that are added to it.
 _ALLOWED = 0.75
 # The average of the estimate and that allowance, in standard errors, if the true correlation is 0.
-_USUALLY_ALLOWED = 0.9
+_USUALLY_ALLOWED = 1.2
 _MOST_CORRELATED = 0.8
 _LEAST_ROUNDS = 3
 _CLOSE = 1e-3
