@@ -51,7 +51,7 @@ class FixEffect(TypedDict):
     p99_ci95: list[float] | None
     blocks: int
     verdict: FixVerdict
-    """Of the gain, corrected for the number of fixes; ``disqualified`` where it does not do the same work."""
+    """By the interval of the gain, simultaneous over all fixes; ``disqualified`` where it does not do the same work."""
     reason: str
     """Why it is disqualified, or was not measured; empty elsewhere."""
     prices: list[FixPrice]

@@ -45,7 +45,7 @@ class ResourceTest(TypedDict):
     linear: bool
     """Whether the sizes agree; where not, the smallest alone gives the share."""
     verdict: Literal["bottleneck", "part", "not", "inconclusive"]
-    """By the interval, corrected for the number of tests."""
+    """By the interval, which is simultaneous over all tests."""
 
 
 class WhyResource(TypedDict):

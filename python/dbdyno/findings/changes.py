@@ -1,7 +1,7 @@
 """What the cells of a run say together: what more of a factor does, and each step of a chain.
 
-A sentence is a claim like a verdict of the table, and is held to the same test. Which cell is the best and which the
-worst is known only after the fact, so the p values are corrected for all pairs that could have been picked.
+A sentence is a claim like a verdict of the table, and follows from the same intervals. Which cell is the best and which
+the worst is known only after the fact, so the intervals are simultaneous over all pairs that could have been picked.
 """
 
 from __future__ import annotations
@@ -42,11 +42,9 @@ def cross_cell_findings(
     """Compare the cells along the report's axis, or the factor that it says, within each level of the other factors.
 
     Along an axis the best and the worst cell are compared with the first of their group, in a chain each cell with the
-    one before. Only changes are told that are differences as verdicts are (:func:`dbdyno.stats.decide`, all pairs of
-    the run that could have been picked decided together), whose interval at ``confidence``, paired within blocks, lies
-    clear of no change by the margin, and which the run's own comparisons of the same two cells do not leave open. Of a
-    chain's step that is left open the ratio is told, as such. Of levels that are questions of their own there is
-    nothing to tell.
+    one before. A change is told if the verdict is a difference and its interval lies clear of no change by the margin;
+    a pair that is in the run's table has the interval of the table. A chain's step that is left open is told as such.
+    Levels that are questions of their own are not compared.
     """
     axis = report.get("along") or report.get("x")
     if not axis or axis in texts(report.get("questions")):

@@ -226,7 +226,7 @@ def saved(ratio: Ratio) -> tuple[float, tuple[float, float] | None]:
 
 
 def verdict(ends: tuple[float, float] | None) -> Verdict:
-    """Say what a share of a transaction's time is by its interval, corrected for the number of those judged together.
+    """Say what a share of a transaction's time is by its interval.
 
     ``bottleneck``: it may be the bottleneck, which the largest of them is. 0.5 is a gain of two times.
     """
