@@ -13,7 +13,7 @@ from dbdyno.compare import Compared, Side
 from dbdyno.compare import compare as compare_with_noise
 from dbdyno.document import Document
 from dbdyno.errors import InputError
-from dbdyno.gate import EXIT_CODES, Answer, Judgement, judge, overall
+from dbdyno.gate import Judgement, Verdict, exit_code, judge, overall
 from dbdyno.history.identity import definition_of, differing
 from dbdyno.results.judging import ASSUMED, RunNoise
 from dbdyno.stats import Rate, paired_rates, t_quantile
@@ -28,8 +28,8 @@ def compare(a: Side, b: Side, **options: Any) -> Compared:
     return compare_with_noise(a, b, **{"noise": QUIET, **options})
 
 
-def worst(judgements: list[Judgement]) -> Answer:
-    return overall([each.answer for each in judgements])
+def worst(judgements: list[Judgement]) -> Verdict:
+    return overall([each.verdict for each in judgements])
 
 
 def document(
@@ -80,8 +80,8 @@ def test_what_runs_differ_by_without_a_change_is_in_the_interval() -> None:
         assert (wide["ci95"] or [0, 0])[1] == pytest.approx(0.92 * math.exp(reach), rel=0.01)
         assert said in compared.weaker[0]
         (judged,) = judge(compared, 0.03)
-        assert judged.answer == "inconclusive"
-        assert "however many rounds they have: `gate --against`" in judged.why
+        assert judged.verdict == "not settled"
+        assert "however many rounds they have: `gate --against`" in judged.reason
     # Much slower is slower all the same.
     assert worst(judge(compare_with_noise(Side(a), Side(document("r3", {"1": scaled(0.6)}))), 0.03)) == "regression"
     # Within a run it has no part.
@@ -97,8 +97,8 @@ def test_a_run_with_a_warning_is_no_regression(warning: str) -> None:
         finding: Any = {"text": "!", "cells": [], "evidence": {"warning": warning}}
         disturbed["findings"].append(finding)
         (judged,) = judge(compare(Side(a), Side(b)), 0.03)
-        assert judged.answer == "inconclusive"
-        assert f"but {disturbed['id']} was " in judged.why and "measure again" in judged.why
+        assert judged.verdict == "not settled"
+        assert f"but {disturbed['id']} was " in judged.reason and "measure again" in judged.reason
         # Of another cell, or of another kind, it says nothing of this one.
         finding["cells"] = ["threads=9"]
         assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
@@ -120,7 +120,7 @@ def test_runs_of_different_machines_are_not_ranked() -> None:
     assert compared.comparisons[0]["verdict"] is None
     assert "different machines" in compared.not_comparable[0]
     assert ("host cpu", "a", "b") in [(each.what, each.a, each.b) for each in compared.differences]
-    assert worst(judge(compared, 0.03)) == "inconclusive"
+    assert worst(judge(compared, 0.03)) == "not settled"
     ranked = compare(Side(a), Side(b), across_machines=True)
     assert ranked.comparisons[0]["verdict"] == "slower"
 
@@ -155,7 +155,7 @@ def test_where_more_transactions_fail_what_is_left_is_not_ranked() -> None:
     compared = compare(Side(a), Side(b))
     assert compared.comparisons[0]["not_comparable"] == ["transactions that failed: 0 % against 50 %"]
     (judged,) = judge(compared, 0.03)
-    assert (judged.answer, judged.why) == ("inconclusive", "not ranked: transactions that failed: 0 % against 50 %")
+    assert (judged.verdict, judged.reason) == ("not settled", "not ranked: transactions that failed: 0 % against 50 %")
     # Few that fail, and shares that differ as much from round to round, are ranked.
     few = failing(document("r2", {"1": scaled(1.0)}), [0.009] * 6)
     assert compare(Side(a), Side(few)).comparisons[0]["verdict"] == "equivalent"
@@ -205,18 +205,18 @@ def gated(factor: float, values: list[float] | None = None) -> Compared:
 @pytest.mark.parametrize(
     ("compared", "answer", "why"),
     [
-        (gated(1.0), "passed", "a loss of more than 3 % is excluded"),
-        (gated(1.2), "passed", "a loss of more than 3 % is excluded"),
-        (gated(0.99), "passed", "a loss of more than 3 % is excluded"),
+        (gated(1.0), "pass", "a loss of more than 3 % is excluded"),
+        (gated(1.2), "pass", "a loss of more than 3 % is excluded"),
+        (gated(0.99), "pass", "a loss of more than 3 % is excluded"),
         (gated(0.9), "regression", "a loss of more than 3 %"),
-        (gated(0.0, [900.0, 1100.0, 700.0, 1250.0]), "inconclusive", "more than 3 % is neither shown nor excluded"),
-        (gated(0.0, [1000.0]), "inconclusive", "an interval needs two rounds on either side"),
+        (gated(0.0, [900.0, 1100.0, 700.0, 1250.0]), "not settled", "more than 3 % is neither shown nor excluded"),
+        (gated(0.0, [1000.0]), "not settled", "an interval needs two rounds on either side"),
     ],
 )
 def test_the_gate(compared: Compared, answer: str, why: str) -> None:
     judgements = judge(compared, 0.03)
-    assert [each.answer for each in judgements] == [answer]
-    assert why in judgements[0].why
+    assert [each.verdict for each in judgements] == [answer]
+    assert why in judgements[0].reason
     assert worst(judgements) == answer
 
 
@@ -224,24 +224,39 @@ def test_the_worst_cell_decides() -> None:
     a = document("r1", {"1": STEADY, "2": STEADY})
     b = document("r2", {"1": STEADY, "2": scaled(0.8)})
     assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
-    assert overall([]) == "inconclusive"
-    assert EXIT_CODES == {"passed": 0, "regression": 3, "inconclusive": 4}
+    assert overall([]) == "not settled"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "broken", "code", "strict_code"),
+    [
+        (["pass", "pass"], False, 0, 0),
+        (["pass", "not settled"], False, 0, 4),
+        (["pass", "not settled"], True, 1, 4),
+        (["not settled", "regression"], True, 3, 3),
+        ([], False, 0, 4),
+    ],
+)
+def test_exit_codes(verdicts: list[Verdict], broken: bool, code: int, strict_code: int) -> None:
+    judged = [Judgement(each, "", broken=broken) for each in verdicts]
+    assert exit_code(judged, fail_if_not_settled=False) == code
+    assert exit_code(judged, fail_if_not_settled=True) == strict_code
 
 
 @pytest.mark.parametrize(
     ("share", "metric", "answer", "why"),
     [
-        (0.62, "throughput", "passed", "a loss of more than 45 % is excluded"),
+        (0.62, "throughput", "pass", "a loss of more than 45 % is excluded"),
         (0.5, "throughput", "regression", "-50."),
-        (1 / 1.42, "p50", "passed", "an increase of more than 45 % is excluded"),
+        (1 / 1.42, "p50", "pass", "an increase of more than 45 % is excluded"),
         (1 / 1.6, "p50", "regression", "+60."),
     ],
 )
-def test_the_margin_is_a_share_of_the_baseline(share: float, metric: str, answer: Answer, why: str) -> None:
+def test_the_margin_is_a_share_of_the_baseline(share: float, metric: str, answer: Verdict, why: str) -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(share)})
     (judged,) = judge(compare(Side(a), Side(b), metric=metric), 0.45)
-    assert judged.answer == answer
-    assert why in judged.why
+    assert judged.verdict == answer
+    assert why in judged.reason
 
 
 def test_a_cell_that_the_run_has_not_is_told() -> None:
@@ -259,7 +274,7 @@ def test_another_experiment_of_the_same_name_is_not_ranked() -> None:
     assert compared.comparisons[0]["not_comparable"] == ["the load is not the same (clients)"]
     assert compared.comparisons[0]["verdict"] is None
     assert ("clients", "1", "2") in [(each.what, each.a, each.b) for each in compared.differences]
-    assert worst(judge(compared, 0.03)) == "inconclusive"
+    assert worst(judge(compared, 0.03)) == "not settled"
 
 
 def on_system(name: str, made: Document) -> Document:
@@ -284,14 +299,14 @@ def test_cells_of_other_names_have_to_be_under_the_same_load_too() -> None:
 
 def test_a_run_whose_trials_failed_does_not_pass() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(1)})
-    assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "passed"
+    assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "pass"
     lost = b["cells"][0]["rounds"][2]
     lost["status"], lost["error"], lost["throughput"] = "failed", "it ended with 139", None
     (judged,) = judge(compare(Side(a), Side(b)), 0.03)
-    assert judged.answer == "inconclusive"
-    assert judged.why.endswith(": 1 of 6 rounds of b failed: it ended with 139")
+    assert judged.verdict == "not settled"
+    assert judged.reason.endswith(": 1 of 6 rounds of b failed: it ended with 139")
     # The baseline's were lost before the change.
-    assert worst(judge(compare(Side(b), Side(a)), 0.03)) == "passed"
+    assert worst(judge(compare(Side(b), Side(a)), 0.03)) == "pass"
     slow = document("r3", {"1": scaled(0.5)})
     slow["cells"][0]["rounds"][2] = lost
     assert worst(judge(compare(Side(a), Side(slow)), 0.03)) == "regression"
@@ -311,12 +326,12 @@ def test_as_many_rounds_as_the_gate_asks_for_settle_it(factor: float) -> None:
     a = document("r1", {"1": [1000 * each for each in noisy]})
     b = document("r2", {"1": [1000 * factor * each for each in noisy]})
     (judged,) = judge(compare(Side(a), Side(b)), 0.03)
-    found = re.search(r"about (\d+) times as many rounds would probably settle it", judged.why)
-    assert judged.answer == "inconclusive" and found is not None
+    found = re.search(r"about (\d+) times as many rounds would probably settle it", judged.reason)
+    assert judged.verdict == "not settled" and found is not None
     more = int(found[1])
     a, b = (document(side["id"], {"1": by_rounds(side) * more}) for side in (a, b))
     (judged,) = judge(compare(Side(a), Side(b)), 0.03)
-    assert judged.answer == ("passed" if factor > 0.97 else "regression")
+    assert judged.verdict == ("pass" if factor > 0.97 else "regression")
 
 
 def by_rounds(made: Document) -> list[float]:
@@ -396,7 +411,7 @@ def test_why_there_is_no_interval() -> None:
     for each in b["cells"][0]["rounds"]:
         each["status"], each["error"], each["throughput"] = "failed", "no such table: t", None
     (judged,) = judge(compare(Side(a), Side(b)), 0.03)
-    assert (judged.answer, judged.why) == ("inconclusive", "6 of 6 rounds of b failed: no such table: t")
+    assert (judged.verdict, judged.reason) == ("not settled", "6 of 6 rounds of b failed: no such table: t")
 
 
 def test_a_run_that_decided_when_to_end_is_compared_with_a_wider_interval() -> None:

@@ -251,7 +251,7 @@ def test_a_planted_change_is_found_sized_and_placed(cpu: Cli, planted: tuple[int
     assert '<failure message="' in (cpu.directory / "gate.xml").read_text()
     assert "| all | regression | " in (cpu.directory / "gate.md").read_text()
     passed = cpu("gate", "second", "--baseline", "first", "--margin", "1%", *files)
-    assert passed.splitlines()[0] == "gate: passed"
+    assert passed.splitlines()[0] == "gate: pass"
     assert 'failures="0"' in (cpu.directory / "gate.xml").read_text()
     assert "no count is kept" in cpu("gate", "second", "--baseline", "nothing", *files, code=2)
 

@@ -29,10 +29,14 @@ def said(cli: Cli) -> str:
 
 
 def test_a_cell_that_is_gone_does_not_pass(gate: Cli) -> None:
-    gate("gate", "--baseline", "both", "--margin", "99%", *STORE, *FILES, code=4)
-    assert "| system=exec:sh -c : | inconclusive | the baseline has this cell, and the run has not |" in said(gate)
+    gate("gate", "--baseline", "both", "--margin", "99%", *STORE, *FILES, "--inconclusive", "fail", code=4)
+    assert "| system=exec:sh -c : | not settled | the baseline has this cell, and the run has not |" in said(gate)
     suite = ElementTree.fromstring((gate.directory / "gate.xml").read_text())
     assert (suite.get("tests"), suite.get("errors"), suite.get("failures")) == ("2", "1", "0")
+    out = gate("gate", "--baseline", "both", "--margin", "99%", *STORE, *FILES)
+    assert "gate: not settled (1 of 2), exit code 0; `--inconclusive fail` makes it 4" in out
+    suite = ElementTree.fromstring((gate.directory / "gate.xml").read_text())
+    assert (suite.get("tests"), suite.get("errors"), suite.get("skipped")) == ("2", "0", "1")
     compared = gate("compare", "both", "last", *STORE)
     assert "only in a, and not compared: system=exec:sh -c :" in compared
     # The other way round there is only more than before.
@@ -80,7 +84,9 @@ def test_trials_that_failed_are_the_reason(gate: Cli) -> None:
     good = gate.run("--system", "exec:./fails", "--rounds", "2")["id"]
     (gate.directory / "fails").write_text("#!/bin/sh\nprintf '\\033[31mno\\001pe\\033[0m' >&2\nexit 7\n")
     gate.run("--system", "exec:./fails", "--rounds", "2", code=1)
-    gate("gate", "--baseline", good, *STORE, *FILES, code=4)
+    gate("gate", "--baseline", good, *STORE, *FILES, "--inconclusive", "fail", code=4)
+    # A change that breaks trials does not pass unnoticed.
+    gate("gate", "--baseline", good, *STORE, *FILES, code=1)
     assert "2 of 2 rounds of b failed: " in said(gate)
     # XML has no words for colours and other such characters.
     suite = ElementTree.fromstring((gate.directory / "gate.xml").read_text())

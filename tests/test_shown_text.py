@@ -10,7 +10,7 @@ import pty
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import altair as alt
 import pytest
@@ -23,6 +23,7 @@ from command_line import PROGRAM
 from conftest import Cli
 from dbdyno.cli.gating import Gated, _junit, _markdown
 from dbdyno.console import Console
+from dbdyno.gate import Judgement, Verdict
 from dbdyno.report.charts import drawing, renderer
 from dbdyno.report.export import csv_text, write_json
 from dbdyno.text import printable, printable_json
@@ -103,7 +104,8 @@ def test_a_document_with_a_lone_surrogate_is_written(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_gate_have_no_control_characters() -> None:
-    gated = Gated(HOSTILE, HOSTILE, "tps", [(HOSTILE, "regression", HOSTILE), (HOSTILE, "passed", HOSTILE)], [HOSTILE])
+    judged = [(HOSTILE, Judgement(each, HOSTILE)) for each in get_args(Verdict)]
+    gated = Gated(HOSTILE, HOSTILE, "tps", judged, False, [HOSTILE], HOSTILE)
     assert ElementTree.fromstring(_junit(gated).encode()).tag == "testsuite"
     assert controls(_junit(gated) + _markdown(gated)) == []
 

@@ -75,9 +75,9 @@ def test_a_gate_passes_or_fails_and_writes_what_ci_reads(cli: Cli, small: Small)
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert "### dbdyno gate: regression" in (cli.directory / "summary.md").read_text()
     # The other way round it is no loss at all; a baseline's name stands for its run there too.
-    assert "gate: passed" in cli("gate", "main", "--baseline", slow, "--store", "runs.db")
+    assert "gate: pass" in cli("gate", "main", "--baseline", slow, "--store", "runs.db")
     cli("baseline", "slow", slow, "--store", "runs.db")
-    assert "gate: passed" in cli("gate", fast, "--baseline", "slow", "--store", "runs.db")
+    assert "gate: pass" in cli("gate", fast, "--baseline", "slow", "--store", "runs.db")
     cli("baseline", "slow", "--remove", "--store", "runs.db")
     assert "there is no such baseline" in cli("baseline", "slow", "--remove", "--store", "runs.db", code=2)
 
@@ -136,7 +136,7 @@ def test_instructions_are_counted_compared_and_gated(cli: Cli, small: Small) -> 
     assert "equivalent" in out
     gate = ("gate", "--baseline", "main", "--metric", "instructions", "--margin", "0.5%", "--store", "runs.db")
     # The second of the two has nothing in the baseline.
-    assert "gate: passed" in cli(*gate)
+    assert "gate: pass" in cli(*gate)
     more = text.replace("where id = ?", "where id = ? and v + 0 >= 0")
     cli.run(cli.write("same.toml", more), "--system", "sqlite:", *options)
     process = cli.start(*gate)

@@ -100,7 +100,19 @@ def test_arrivals_that_a_hanging_client_never_began_are_in_the_percentiles(cli: 
     shown = cli("show", "last", "--store", "runs.db", "--verbose")
     assert "≥" in shown
     again = run(cli, HANG)
-    cli("gate", "--baseline", document["id"], again["id"], "--metric", "p99", "--store", "runs.db", code=4)
+    cli(
+        "gate",
+        "--baseline",
+        document["id"],
+        again["id"],
+        "--metric",
+        "p99",
+        "--inconclusive",
+        "fail",
+        "--store",
+        "runs.db",
+        code=4,
+    )
 
 
 def test_open_loops_that_keep_up_are_judged_by_how_long_they_took(cli: Cli) -> None:

@@ -18,10 +18,11 @@ from dbdyno.findings.two_levels import TWO_LEVELS
 from dbdyno.findings.unsettled import UNSETTLED
 from dbdyno.history.identity import differing
 from dbdyno.machines import same_machine
-from dbdyno.results.comparing import BASELINE, SIDE, side_pairs
+from dbdyno.results.comparing import BASELINE, SIDE, gate_pairs
 from dbdyno.results.judging import ASSUMED, Pair, RunNoise, judge, other_factors, ratio_of_pair
 from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_block
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
+from dbdyno.worse_plans import WorsePlan, worse_plans
 
 # What a definition's parts are called where their own names say too little.
 _PARTS = {"interleaving": "milliseconds of a slice"}
@@ -71,7 +72,8 @@ class Compared:
     ``not_comparable``: reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look;
     ``warned``: for each comparison of two runs, why one of them may have been slower for reasons of its own, empty
     where there is none; ``by_runs``: for each, whether it is the noise from run to run that decides how wide its
-    interval is, and not the number of rounds; ``said``: what each run's report says of the cells compared.
+    interval is, and not the number of rounds; ``said``: what each run's report says of the cells compared;
+    ``worse_plans``: for each comparison, the statements of b with a worse kind of plan.
     """
 
     a: Document
@@ -88,6 +90,7 @@ class Compared:
     warned: list[str] = field(default_factory=list)
     by_runs: list[bool] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    worse_plans: list[list[WorsePlan]] = field(default_factory=list)
 
 
 def compare(
@@ -117,7 +120,10 @@ def compare(
     metrics = {metric or usual_metric(*pair) for pair in pairs}
     if a.document["measure"] != b.document["measure"] and "throughput" in metrics:
         not_comparable.append("the runs count different things")
-    return _compared(a, b, pairs, metric, margin, not_comparable, weaker, None if same_run else noise or ASSUMED)
+    confidence = _confidence(a.document, b.document)
+    between = None if same_run else noise or ASSUMED
+    judged = [Pair(x, y, paired=same_run, metric=metric, confidence=confidence, between=between) for x, y in pairs]
+    return _compared(a, b, judged, metric, margin, not_comparable, weaker)
 
 
 def _of_two_runs(noise: RunNoise, experiment: str) -> str:
@@ -143,11 +149,11 @@ def compare_sides(
     ``definitions``: as of a :class:`Side`, of the cells of both.
     """
     cells = document["cells"]
-    places = side_pairs([cell["factors"] for cell in cells])
     side = Side(document, definitions=definitions)
-    pairs = [(cells[a], cells[b]) for a, b in places]
-    compared = _compared(side, side, pairs, _checked(metric), margin, [], [])
-    judged = {cell["id"] for pair in pairs for cell in pair}
+    metric = _checked(metric)
+    pairs = gate_pairs(cells, document["confidence"], metric)
+    compared = _compared(side, side, pairs, metric, margin, [], [])
+    judged = {cell["id"] for pair in pairs for cell in (pair.a, pair.b)}
     left = [cell for cell in cells if cell["id"] not in judged]
     return replace(
         compared,
@@ -167,32 +173,21 @@ def _checked(metric: str | None) -> str | None:
 def _compared(
     a: Side,
     b: Side,
-    pairs: Sequence[tuple[Cell, Cell]],
+    judged: Sequence[Pair],
     metric: str | None,
     margin: float,
     not_comparable: list[str],
     weaker: list[str],
-    noise: RunNoise | None = None,
 ) -> Compared:
     """Judge pairs of cells together.
 
     ``not_comparable``: why none is ranked; ``weaker``: what makes the verdicts weaker.
     """
     same_run = a.document["id"] == b.document["id"]
+    pairs = [(each.a, each.b) for each in judged]
     if any(keeps_up(cell) for pair in pairs for cell in pair):
         weaker.append(_of_open_loops(metric))
-    judged = [
-        Pair(
-            x,
-            y,
-            apart=[*not_comparable, *_redefined(x, y, a, b)],
-            paired=same_run,
-            metric=metric,
-            confidence=_confidence(a.document, b.document),
-            between=noise,
-        )
-        for x, y in pairs
-    ]
+    judged = [replace(each, apart=[*not_comparable, *_redefined(each.a, each.b, a, b)]) for each in judged]
     made = judge(judged, margin)
     of_a, of_b = {x["id"] for x, _ in pairs}, {y["id"] for _, y in pairs}
     whole = a.cell is None and b.cell is None
@@ -211,6 +206,7 @@ def _compared(
         ["" if same_run else _warned((a.document, x), (b.document, y)) for x, y in pairs],
         [_decided_by_runs(each) for each in judged],
         [] if same_run else [*_said(a.document, of_a), *_said(b.document, of_b)],
+        [worse_plans(x, y) for x, y in pairs],
     )
 
 

@@ -3,88 +3,176 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.compare import Compared
 from dbdyno.document.shape import Comparison
+from dbdyno.results.judging import Pair
+from dbdyno.results.judging import judge as compare_pairs
+from dbdyno.worse_plans import WorsePlan, worse_plans
 
-Answer = Literal["passed", "regression", "inconclusive"]
+Verdict = Literal["pass", "regression", "not settled"]
 
-# A difference is shown at 0.02, which asks for an interval this much wider than that of 95 % to be clear of no change.
-_STRICTER = 1.96 / 2.326
-# As many more rounds as somebody might wait for.
-_MOST_TIMES = 100
+REGRESSION_CODE = 3
+NOT_SETTLED_CODE = 4
 
-# Where it is no matter of rounds.
+# What rounds beyond those measured add to an interval's half width is estimated, so ask for this much more than the
+# estimate: the promise then holds in four of five cases (docs/statistics.md).
+_RESERVE = 1.6
+# Why rounds settle nothing between two runs that were measured at different times.
 _BY_RUNS = (
     "runs differ too much from one another, however many rounds they have: `gate --against` measures both together"
 )
-
-EXIT_CODES: dict[Answer, int] = {"passed": 0, "regression": 3, "inconclusive": 4}
+# More times as many rounds as this are not worth waiting for.
+_MOST_TIMES = 300
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the gate says of one cell, and why in a sentence."""
+    """The gate's verdict on one thing, with its reason in a sentence.
 
-    comparison: Comparison
-    answer: Answer
-    why: str
+    ``more``: if rounds settle the verdict, how many times as many would probably do so; else None. ``broken``: rounds
+    of b failed, so that its speed is not known.
+    """
+
+    verdict: Verdict
+    reason: str
+    comparison: Comparison | None = None
+    more: float | None = None
+    broken: bool = False
 
 
 def judge(compared: Compared, margin: float) -> list[Judgement]:
-    """Judge each cell of a comparison whose ratios are of b to the baseline a. ``margin``: the loss allowed, a share.
+    """Judge each cell of a comparison of b with the baseline a. ``margin``: the loss allowed, as a share.
 
-    *Passed*: the interval excludes a loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle).
-    *Regression*: slower beyond chance (p below 0.02, corrected for the number of cells) and by more than the margin.
-    Else *inconclusive*: a loss beyond the margin is neither shown nor excluded; rounds of b failed, whose throughput
-    nobody knows; or one of two runs has a warning that may be why it was slower. Levels are stricter where a run ended
-    itself (:func:`dbdyno.stats.decide`). A loss of throughput is a share of the baseline's; of every other metric it is
-    what there is more of than in the baseline.
+    The printed interval decides. *Regression*: the whole interval lies beyond the margin. *Pass*: the interval excludes
+    a loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle). Otherwise the verdict is *not
+    settled*; so it is if rounds of b failed, or if one of two runs has a warning that may explain why it was slower.
+    A loss of throughput is a share of the baseline's throughput; every other metric loses by growing.
+
+    A plan that is worse in kind (:mod:`dbdyno.worse_plans`) is a regression by itself, unless the statement does not
+    take longer by more than the margin.
     """
-    return [_judge(compared, place, margin) for place in range(len(compared.comparisons))]
+    return [
+        _judge(
+            comparison,
+            margin,
+            lacking=compared.lacking[place],
+            failed=compared.failed[place],
+            warned=compared.warned[place],
+            plans=compared.worse_plans[place],
+            by_runs=compared.by_runs[place],
+        )
+        for place, comparison in enumerate(compared.comparisons)
+    ]
 
 
-def overall(answers: list[Answer]) -> Answer:
-    """Return the worst answer; a gate that judged nothing is inconclusive."""
-    worst: tuple[Answer, ...] = ("regression", "inconclusive")
-    return next((answer for answer in worst if answer in answers), "passed" if answers else "inconclusive")
+def settled(pairs: Sequence[Pair], margin: float) -> bool:
+    """Return whether further rounds change no verdict: each is settled, or is one that rounds do not settle."""
+    ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
+    made = [
+        _judge(comparison, margin, lacking=comparison["lacking"], plans=worse_plans(pair.a, pair.b))
+        for pair, comparison in zip(ranked, compare_pairs(ranked, margin), strict=True)
+    ]
+    return all(each.verdict != "not settled" for each in made)
 
 
-def _judge(compared: Compared, place: int, margin: float) -> Judgement:
-    comparison, lacking = compared.comparisons[place], compared.lacking[place]
-    failed, warned = compared.failed[place], compared.warned[place]
+def overall(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the worst verdict; a gate that judged nothing is not settled."""
+    worst: tuple[Verdict, ...] = ("regression", "not settled")
+    return next((verdict for verdict in worst if verdict in verdicts), "pass" if verdicts else "not settled")
+
+
+def exit_code(judged: Sequence[Judgement], *, fail_if_not_settled: bool) -> int:
+    """Return 3 for a regression, 4 for what is not settled if that fails, 1 if trials of b failed, otherwise 0."""
+    verdict = overall([each.verdict for each in judged])
+    if verdict == "regression":
+        return REGRESSION_CODE
+    if verdict == "not settled" and fail_if_not_settled:
+        return NOT_SETTLED_CODE
+    return 1 if any(each.broken for each in judged) else 0
+
+
+def _judge(
+    comparison: Comparison,
+    margin: float,
+    *,
+    lacking: str = "",
+    failed: str = "",
+    warned: str = "",
+    plans: Sequence[WorsePlan] = (),
+    by_runs: bool = False,
+) -> Judgement:
+    broken = bool(failed)
     if comparison["not_comparable"]:
-        return Judgement(comparison, "inconclusive", f"not ranked: {'; '.join(comparison['not_comparable'])}")
-    ratio, ci95 = comparison["ratio"], comparison["ci95"]
-    if ratio is None or ci95 is None or lacking:
-        return Judgement(comparison, "inconclusive", lacking)
-    low, high = ci95
-    change = f"{(ratio - 1) * 100:+.2f} % (95 % interval {(low - 1) * 100:+.2f} to {(high - 1) * 100:+.2f} %)"
-    share = f"more than {margin * 100:.3g} %"
-    if comparison["metric"] == "throughput":
-        loss, bound, beyond, excluded = f"a loss of {share}", 1 - margin, ratio < 1 - margin, low >= 1 - margin
-    else:
-        loss, bound, beyond, excluded = f"an increase of {share}", 1 + margin, ratio > 1 + margin, high <= 1 + margin
-    if comparison["verdict"] == "slower" and beyond:
-        if warned:
-            return Judgement(comparison, "inconclusive", f"{change}: {loss}, but {warned}: measure again")
-        return Judgement(comparison, "regression", f"{change}: {loss}")
-    if excluded and failed:
-        return Judgement(comparison, "inconclusive", f"{change}: {failed}")
+        reason = f"not ranked: {'; '.join(comparison['not_comparable'])}"
+        return Judgement("not settled", reason, comparison, broken=broken)
+    measured = _change(comparison)
+    ratio, ends = comparison["ratio"], comparison["ci95"]
+    lost = [each for each in plans if _costs(each, ratio, comparison["metric"], margin)]
+    if lost:
+        reason = "; ".join([*(each.reason for each in lost), *([measured] if measured else [])])
+        return Judgement("regression", reason, comparison, broken=broken)
+    if ratio is None or ends is None or lacking:
+        return Judgement("not settled", lacking or "no interval", comparison, broken=broken)
+    also = "".join(f"; {each.reason}, which costs no more" for each in plans)
+    low, high = ends
+    bound, loss = _allowed(comparison["metric"], margin)
+    # Of throughput a value below the bound is a loss, of every other metric one above.
+    falls = comparison["metric"] == "throughput"
+    beyond, excluded = (high < bound, low >= bound) if falls else (low > bound, high <= bound)
+    if beyond and warned:
+        reason = f"{measured}: {loss}, but {warned}: measure again"
+        return Judgement("not settled", reason, comparison, broken=broken)
+    if beyond:
+        return Judgement("regression", f"{measured}: {loss}", comparison, broken=broken)
+    if excluded and not failed:
+        return Judgement("pass", f"{measured}: {loss} is excluded{also}", comparison)
     if excluded:
-        return Judgement(comparison, "passed", f"{change}: {loss} is excluded")
-    # The ratio itself must be known apart from the bound, or, where it is beyond that, from no change.
-    apart = abs(math.log(ratio)) * _STRICTER if beyond else abs(math.log(ratio / bound)) if bound > 0 else math.inf
-    settles = _BY_RUNS if compared.by_runs[place] else _more(math.log(high / low) / 2, apart)
-    why = f"{change}: {loss} is neither shown nor excluded; {settles}"
-    return Judgement(comparison, "inconclusive", why + (f"; {failed}" if failed else ""))
+        return Judgement("not settled", f"{measured}: {failed}", comparison, broken=True)
+    more = None if by_runs else _times_as_many(math.log(high / low) / 2, abs(math.log(ratio / bound)) if bound else 0.0)
+    settles = _BY_RUNS if by_runs else _rounds(more)
+    reason = f"{measured}: {loss} is neither shown nor excluded{also}; {settles}"
+    return Judgement("not settled", reason + (f"; {failed}" if failed else ""), comparison, more, broken)
 
 
-def _more(reach: float, apart: float) -> str:
-    """Say how many rounds would probably bring an interval's ``reach`` down to ``apart``, both on logarithms."""
-    times = (reach / apart) ** 2 if apart > 0 else math.inf
-    if times > _MOST_TIMES:
-        return "no rounds will probably settle it"
-    return f"about {max(2, math.ceil(times))} times as many rounds would probably settle it"
+def _change(comparison: Comparison) -> str:
+    """Write the measured change with its interval; empty if nothing was measured."""
+    ratio, ends = comparison["ratio"], comparison["ci95"]
+    if ratio is None:
+        return ""
+    between = "" if ends is None else f" [{(ends[0] - 1) * 100:+.2f}, {(ends[1] - 1) * 100:+.2f}]"
+    name = "active time" if comparison["metric"] == "active" else comparison["metric"]
+    return f"{name} {(ratio - 1) * 100:+.2f} %{between}"
+
+
+def _allowed(metric: str, margin: float) -> tuple[float, str]:
+    """Return the ratio at which a loss goes beyond the margin, and how such a loss is called."""
+    if metric == "throughput":
+        return 1 - margin, f"a loss of more than {margin * 100:.3g} %"
+    return 1 + margin, f"an increase of more than {margin * 100:.3g} %"
+
+
+def _costs(plan: WorsePlan, ratio: float | None, metric: str, margin: float) -> bool:
+    """Whether what was measured does not contradict that a plan is worse: the statement takes longer by the margin."""
+    if plan.times is not None:
+        return plan.times > 1 + margin
+    bound, _ = _allowed(metric, margin)
+    return ratio is not None and (ratio < bound if metric == "throughput" else ratio > bound)
+
+
+def _rounds(more: float | None) -> str:
+    if more is None:
+        return "no number of rounds will probably settle it"
+    return f"about {max(2, math.ceil(more))} times as many rounds would probably settle it"
+
+
+def _times_as_many(reach: float, apart: float) -> float | None:
+    """Return how many times as many rounds probably bring a half width below ``apart``; None: too many.
+
+    Both are on logarithms.
+    """
+    times = _RESERVE * (reach / apart) ** 2 if apart > 0 else math.inf
+    return max(times, 1.2) if times <= _MOST_TIMES else None

@@ -123,38 +123,38 @@ def noise_between(store: Store, a: Side, b: Side) -> RunNoise | None:
     return stored_noise(store.noise(a.document["experiment"]), b.document["host"])
 
 
-def view(compared: Compared, width: int, *, headed: bool = True, gated: bool = False) -> RenderableType:
-    """Show a comparison, for ``width`` columns: what differs, and the ratios. ``headed``: with the runs above it.
+def differences_view(compared: Compared, width: int) -> RenderableType | None:
+    """Show what differs between the sides of a comparison, for ``width`` columns; None if nothing does."""
+    if not compared.differences:
+        return None
+    return table(
+        [
+            Column("differs", [Text(each.what) for each in compared.differences], right=False, fold=True),
+            Column("a", [Text(each.a) for each in compared.differences], right=False, fold=True),
+            Column("b", [Text(each.b) for each in compared.differences], right=False, fold=True),
+        ],
+        width,
+    )
 
-    ``gated``: what would settle it is told below, by the gate's own rule.
-    """
+
+def view(compared: Compared, width: int) -> RenderableType:
+    """Show a comparison, for ``width`` columns: what differs, and the ratios."""
     a, b = compared.a, compared.b
-    parts: list[RenderableType] = []
-    if headed:
-        parts += [
-            Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
-            Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
-        ]
+    parts: list[RenderableType] = [
+        Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
+        Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
+    ]
     parts += [Text(f"! {each}", style="bold yellow") for each in compared.not_comparable]
     for whose, cells in (("a", compared.only_a), ("b", compared.only_b)):
         if cells:
             parts.append(Text(f"! only in {whose}, and not compared: {', '.join(cells)}", style="bold yellow"))
-    if compared.differences:
-        parts += [
-            Text(""),
-            table(
-                [
-                    Column("differs", [Text(each.what) for each in compared.differences], right=False, fold=True),
-                    Column("a", [Text(each.a) for each in compared.differences], right=False, fold=True),
-                    Column("b", [Text(each.b) for each in compared.differences], right=False, fold=True),
-                ],
-                width,
-            ),
-        ]
+    differing = differences_view(compared, width)
+    if differing is not None:
+        parts += [Text(""), differing]
     made = compared.comparisons
     ids = [(without_side(each["a"]), without_side(each["b"])) for each in made]
     names = [b if a == b else f"{b} against {a}" for a, b in ids]
-    words = [verdict_text(each, advise=not gated) for each in made]
+    words = [verdict_text(each) for each in made]
     several = len({each["metric"] for each in made}) > 1
     parts += [
         Text(""),

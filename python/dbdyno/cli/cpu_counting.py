@@ -23,7 +23,7 @@ from dbdyno.cpu.saved import SavedCount, check_save, counts_directory, load, sav
 from dbdyno.cpu.show import show, show_changes
 from dbdyno.cpu.source import read_source_map
 from dbdyno.errors import InputError, reason
-from dbdyno.gate import EXIT_CODES
+from dbdyno.gate import REGRESSION_CODE
 from dbdyno.report.export import check_writable, write_text
 
 
@@ -146,7 +146,7 @@ def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
         if each.loop is not None:
             line += f", {each.of_loop:.3f} of a bare loop in C ({each.loop:,.1f})"
         console.print(line)
-    return EXIT_CODES["regression"] if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
+    return REGRESSION_CODE if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
 
 
 def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:
@@ -156,7 +156,7 @@ def _compare(before: SavedCount, document: CpuDocument, margin: float | None, co
         return 0
     why = "other rows" if found.differing else f"more than {margin * 100:.3g} % above {before.place.name}"
     console.print(f"regression: {why}")
-    return EXIT_CODES["regression"]
+    return REGRESSION_CODE
 
 
 def _write_callgrind(directory: Path, counted: list[BuildCount]) -> None:

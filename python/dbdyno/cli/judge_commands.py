@@ -10,13 +10,13 @@ from dbdyno.cli.completing import complete_experiments, complete_runs, complete_
 from dbdyno.cli.options import (
     AcrossOption,
     AllowWritesOption,
-    BudgetOption,
     DirOption,
     InterleaveOption,
     JsonOption,
     MarginOption,
     MarkdownOption,
     MetricOption,
+    ReportOption,
     SeedOption,
     SetOption,
     StoreOption,
@@ -33,7 +33,7 @@ def gate(
         str,
         typer.Argument(
             metavar="RUN|EXPERIMENT",
-            help="A run, or with `--against` what is to be measured",
+            help="A run, or with `--against` the experiment to measure: built-in, .toml or .sql",
             autocompletion=complete_runs_and_experiments,
         ),
     ] = "last",
@@ -42,7 +42,7 @@ def gate(
         typer.Option(
             "--baseline",
             metavar="RUN|NAME",
-            help="The run that it must not be slower than",
+            help="The stored run to compare with",
             autocompletion=complete_runs,
         ),
     ] = "",
@@ -51,45 +51,62 @@ def gate(
         typer.Option(
             "--against",
             metavar="COMMIT|URL|FILE",
-            help="Measure the experiment and this baseline in the same blocks: a commit, a system, or an experiment",
+            help="Measure the experiment and this baseline together: a commit, a system, or an experiment's file",
         ),
     ] = None,
     build: Annotated[
-        str | None, typer.Option("--build", metavar="COMMAND", help="What builds the commit of `--against`")
+        str | None,
+        typer.Option("--build", metavar="COMMAND", help="Shell command that builds the commit of `--against`"),
     ] = None,
     chosen: SetOption = None,
     system: SystemOption = None,
     rounds: Annotated[str, typer.Option("--rounds", metavar="N|auto", help="Of `--against`")] = "auto",
-    budget: BudgetOption = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Stop measuring after this time, settled or not (5m)"),
+    ] = None,
     interleaving: InterleaveOption = None,
     seed: SeedOption = None,
     directory: DirOption = None,
-    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="The loss allowed, as 3%")] = "3%",
+    inconclusive: Annotated[
+        str,
+        typer.Option(
+            "--inconclusive",
+            metavar="pass|fail",
+            help="Exit code for verdicts that are not settled: 0 with a notice, or 4",
+        ),
+    ] = "pass",
+    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="Largest loss allowed")] = "5%",
     allow_writes: AllowWritesOption = False,
     metric: MetricOption = None,
     across_machines: AcrossOption = False,
     store: StoreOption = None,
     junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Write the answers as JUnit XML")
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the verdicts as JUnit XML")
     ] = None,
     markdown: MarkdownOption = None,
+    report: ReportOption = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the verdicts; `-`: to the standard output")
+    ] = None,
     count: Annotated[bool, typer.Option("--count", help="RUN and baseline are counts kept by `dbdyno cpu`")] = False,
     counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where those counts are kept")] = None,
 ) -> None:
-    """Judge a run, or a count, against a baseline, for CI: exit code 0 passed, 3 regression, 4 inconclusive.
+    """Judge a run, or a count, against a baseline, for CI. Exits with 0 (pass) or 3 (regression).
 
-    With `--against` both sides are measured in the same blocks, which is what holds on a machine that others share.
+    Verdicts that are not settled pass with a notice; `--inconclusive fail` makes the exit code 4. `--against` measures
+    both sides together, which holds on a machine that others use.
     """
-    from dbdyno.cli.gating import GateOutputs, gate_against, gate_count, gate_run
+    from dbdyno.cli.gating import GateOptions, gate_against, gate_count, gate_run
     from dbdyno.cli.naming import Named, divide_chosen
     from dbdyno.cli.running import Asked
     from dbdyno.engines import names_program
     from dbdyno.errors import InputError
 
-    outputs = GateOutputs(junit, markdown)
+    options = GateOptions(margin, inconclusive, metric, junit, markdown, report, json)
     if (against is None) == (not baseline):
-        problem = "no baseline is named" if against is None else "two baselines are named"
-        hint = "give `--against COMMIT` to measure both sides now, or `--baseline RUN` of a run that is stored"
+        problem = "no baseline given" if against is None else "two baselines given"
+        hint = "use `--against COMMIT` to measure both versions now, or `--baseline RUN` to compare with a stored run"
         raise InputError("gate", problem, hint)
     if against is None:
         names = ("build", "chosen", "system", "rounds", "budget", "interleaving", "seed", "directory", "allow_writes")
@@ -109,12 +126,12 @@ def gate(
             interleaving=interleaving,
             allow_writes=allow_writes,
         )
-        code = gate_against(asked, against, build, margin, metric, store, outputs, sys.argv)
+        code = gate_against(asked, against, build, store, options, sys.argv)
     elif count or counts is not None:
-        refuse_typed(("metric", "across_machines", "store"), "with `--count`")
-        code = gate_count(run, baseline, margin, counts, outputs)
+        refuse_typed(("metric", "across_machines", "store", "report"), "with `--count`")
+        code = gate_count(run, baseline, counts, options)
     else:
-        code = gate_run(run, baseline, margin, metric, across_machines, store, outputs)
+        code = gate_run(run, baseline, across_machines, store, options)
     if code:
         raise typer.Exit(code)
 

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dbdyno.cli.effects import check_levels, check_places
@@ -18,6 +18,7 @@ from dbdyno.engines.durability import with_durability
 from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, StoreError
+from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
 from dbdyno.results.metrics import is_open_loop
 from dbdyno.run.execute import execute, resume
@@ -91,6 +92,10 @@ class Asked:
             design=_design(self.design),
             cluster=None if self.cluster is None else read_cluster(self.cluster),
         )
+
+    def read(self, file: str) -> Experiment:
+        """Read another file of the same kind with these options. Raises InputError."""
+        return replace(self.named, experiments=[file]).experiment(self.systems)
 
     def _with_settings(self, specs: list[SystemSpec]) -> list[SystemSpec]:
         """Return the systems with the settings that the durability and the processors need; none if none is named."""

@@ -17,7 +17,7 @@ def ended(material: Material) -> Iterator[Finding]:
     rule = part(material.run.design, "stopping")
     target = f"±{(number(rule, 'target') or 0.0) * 100:.3g} %"
     enough, not_enough = f"every interval asked for is within {target}", f"{target} is not reached"
-    if part(material.run.design, "why"):
+    if part(material.run.design, "why") or number(rule, "margin") is not None:
         enough, not_enough = "every verdict is settled", "not every verdict is settled"
     words = {
         "precise": f": {enough}.",

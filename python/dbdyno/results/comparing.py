@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Comparison
 from dbdyno.results.judging import Pair, judge
+from dbdyno.results.metrics import gate_metric
 from dbdyno.stats import CONFIDENCE
 
 SIDE, BASELINE, CANDIDATE = "side", "baseline", "candidate"
@@ -30,6 +31,12 @@ def baseline_pairs(
     levels = [cell["factors"] for cell in cells]
     places = side_pairs(levels) if of_sides else baselines(levels, questions)
     return [Pair(cells[a], cells[b], confidence=confidence) for a, b in places]
+
+
+def gate_pairs(cells: Sequence[Cell], confidence: float, metric: str | None = None) -> list[Pair]:
+    """Give the cells of a gate's two sides that were measured in the same rounds, by what judges them."""
+    sides = [(cells[a], cells[b]) for a, b in side_pairs([cell["factors"] for cell in cells])]
+    return [Pair(a, b, metric=metric or gate_metric(a, b), confidence=confidence) for a, b in sides]
 
 
 def side_pairs(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:

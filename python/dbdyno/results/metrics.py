@@ -13,9 +13,12 @@ from dbdyno.document.reading import shown_times
 from dbdyno.stats import Rate, Rates
 from dbdyno.stats.rates import own_values
 
-METRICS = ("throughput", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
-"""Throughput, instructions, and the percentiles, mean and maximum of the response time as tables show it: in a closed
-loop that is the service time. Of all but the throughput less is better."""
+METRICS = ("throughput", "active", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
+"""Throughput, active time, instructions, and the percentiles, mean and maximum of the response time as tables show it:
+in a closed loop that is the service time. Of all but the throughput less is better.
+
+Active time is what a client takes for a unit of the throughput, in milliseconds, without the time it waited for a CPU:
+other programs on the machine hardly change it."""
 
 ANSWERS = "p99"
 """What tells open loops apart that keep up."""
@@ -36,6 +39,13 @@ def keeps_up(cell: Cell) -> bool:
 def usual_metric(a: Cell, b: Cell) -> str:
     """Return what two cells are judged by where nobody says it: throughput, but of open loops that both keep up."""
     return usual_metric_of(keeps_up(a) and keeps_up(b))
+
+
+def gate_metric(a: Cell, b: Cell) -> str:
+    """Return what a gate judges two cells by that were measured together: what other programs disturb least."""
+    usual = usual_metric(a, b)
+    recorded = all(len(_active_ms(cell)) == len(rates_by_block(cell)) > 0 for cell in (a, b))
+    return "active" if usual == "throughput" and recorded else usual
 
 
 def usual_metric_of(kept_up: bool) -> str:
@@ -84,6 +94,8 @@ def values_by_block(cell: Cell, metric: str) -> dict[int, float]:
     """Return a metric of each block that gave a value above 0. ``metric``: of :data:`METRICS`."""
     if metric == "throughput":
         return {block: rate.value for block, rate in rates_by_block(cell).items()}
+    if metric == "active":
+        return _active_ms(cell)
     if metric == "instructions":
         return {each["block"]: each["instructions"] for each in cell["rounds"] if each["instructions"]}
     values: dict[int, float] = {}
@@ -99,6 +111,16 @@ def logs_by_block(cell: Cell, metric: str) -> dict[int, float]:
     if metric == "throughput":
         return own_values(rates_by_block(cell))
     return {block: math.log(value) for block, value in values_by_block(cell, metric).items()}
+
+
+def _active_ms(cell: Cell) -> dict[int, float]:
+    """Return the active time of each block that recorded how long its clients waited for a CPU."""
+    found: dict[int, float] = {}
+    for each in done(cell):
+        waited, client_s, clients = each["segments"].get("run_queue"), each["client_s"], each["window"].get("clients")
+        if each["throughput"] and clients and client_s and waited is not None and waited < client_s:
+            found[each["block"]] = 1e3 * clients * (1 - waited / client_s) / each["throughput"]
+    return found
 
 
 def lower_bounds(cell: Cell, metric: str) -> int:

@@ -4,7 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,9 @@ from dbdyno.workplace.workspace import Workspace
 
 # What a build said that failed: so many lines of its end.
 _LINES = 10
+
+# How the files of experiments end: definitions, and statements.
+_FILES = (".toml", ".sql")
 
 # Seconds between two looks at a build; its end is noticed at once.
 _LOOK_S = 60.0
@@ -66,9 +69,15 @@ class Checkout:
 
 @contextmanager
 def against(
-    reference: str, experiment: Experiment, systems: Sequence[SystemSpec], build: str | None
+    reference: str,
+    experiment: Experiment,
+    systems: Sequence[SystemSpec],
+    build: str | None,
+    read: Callable[[str], Experiment] = load_experiment,
 ) -> Iterator[Against]:
     """Find or make the other side: a system by its URL, an experiment by its file, or a commit of the repository here.
+
+    ``read``: reads an experiment's file with the options of this one.
 
     A commit is checked out into a directory of its own, which goes with the context; ``build`` is a shell command that
     is run there. Relative paths of its systems and of its experiment begin there. Raises InputError where the reference
@@ -77,14 +86,14 @@ def against(
     if ":" in reference and engine_named(reference.partition(":")[0]) is not None:
         _check_no_build(build, "a system")
         yield Against(reference, "the same experiment on another system", experiment, [parse_url(reference)])
-    elif reference.endswith(".toml"):
+    elif reference.lower().endswith(_FILES):
         _check_no_build(build, "an experiment's file")
-        yield Against(reference, "another experiment's file", load_experiment(reference), list(systems))
+        yield Against(reference, "another experiment's file", read(reference), list(systems))
     else:
         with _checked_out(reference) as checkout:
             if build is not None:
                 _build(build, checkout, reference)
-            own, there = _experiment_there(experiment, checkout)
+            own, there = _experiment_there(experiment, checkout, read)
             words = f"commit {checkout.commit[:10]}" + (
                 "" if there else ", which has no such experiment: as it is here"
             )
@@ -194,12 +203,14 @@ def _build(command: str, checkout: Checkout, reference: str) -> None:
         raise SystemFailed(f"`{command}` ended with {ended.code} in {reference}: {said or 'it said nothing'}")
 
 
-def _experiment_there(experiment: Experiment, checkout: Checkout) -> tuple[Experiment, bool]:
+def _experiment_there(
+    experiment: Experiment, checkout: Checkout, read: Callable[[str], Experiment]
+) -> tuple[Experiment, bool]:
     """Give an experiment as a commit has it, and whether it has one; a built-in one is the same everywhere."""
-    own = checkout.there(experiment.place) if experiment.place.endswith(".toml") else experiment.place
+    own = checkout.there(experiment.place) if experiment.place.lower().endswith(_FILES) else experiment.place
     if own is None or own == experiment.place:
         return experiment, True
-    return (load_experiment(own), True) if Path(own).is_file() else (experiment, False)
+    return (read(own), True) if Path(own).is_file() else (experiment, False)
 
 
 def on_side(cells: Cells, side: str, experiment: Experiment) -> Cells:

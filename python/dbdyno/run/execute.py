@@ -303,7 +303,7 @@ def _carry_out(
     fixer = None if of is None else Fixer(of, plan, store, provisioners, console)
     seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
     expected = estimate(
-        plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels, verdicts=plan.keeps
+        plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels, verdicts=_by_verdicts(plan)
     )
     console.print(expected, style="dim", soft_wrap=True)
     try:
@@ -339,6 +339,11 @@ def _carry_out(
         if not ended:
             store.finish_run(plan.run_id, "failed")
     return read_run(store, plan.run_id, experiment), cut_short
+
+
+def _by_verdicts(plan: Plan) -> bool:
+    """Whether a run ends when its verdicts are settled."""
+    return plan.keeps or (plan.stopping is not None and plan.stopping.margin is not None)
 
 
 def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners: Provisioners) -> list[dict[str, Any]]:

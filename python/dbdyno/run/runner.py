@@ -1,6 +1,6 @@
 """Carrying out a run: its blocks of trials in order, each stored as it ends."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from math import ceil
@@ -42,8 +42,9 @@ from dbdyno.run.trial import (
     see_how_it_ended,
     time_out,
 )
-from dbdyno.store import Store, TrialRecord
-from dbdyno.stored.build import asked_intervals
+from dbdyno.stats import Stopping
+from dbdyno.store import RunRecord, Store, TrialRecord
+from dbdyno.stored.build import asked_intervals, gate_settled
 from dbdyno.worker import WorkerFailed
 from dbdyno.workplace.listening import Interrupted
 from dbdyno.workplace.processors import bound_to
@@ -237,13 +238,19 @@ def _ended(plan: Plan, store: Store, rounds: int, pace: Pace) -> dict[str, Any] 
     if rule is None:
         return None
     why = None
-    if rounds >= rule.minimum and rule.enough(asked_intervals(store.run(plan.run_id), plan.done.values())):
+    if rule.looks_after(rounds) and _precise(rule, store.run(plan.run_id), plan.done.values()):
         why = "precise"
     elif pace.spent(rounds):
         why = "budget"
     elif rounds >= rule.maximum:
         why = "most"
     return None if why is None else {"kind": "ended", "rounds": rounds, "why": why}
+
+
+def _precise(rule: Stopping, run: RunRecord, trials: Collection[TrialRecord]) -> bool:
+    if rule.margin is not None:
+        return gate_settled(run, trials, rule.margin, rule.metric)
+    return rule.enough(asked_intervals(run, trials))
 
 
 def _throughput(record: TrialRecord, compiled: CompiledCell) -> float | None:

@@ -21,6 +21,12 @@ _CONFIDENCE = {2: 0.98, 3: 0.975, 4: 0.965}
 SEQUENTIAL_CONFIDENCE = 0.96
 """The same from 5 rounds on."""
 
+SETTLING_CONFIDENCE = 0.99
+"""The nominal confidence with which a gate looks whether its verdicts are settled, at the rounds of `looks_after`.
+
+Of equal code at most 2 % are then called a regression (docs/statistics.md).
+"""
+
 APART_CONFIDENCE = 0.985
 """The same for the ratio of two runs of which one or both ended by such a rule, each by its own.
 
@@ -36,6 +42,8 @@ class Stopping:
     ``target``: half the width of the interval, as a share; ``minimum`` (at least 2) and ``maximum``: rounds;
     ``budget_s``: seconds that a run may take, or None; ``kept``: rounds that are measured whatever they take, since
     fewer have no interval. The budget does not depend on the measured values, so it needs no correction.
+    ``margin``: of a gate, which ends when each verdict about this loss of ``metric`` is settled, and whose ``target``
+    counts for nothing.
     """
 
     target: float = 0.03
@@ -43,11 +51,27 @@ class Stopping:
     maximum: int = 30
     budget_s: float | None = None
     kept: int = 2
+    margin: float | None = None
+    metric: str | None = None
 
     @property
     def confidence(self) -> float:
         """The nominal confidence of the intervals it looks at, and of those that are reported."""
+        if self.margin is not None:
+            return SETTLING_CONFIDENCE
         return _CONFIDENCE.get(max(self.minimum, 2), SEQUENTIAL_CONFIDENCE)
+
+    def looks_after(self, rounds: int) -> bool:
+        """Return whether to look at the results after so many rounds.
+
+        A gate looks each time that there are a third more rounds: fewer looks need less correction.
+        """
+        if rounds < self.minimum:
+            return False
+        look = self.minimum
+        while self.margin is not None and look < rounds:
+            look = max(look + 1, look * 4 // 3)
+        return self.margin is None or look == rounds
 
     def stored(self) -> dict[str, Any]:
         """Return the rule as it is kept with a run."""

@@ -14,10 +14,11 @@ from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition, roles_of
 from dbdyno.findings.registry import find_all
 from dbdyno.findings.rule import Material
+from dbdyno.gate import settled as settled_pairs
 from dbdyno.plan.change import CHANGE
 from dbdyno.plan.fix import is_fix
 from dbdyno.results.cells import build_cell
-from dbdyno.results.comparing import baseline_pairs
+from dbdyno.results.comparing import baseline_pairs, gate_pairs
 from dbdyno.results.derived import derived
 from dbdyno.results.effects import effects
 from dbdyno.results.judging import Pair, judge, ratios_of
@@ -159,6 +160,12 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
     alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
     decisions = decide(ratios_of(ranked, cells), family=len(pairs))
     return [*(each.ratio for each in decisions), *(rate_interval(rates, confidence) for rates in alone)]
+
+
+def gate_settled(run: RunRecord, trials: Iterable[TrialRecord], margin: float, metric: str | None) -> bool:
+    """Return whether no verdict of a gate's run changes with more rounds. ``margin``: the loss allowed, a share."""
+    cells = [cell for cell, _ in _cells(run, latest_trials(trials), {})]
+    return settled_pairs(gate_pairs(cells, _confidence(run.design), metric), margin)
 
 
 def _settled(design: JsonObject, cells: Sequence[Cell], confidence: float) -> bool:
