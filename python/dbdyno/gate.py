@@ -18,9 +18,8 @@ Verdict = Literal["pass", "regression", "not settled"]
 REGRESSION_CODE = 3
 NOT_SETTLED_CODE = 4
 
-# What rounds beyond those measured add to an interval's half width is estimated, so ask for this much more than the
-# estimate: the promise then holds in four of five cases (docs/statistics.md).
-_RESERVE = 1.6
+# The ratio moves while more rounds are measured: so many more rounds settle it in four of five cases.
+_RESERVE = 1.8
 # Why rounds settle nothing between two runs that were measured at different times.
 _BY_RUNS = (
     "runs differ too much from one another, however many rounds they have: `gate --against` measures both together"
@@ -71,10 +70,10 @@ def judge(compared: Compared, margin: float) -> list[Judgement]:
 
 def settled(pairs: Sequence[Pair], margin: float) -> bool:
     """Return whether further rounds change no verdict: each is settled, or is one that rounds do not settle."""
-    ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
     made = [
         _judge(comparison, margin, lacking=comparison["lacking"], plans=worse_plans(pair.a, pair.b))
-        for pair, comparison in zip(ranked, compare_pairs(ranked, margin), strict=True)
+        for pair, comparison in zip(pairs, compare_pairs(pairs, margin), strict=True)
+        if not pair.not_comparable and not pair.is_bounded
     ]
     return all(each.verdict != "not settled" for each in made)
 
@@ -132,7 +131,9 @@ def _judge(
         return Judgement("pass", f"{measured}: {loss} is excluded{also}", comparison)
     if excluded:
         return Judgement("not settled", f"{measured}: {failed}", comparison, broken=True)
-    more = None if by_runs else _times_as_many(math.log(high / low) / 2, abs(math.log(ratio / bound)) if bound else 0.0)
+    # A ratio that is far beyond the bound by chance promises too much.
+    apart = min(abs(math.log(ratio / bound)), abs(math.log(bound)))
+    more = None if by_runs else _times_as_many(math.log(high / low) / 2, apart)
     settles = _BY_RUNS if by_runs else _rounds(more)
     reason = f"{measured}: {loss} is neither shown nor excluded{also}; {settles}"
     return Judgement("not settled", reason + (f"; {failed}" if failed else ""), comparison, more, broken)

@@ -24,6 +24,7 @@ from dbdyno.compare import Compared, compare, compare_sides
 from dbdyno.console import Console
 from dbdyno.document import Document
 from dbdyno.errors import InputError, reason
+from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.gate import Judgement, Verdict, exit_code, judge, overall
 from dbdyno.history.identity import definition_of
 from dbdyno.report.export import OUTPUT, check_writable, write_json, write_text
@@ -296,18 +297,28 @@ def _differences(compared: Compared, console: Console) -> list[RenderableType]:
 
 
 def _of_compared(compared: Compared, options: GateOptions) -> Gated:
+    names = _names(compared.b)
     judged = [
-        (without_side(comparison["b"]), each)
+        (names.get(comparison["b"], comparison["b"]), each)
         for comparison, each in zip(compared.comparisons, judge(compared, options.share), strict=True)
     ]
     # What a change took away is not faster for it.
     missing = Judgement("not settled", "the baseline has this cell, and the run has not")
-    judged += [(without_side(cell), missing) for cell in compared.only_a]
+    judged += [(_names(compared.a)[cell], missing) for cell in compared.only_a]
     about = f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}"
     notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
     notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in compared.only_b]
     notes += [*compared.weaker, *compared.said]
     return Gated(compared.b["experiment"], about, compared.metric, judged, options.fails, notes, document=compared.b)
+
+
+def _names(document: Document) -> dict[str, str]:
+    """Return how to call each cell, by its id: a statement of a file by its name alone if that is enough."""
+    cells = document["cells"]
+    statements = [(each["factors"].get(SIDE), each["factors"].get(QUERY_FACTOR)) for each in cells]
+    if len(set(statements)) == len(cells) and all(name is not None for _, name in statements):
+        return {cell["id"]: str(name) for cell, (_, name) in zip(cells, statements, strict=True)}
+    return {cell["id"]: without_side(cell["id"]) for cell in cells}
 
 
 def _markdown(gated: Gated) -> str:

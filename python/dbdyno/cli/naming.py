@@ -51,6 +51,8 @@ class Named:
     values: list[str] = field(default_factory=list)
     directory: str | None = None
     translate: bool = False
+    # Both sides of a gate get the same values, by table and column.
+    drawn: "dict[tuple[str, str], Sequence[int | float | str]]" = field(default_factory=dict, compare=False)
 
     def experiment(self, systems: Sequence[str]) -> Experiment:
         """Read the experiment for ``systems``, as they were typed. Raises InputError."""
@@ -125,7 +127,14 @@ class Named:
         from dbdyno.run.sampling import sample_column
 
         system = _first(systems)
-        return lambda column: sample_column(system, column.table, column.column, MOST_VALUES, self.directory)
+
+        def sample(column: "Column") -> "Sequence[int | float | str]":
+            key = (column.table, column.column)
+            if key not in self.drawn:
+                self.drawn[key] = sample_column(system, *key, MOST_VALUES, self.directory)
+            return self.drawn[key]
+
+        return sample
 
 
 def _first(systems: Sequence[str]) -> "SystemSpec":

@@ -233,6 +233,11 @@ def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> Compile
     system = replace(compiled.cell.system, folder=str(checkout.folder))
     engine = engine_of(system.engine)
     if engine.location == "file":
-        system = replace(system, database=checkout.there(system.database))
+        there = checkout.there(system.database)
+        if there is not None and there != system.database and not Path(there).exists():
+            problem = f"commit {checkout.commit[:10]} has no file `{system.database}`, nor does its build make it"
+            hint = "build it with `--build COMMAND`, or move it out of the repository to use it on both sides"
+            raise InputError("--against", problem, hint)
+        system = replace(system, database=there)
     settings = engine.at_checkout(compiled.settings, checkout.there)
     return replace(compiled, cell=replace(compiled.cell, system=system, settings=settings))
