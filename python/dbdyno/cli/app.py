@@ -164,7 +164,7 @@ def commands() -> Any:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 3 and 4 from the gate, 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 3 or 4 from the gate, 130 interrupted."""
     # Where nobody listens to it, SIGTERM ends dbdyno as Ctrl-C does: what is unfinished is removed on the way.
     signal.signal(signal.SIGTERM, _interrupt)
     hide_passwords()
