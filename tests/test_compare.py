@@ -105,6 +105,51 @@ def test_a_run_with_a_warning_is_no_regression(warning: str) -> None:
         disturbed["findings"].remove(finding)
 
 
+def queued(made: Document, share: float) -> Document:
+    """The run, whose clients waited for a CPU for this share of their time."""
+    for cell in made["cells"]:
+        for each in cell["rounds"]:
+            each["client_s"], each["segments"]["run_queue"] = 1.0, share
+    return made
+
+
+@pytest.mark.parametrize(("shares", "disturbed"), [((0.46, 0.7), "r1 r2"), ((0.02, 0.15), "r2"), ((0.15, 0.2), "")])
+def test_a_run_whose_clients_waited_for_a_cpu_is_no_regression(shares: tuple[float, float], disturbed: str) -> None:
+    a, b = (queued(document(name, {"1": STEADY}), share) for name, share in zip(("r1", "r2"), shares, strict=True))
+    for each in b["cells"][0]["rounds"]:
+        each["throughput"] = (each["throughput"] or 0.0) * 0.47
+    compared = compare(Side(a), Side(b))
+    (judged,) = judge(compared, 0.05)
+    assert [
+        name for name in ("r1", "r2") if f"{name} was disturbed: clients waited" in judged.reason
+    ] == disturbed.split()
+    assert judged.verdict == ("not settled" if disturbed else "regression")
+    assert compared.comparisons[0]["verdict"] == ("inconclusive" if disturbed else "slower")
+
+
+def test_short_windows_are_said_not_to_show_disturbances() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
+    said = "windows under 0.5 s do not show"
+    assert not any(said in each for each in compare(Side(a), Side(b)).weaker)
+    b["cells"][0]["rounds"][0]["elapsed_s"] = 0.1
+    assert any(said in each for each in compare(Side(a), Side(b)).weaker)
+
+
+def test_earlier_runs_say_how_much_runs_differ() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)})
+    assert compare_with_noise(Side(a), Side(b)).comparisons[0]["verdict"] == "slower"
+    asked = []
+
+    def earlier(cell: str, metric: str) -> list[float]:
+        asked.append((cell, metric))
+        return [1000.0, 1300.0] * 10
+
+    compared = compare_with_noise(Side(a), Side(b), earlier=earlier)
+    assert asked == [("threads=1", "throughput")]
+    assert compared.comparisons[0]["verdict"] == "inconclusive"
+    assert "as measured by 20 runs" in compared.weaker[0]
+
+
 def test_less_time_is_better() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)})
     compared = compare(Side(a), Side(b), metric="p99")

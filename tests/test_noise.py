@@ -9,8 +9,8 @@ import numpy
 import pytest
 
 from dbdyno.document import Document
-from dbdyno.noise import false_alarms, noise_of, noise_of_runs, stored_noise
-from dbdyno.results.judging import RunNoise
+from dbdyno.noise import between_runs, false_alarms, noise_of, noise_of_runs, stored_noise
+from dbdyno.results.judging import ASSUMED, RunNoise
 from dbdyno.stats.intervals import usual_allowance
 from synthetic_cells import cell
 
@@ -73,6 +73,22 @@ def test_runs_that_differ_more_than_their_rounds_say_how_much() -> None:
     # All but the two that are the same.
     assert noise.false_alarms == pytest.approx(0.9)
     assert noise_of_runs([run(1.0, 1), run(2.0, 2)]) is None
+
+
+def test_the_noise_of_earlier_runs_is_weighed_with_what_is_assumed() -> None:
+    steady = [[1000.0, 1001.0, 999.0]] * 2
+    assert between_runs("throughput", [1000.0, 1500.0], steady) == ASSUMED
+    # Rounds that differ more than runs usually do speak of runs too, and percentiles vary more than throughput.
+    assert between_runs("throughput", [], [[1000.0, 1500.0, 700.0]] * 2).deviation > 0.3
+    assert between_runs("p99", [], steady).deviation > ASSUMED.deviation
+    values = [float(each) for each in numpy.exp(numpy.random.default_rng(3).normal(0, 0.1, 60))]
+    found = between_runs("throughput", values, steady)
+    assert found.deviation == pytest.approx(0.1, rel=0.2)
+    assert found.runs == 60 and found.freedom > 30
+    # A change of level long ago counts for one difference.
+    half = [1000.0, 1010.0] * 15
+    changed = between_runs("throughput", [*half, *(2 * each for each in half)], steady)
+    assert changed.deviation < 0.1
 
 
 def test_noise_is_that_of_one_machine() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
+from dbdyno.bottleneck import SHORTEST_S
 from dbdyno.definition.validation import nearest, show
 from dbdyno.document.cell import Cell
 from dbdyno.document.reading import JsonObject, objects, part, text
@@ -18,9 +19,10 @@ from dbdyno.findings.two_levels import TWO_LEVELS
 from dbdyno.findings.unsettled import UNSETTLED
 from dbdyno.history.identity import differing
 from dbdyno.machines import same_machine
+from dbdyno.noise import between_runs
 from dbdyno.results.comparing import BASELINE, SIDE, gate_pairs
-from dbdyno.results.judging import ASSUMED, Pair, RunNoise, judge, other_factors, ratio_of_pair
-from dbdyno.results.metrics import METRICS, keeps_up, usual_metric, values_by_block
+from dbdyno.results.judging import Pair, RunNoise, judge, other_factors, ratio_of_pair
+from dbdyno.results.metrics import METRICS, done, keeps_up, usual_metric, values_by_block
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 from dbdyno.worse_plans import WorsePlan, worse_plans
 
@@ -34,6 +36,14 @@ _ALIKE = 40
 # With these a run may have been slower for reasons of its own.
 _SLOWER = tuple(kind.name for kind in (DISTURBED, UNSETTLED, STALLED, TWO_LEVELS))
 _WARNED = {UNSETTLED.name: "not settled", TWO_LEVELS.name: "of two levels"}
+
+# Shares of the clients' time. They waited for a CPU for more than the first beyond what they make one another wait, or
+# for more than the second beyond what those of the other run waited: a run was disturbed.
+_QUEUED = 0.3
+_APART = 0.1
+
+# What gives the values of a cell, by its id, and a metric in earlier runs of the same work, oldest first.
+Earlier = Callable[[str, str], Sequence[float]]
 
 # The parts that are the load and the amount of data: with others the figures are answers to other questions. All else
 # (statements, indexes, when they are prepared, settings) may be just the change whose effect somebody wants to see.
@@ -101,29 +111,43 @@ def compare(
     metric: str | None = None,
     across_machines: bool = False,
     noise: RunNoise | None = None,
+    earlier: Earlier = lambda _cell, _metric: (),
 ) -> Compared:
     """Compare b with a: the cells named, or all that both runs have. Raises InputError where there are none.
 
     Cells of one run are compared within its blocks; cells of two runs have no block in common, so whatever drifted
     between the runs is part of the ratio. ``metric``: of :data:`dbdyno.results.metrics.METRICS`; None: throughput, but
     of open loops that keep up the response time. ``noise``: how much runs of this machine differ in which nothing has
-    changed, by which the intervals are widened; None: it is not known, and :data:`dbdyno.results.judging.ASSUMED`.
+    changed, by which the intervals are widened; None: :func:`dbdyno.noise.between_runs` estimates it from the rounds
+    and from ``earlier`` runs.
     """
     metric = _checked(metric)
     pairs = _pairs(a, b)
     same_run = a.document["id"] == b.document["id"]
     not_comparable, weaker = [], []
-    if not same_run:
-        if not same_machine(a.document["host"], b.document["host"]) and not across_machines:
-            not_comparable.append("the runs are of different machines (`--across-machines` ranks them all the same)")
-        weaker.append(_of_two_runs(noise or ASSUMED, a.document["experiment"]))
+    if not same_run and not same_machine(a.document["host"], b.document["host"]) and not across_machines:
+        not_comparable.append("the runs are of different machines (`--across-machines` ranks them all the same)")
     metrics = {metric or usual_metric(*pair) for pair in pairs}
     if a.document["measure"] != b.document["measure"] and "throughput" in metrics:
         not_comparable.append("the runs count different things")
     confidence = _confidence(a.document, b.document)
-    between = None if same_run else noise or ASSUMED
-    judged = [Pair(x, y, paired=same_run, metric=metric, confidence=confidence, between=between) for x, y in pairs]
+    judged = [Pair(x, y, paired=same_run, metric=metric, confidence=confidence) for x, y in pairs]
+    if not same_run:
+        judged = [replace(pair, between=noise or _noise_of(pair, earlier)) for pair in judged]
+        widest = max((pair.between for pair in judged if pair.between is not None), key=lambda each: each.deviation)
+        weaker.append(_of_two_runs(widest, a.document["experiment"]))
+        if any(_is_short(cell) for pair in pairs for cell in pair):
+            weaker.append(f"windows under {SHORTEST_S:g} s do not show whether other programs disturbed a run")
     return _compared(a, b, judged, metric, margin, not_comparable, weaker)
+
+
+def _noise_of(pair: Pair, earlier: Earlier) -> RunNoise:
+    rounds = [list(values_by_block(cell, pair.by).values()) for cell in (pair.a, pair.b)]
+    return between_runs(pair.by, earlier(pair.a["id"], pair.by), rounds)
+
+
+def _is_short(cell: Cell) -> bool:
+    return any((each["elapsed_s"] or 0.0) < SHORTEST_S for each in done(cell))
 
 
 def _of_two_runs(noise: RunNoise, experiment: str) -> str:
@@ -189,6 +213,11 @@ def _compared(
         weaker.append(_of_open_loops(metric))
     judged = [replace(each, apart=[*not_comparable, *_redefined(each.a, each.b, a, b)]) for each in judged]
     made = judge(judged, margin)
+    warned = ["" if same_run else _warned((a.document, x), (b.document, y)) for x, y in pairs]
+    for comparison, why in zip(made, warned, strict=True):
+        # The disturbance may be the difference.
+        if why and comparison["verdict"] in ("faster", "slower"):
+            comparison["verdict"] = "inconclusive"
     of_a, of_b = {x["id"] for x, _ in pairs}, {y["id"] for _, y in pairs}
     whole = a.cell is None and b.cell is None
     return Compared(
@@ -203,7 +232,7 @@ def _compared(
         [cell["id"] for cell in b.document["cells"] if whole and cell["id"] not in of_b],
         not_comparable,
         weaker,
-        ["" if same_run else _warned((a.document, x), (b.document, y)) for x, y in pairs],
+        warned,
         [_decided_by_runs(each) for each in judged],
         [] if same_run else [*_said(a.document, of_a), *_said(b.document, of_b)],
         [worse_plans(x, y) for x, y in pairs],
@@ -282,7 +311,32 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
             kind = part(each, "evidence").get("warning")
             if own and kind in _SLOWER:
                 found.append(f"{document['id']} was {_WARNED.get(kind, kind)}")
-    return " and ".join(dict.fromkeys(found))
+    return " and ".join(dict.fromkeys([*found, *_queued(*sides)]))
+
+
+def _queued(*sides: tuple[Document, Cell]) -> Iterator[str]:
+    """Say whose clients waited for a CPU for much of their time, or for much more than those of the other run."""
+    shares = [_queue_share(cell) for _, cell in sides]
+    known = [each for each in shares if each is not None]
+    apart = max(known) - min(known) if len(known) == len(shares) else 0.0
+    for (document, cell), share in zip(sides, shares, strict=True):
+        if share is None:
+            continue
+        if share > _own_queue_share(cell) + _QUEUED or (apart > _APART and share == max(known)):
+            yield f"{document['id']} was disturbed: clients waited for a CPU for {share * 100:.0f} % of their time"
+
+
+def _queue_share(cell: Cell) -> float | None:
+    rounds = [each for each in done(cell) if each["client_s"] and each["segments"].get("run_queue") is not None]
+    total = sum(each["client_s"] or 0.0 for each in rounds)
+    return sum(each["segments"]["run_queue"] or 0.0 for each in rounds) / total if total else None
+
+
+def _own_queue_share(cell: Cell) -> float:
+    """Return the share of time that clients wait for a CPU because there are more of them than CPUs."""
+    clients = max((each["window"].get("clients") or 1 for each in done(cell)), default=1)
+    cores = cell["cpu_percent"]["cores"]
+    return max(0.0, 1 - cores / clients) if cores else 0.0
 
 
 def _said(document: Document, cells: Container[str]) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import fmean, median, stdev
 
 from dbdyno.document.reading import JsonObject, count, number, part
 from dbdyno.document.shape import Document
 from dbdyno.machines import same_machine
-from dbdyno.results.judging import RunNoise
+from dbdyno.results.judging import ASSUMED, RunNoise
 from dbdyno.results.metrics import rates_by_block
 from dbdyno.stats import (
     MARGIN,
@@ -30,6 +30,10 @@ ROUNDS = (5, 10, 20, 30)
 """The numbers of rounds for which the smallest visible change is told."""
 
 _TRIES = 4000
+
+# Standard deviations of the logarithm from run to run that are assumed, of metrics that vary more than throughput.
+_USUAL = {"p90": 0.08, "p99": 0.15, "p99_9": 0.25, "max": 0.4}
+_ASSUMED_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,33 @@ def stored_noise(measured: JsonObject | None, host: JsonObject) -> RunNoise | No
     if deviation is None or deviation < 0 or runs is None or runs < LEAST_RUNS:
         return None
     return RunNoise(deviation, runs - 1, runs)
+
+
+def between_runs(metric: str, earlier: Sequence[float], rounds: Sequence[Sequence[float]]) -> RunNoise:
+    """Estimate how much the logarithm of a metric differs from run to run in which nothing has changed.
+
+    ``earlier``: the values of earlier runs of the same work on this machine, oldest first; ``rounds``: the values of
+    the rounds of each run to compare. Successive runs tell it, so that a change long ago does not count for more than
+    one difference. What is assumed counts like :data:`_ASSUMED_RUNS` runs: a usual deviation, or that of rounds if
+    these differ more, since what disturbs rounds disturbs runs too.
+    """
+    usual = max(_USUAL.get(metric, ASSUMED.deviation), _within(rounds))
+    logs = [math.log(value) for value in earlier if value > 0]
+    if len(logs) < LEAST_RUNS:
+        return RunNoise(usual, ASSUMED.freedom, 0)
+    # The variance from successive differences has 2/3 of the degrees of freedom (von Neumann 1941).
+    freedom = (len(logs) - 1) * 2 / 3
+    variance = fmean((after - before) ** 2 for before, after in pairwise(logs)) / 2
+    total = _ASSUMED_RUNS + freedom
+    return RunNoise(math.sqrt((_ASSUMED_RUNS * usual**2 + freedom * variance) / total), total, len(logs))
+
+
+def _within(rounds: Sequence[Sequence[float]]) -> float:
+    """Return the deviation of the logarithms of rounds within their run."""
+    logs = [[math.log(value) for value in run if value > 0] for run in rounds]
+    squares = sum((len(run) - 1) * stdev(run) ** 2 for run in logs if len(run) > 1)
+    freedom = sum(len(run) - 1 for run in logs if len(run) > 1)
+    return math.sqrt(squares / freedom) if freedom else 0.0
 
 
 def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:

@@ -11,10 +11,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dbdyno.cli.values import read_share
-from dbdyno.compare import Compared, Side, compare
+from dbdyno.compare import Compared, Earlier, Side, compare
 from dbdyno.console import Console
 from dbdyno.errors import InputError
 from dbdyno.history.identity import definition_of
+from dbdyno.history.reading import read_runs
+from dbdyno.machines import same_machine
 from dbdyno.noise import stored_noise
 from dbdyno.report.columns import Column, table, tables
 from dbdyno.report.export import check_writable, is_output, write_json
@@ -41,9 +43,11 @@ def print_comparison(
     share = MARGIN if margin is None else read_share(margin, "--margin")
     with closing(open_store(store_place, make=False)) as store:
         sides = side(store, a), side(store, b)
-        noise = noise_between(store, *sides)
+        noise, earlier = noise_between(store, *sides, metric), earlier_values(store, *sides)
     with store.interpreting(sides[1].document["id"]):
-        compared = compare(*sides, margin=share, metric=metric, across_machines=across_machines, noise=noise)
+        compared = compare(
+            *sides, margin=share, metric=metric, across_machines=across_machines, noise=noise, earlier=earlier
+        )
         if json is not None:
             _write_json(compared, json)
         console = Console(stderr=is_output(json))
@@ -118,9 +122,33 @@ def side(store: Store, text: str) -> Side:
     return Side(read_run(store, run.id), cell if slash else None, definitions)
 
 
-def noise_between(store: Store, a: Side, b: Side) -> RunNoise | None:
-    """Give how much runs of an experiment differ on the machine of a run, where the store knows it."""
+def noise_between(store: Store, a: Side, b: Side, metric: str | None) -> RunNoise | None:
+    """Give how much `dbdyno noise --runs` found throughput to differ between runs on the machine of a run."""
+    if metric not in (None, "throughput"):
+        return None
     return stored_noise(store.noise(a.document["experiment"]), b.document["host"])
+
+
+def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
+    """Give what returns the values in earlier runs of the same work on the same machine. Raises DbdynoError.
+
+    The run to judge is not among them.
+    """
+    runs = [
+        each
+        for each in read_runs(store, a.document["experiment"]).runs
+        if each.id != b.document["id"] and same_machine(each.host, b.document["host"])
+    ]
+    baseline = next((each for each in runs if each.id == a.document["id"]), None)
+
+    def values(cell: str, metric: str) -> list[float]:
+        name = metric.replace("_", ".")
+        own = None if baseline is None else baseline.trials.get(cell)
+        found = [each.trials[cell] for each in runs if own is not None and cell in each.trials]
+        alike = [each for each in found if own is not None and each.definition == own.definition]
+        return [value for each in alike if name not in each.bounded and (value := each.values.get(name)) is not None]
+
+    return values
 
 
 def differences_view(compared: Compared, width: int) -> RenderableType | None:
@@ -174,7 +202,8 @@ def view(compared: Compared, width: int) -> RenderableType:
     ]
     reasons = dict.fromkeys("; ".join(each["not_comparable"]) for each in made if each["not_comparable"])
     parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
-    parts += [Text(f"! not settled: {each}", style="yellow") for each in dict.fromkeys(filter(None, compared.lacking))]
+    unsettled = dict.fromkeys(filter(None, [*compared.lacking, *compared.warned]))
+    parts += [Text(f"! not settled: {each}", style="yellow") for each in unsettled]
     short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
     parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
     tested = sum(each["ci95"] is not None for each in made)

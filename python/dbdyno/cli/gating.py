@@ -17,7 +17,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from dbdyno.answer.build import said
-from dbdyno.cli.comparing import differences_view, noise_between, side
+from dbdyno.cli.comparing import differences_view, earlier_values, noise_between, side
 from dbdyno.cli.running import INTERRUPTED, Asked, command_line, holder, tell_troubles, writing_store
 from dbdyno.cli.values import read_duration, read_share
 from dbdyno.compare import Compared, compare, compare_sides
@@ -167,10 +167,15 @@ def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | 
     options.check()
     with closing(open_store(store_place, make=False)) as store:
         sides = side(store, baseline), side(store, run)
-        noise = noise_between(store, *sides)
+        noise, earlier = noise_between(store, *sides, options.metric), earlier_values(store, *sides)
     with store.interpreting(sides[1].document["id"]):
         compared = compare(
-            *sides, margin=options.share, metric=options.metric, across_machines=across_machines, noise=noise
+            *sides,
+            margin=options.share,
+            metric=options.metric,
+            across_machines=across_machines,
+            noise=noise,
+            earlier=earlier,
         )
         gated = _of_compared(compared, options)
         again = f"`dbdyno gate {compared.b['experiment']} --against COMMIT` measures both sides together"

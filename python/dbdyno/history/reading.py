@@ -98,15 +98,20 @@ def read_history(
     """
     store = open_store(where, make=False)
     try:
-        return _read(store, experiment, limit, cells, tell)
+        return read_runs(store, experiment, limit, cells, tell)
     except BaseException:
         store.close()
         raise
 
 
-def _read(
-    store: Store, experiment: str, limit: int, cells: Sequence[str] | None, tell: Callable[[str], None]
+def read_runs(
+    store: Store,
+    experiment: str,
+    limit: int = 100,
+    cells: Sequence[str] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> StoredRuns:
+    """Read the runs of an experiment from an open store; as :func:`read_history`."""
     shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status, RUNS.c.version, RUNS.c.summary)
     query = select(*shape, cast(RUNS.c.host, Text).label("host"))
     query = query.where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc(), RUNS.c.id)
