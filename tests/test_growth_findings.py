@@ -3,6 +3,7 @@
 from typing import Any
 
 from dbdyno.document.shape import Document
+from dbdyno.results.metrics import rates_by_block, values_by_block
 from dbdyno.store import TrialRecord
 from dbdyno.stored import build_document
 from synthetic import run_record
@@ -11,7 +12,9 @@ from test_finding_evidence import result
 SIZES = (1000, 10_000, 100_000)
 
 
-def document(rates: dict[str, list[int]], *, limited: bool = True, kinds: dict[str, str] | None = None) -> Document:
+def document(
+    rates: dict[str, list[int]], *, limited: bool = True, kinds: dict[str, str] | None = None, windows: int = 2
+) -> Document:
     """A run of three sizes for each kind of key, with the rates at each, and indexes of 100 bytes a row."""
     cells: list[dict[str, Any]] = []
     trials = []
@@ -48,7 +51,7 @@ def document(rates: dict[str, list[int]], *, limited: bool = True, kinds: dict[s
     design = {
         "cells": cells,
         "factors": {"rows": list(SIZES), "key": list(rates)},
-        "growth": {"factor": "rows", "table": "t", "windows": 4},
+        "growth": {"factor": "rows", "table": "t", "windows": windows},
         "report": {"x": "rows", "by": "key", "questions": ["rows"]},
         "measure": {"unit": "transaction", "label": "inserts"},
     }
@@ -104,3 +107,18 @@ def test_the_order_that_keeps_its_rate_is_told_with_its_price() -> None:
 
 def test_an_order_that_is_no_faster_is_not_told() -> None:
     assert said(document({"v4": [1000, 990, 200], "v7": [1000, 990, 201]}), "key order") == []
+
+
+def test_windows_of_one_growth_count_as_one_round() -> None:
+    (cell, *_) = document({"v4": [1000, 990, 200]})["cells"]
+    # Four windows, two on each growth.
+    assert len(cell["rounds"]) == 4
+    rates = rates_by_block(cell)
+    assert list(rates) == [0, 2]
+    assert [each.count for each in rates.values()] == [
+        sum(each["rate"]["count"] for each in cell["rounds"][first : first + 2]) for first in (0, 2)
+    ]
+    assert list(values_by_block(cell, "throughput")) == [0, 2]
+    one = document({"v4": [1000, 990, 200]}, windows=4)
+    assert one["cells"][0]["throughput"]["ci95"] is None
+    assert all(each["ci95"] is None for each in one["comparisons"])

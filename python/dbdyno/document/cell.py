@@ -304,6 +304,8 @@ class Growth(TypedDict):
     fill_s: float
     """Seconds that this took, as data are loaded: without a limit to memory."""
     fill_rows_per_s: float | None
+    windows: int
+    """Rounds that are windows on one growth. They are repeated measures of it, and count as one in intervals."""
 
 
 class StoredObject(TypedDict):

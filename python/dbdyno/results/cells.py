@@ -36,12 +36,13 @@ from dbdyno.results.bottlenecks import bottleneck_of
 from dbdyno.results.data import cell_growth, cell_memory_limit, cell_space, cell_timed, not_looked_at
 from dbdyno.results.durable import POWER_SAFE, observe
 from dbdyno.results.histograms import Histogram, HistogramError, merge
-from dbdyno.results.metrics import rate_of
+from dbdyno.results.metrics import merged, rate_of
 from dbdyno.results.operations import cell_operations
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.results.statements import cell_load, cell_statements
 from dbdyno.results.trial import ReadTrial
 from dbdyno.stats import outliers, rate_interval, standard_error
+from dbdyno.stats.rates import merged_rate
 from dbdyno.store.records import RunRecord
 
 _MUTEX_SITES = 10
@@ -77,7 +78,8 @@ def build_cell(
     operations, unreadable = cell_operations(within if diagnosed else [])
     system = _system(planned, results)
     time = _time(done, within)
-    throughput = _throughput(measured, measure, confidence)
+    windows = count(part(run.design, "growth"), "windows") or 1
+    throughput = _throughput(measured, measure, confidence, windows)
     cell: Cell = {
         "id": str(planned.get("id", "")),
         "system": system,
@@ -108,7 +110,7 @@ def build_cell(
         "statements": cell_statements(trials, done, system),
         "operations": operations,
         "load": cell_load(read),
-        "growth": cell_growth(read),
+        "growth": cell_growth(read, windows),
         "space": cell_space(read),
         "timed": cell_timed(read),
         "not_looked_at": not_looked_at(read),
@@ -137,12 +139,12 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
     return max(within, standard_error([rows / ok for ok, rows, _ in known]))
 
 
-def _throughput(measured: Sequence[Round], measure: Measure, confidence: float) -> Throughput:
+def _throughput(measured: Sequence[Round], measure: Measure, confidence: float, windows: int) -> Throughput:
     unit = f"{measure.label}/s"
-    rates = [rate for each in measured if (rate := rate_of(each)) is not None]
+    rates = {each["block"]: rate for each in measured if (rate := rate_of(each)) is not None}
     if not rates:
         return {"mean": None, "ci95": None, "unit": unit}
-    interval = rate_interval(rates, confidence)
+    interval = rate_interval(list(merged(rates, windows, merged_rate).values()), confidence)
     ci95 = None if interval.low is None or interval.high is None else [interval.low, interval.high]
     return {"mean": interval.mean, "ci95": ci95, "unit": unit}
 

@@ -13,8 +13,11 @@ from dbdyno.events.trial import TrialResult
 from dbdyno.results.trial import ReadTrial
 
 
-def cell_growth(trials: Sequence[ReadTrial]) -> Growth | None:
-    """Return how the growing table stood at the cell's trials, and what it took to fill it so far."""
+def cell_growth(trials: Sequence[ReadTrial], windows: int) -> Growth | None:
+    """Return how the growing table stood at the cell's trials, and what it took to fill it so far.
+
+    ``windows``: trials at each size of a growth.
+    """
     growing = [each.growing for each in trials if each.growing is not None]
     if not growing:
         return None
@@ -26,6 +29,7 @@ def cell_growth(trials: Sequence[ReadTrial]) -> Growth | None:
         "filled_rows": rows,
         "fill_s": seconds,
         "fill_rows_per_s": rows / seconds if rows and seconds else None,
+        "windows": windows,
     }
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from statistics import fmean
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, geometric_mean
+from typing import Any, TypeVar
 
 from dbdyno.bottleneck import OVERLOADED
 from dbdyno.document.cell import Cell, Round
 from dbdyno.document.reading import shown_times
 from dbdyno.stats import Rate, Rates
-from dbdyno.stats.rates import own_values
+from dbdyno.stats.rates import merged_rate, own_values
+
+_T = TypeVar("_T")
 
 METRICS = ("throughput", "active", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
 """Throughput, active time, instructions, and the percentiles, mean and maximum of the response time as tables show it:
@@ -87,13 +89,35 @@ def rate_of(each: Round) -> Rate | None:
 
 def rates_by_block(cell: Cell) -> Rates:
     """Return the throughput of each block that gave one."""
-    return {each["block"]: rate for each in cell["rounds"] if (rate := rate_of(each)) is not None}
+    rates = {each["block"]: rate for each in cell["rounds"] if (rate := rate_of(each)) is not None}
+    return merged(rates, windows_of(cell), merged_rate)
+
+
+def windows_of(cell: Cell) -> int:
+    """Return how many of a cell's rounds are windows on one growth of a table, and tell one thing together."""
+    # Parts of tests have cells without all that a document has.
+    growth = cell.get("growth")
+    return growth["windows"] if growth else 1
+
+
+def merged(values: Mapping[int, _T], windows: int, merge: Callable[[Sequence[_T]], _T]) -> dict[int, _T]:
+    """Return one value for each growth, by its first block: windows on one growth are no independent rounds."""
+    if windows == 1:
+        return dict(values)
+    growths: dict[int, list[_T]] = {}
+    for block in sorted(values):
+        growths.setdefault(block // windows * windows, []).append(values[block])
+    return {block: merge(each) for block, each in growths.items()}
 
 
 def values_by_block(cell: Cell, metric: str) -> dict[int, float]:
     """Return a metric of each block that gave a value above 0. ``metric``: of :data:`METRICS`."""
+    return merged(_values(cell, metric), windows_of(cell), geometric_mean)
+
+
+def _values(cell: Cell, metric: str) -> dict[int, float]:
     if metric == "throughput":
-        return {block: rate.value for block, rate in rates_by_block(cell).items()}
+        return {each["block"]: rate.value for each in cell["rounds"] if (rate := rate_of(each)) is not None}
     if metric == "active":
         return _active_ms(cell)
     if metric == "instructions":

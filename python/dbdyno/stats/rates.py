@@ -56,6 +56,20 @@ def pooled(rates: Sequence[Rate]) -> float:
     return sum(each.value * each.time for each in rates) / sum(each.time for each in rates)
 
 
+def merged_rate(rates: Sequence[Rate]) -> Rate:
+    """Return several rates as one that is told from all of their times. ``ValueError`` without any."""
+    value, time = pooled(rates), sum(each.time for each in rates)
+    return Rate(
+        value,
+        time,
+        sum(each.count for each in rates),
+        sum(each.seconds for each in rates),
+        sum(each.squares for each in rates),
+        max(each.resolution for each in rates),
+        sum(each.value * each.other * each.time for each in rates) / (value * time),
+    )
+
+
 def rate_interval(rates: Sequence[Rate], confidence: float = CONFIDENCE) -> Interval:
     """Return the rate of several rounds with its interval, ``R · exp(± t(n-1) · s(e) / sqrt(n))``.
 
