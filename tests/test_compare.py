@@ -16,6 +16,7 @@ from dbdyno.errors import InputError
 from dbdyno.gate import Judgement, Verdict, exit_code, judge, overall
 from dbdyno.history.identity import definition_of, differing
 from dbdyno.results.judging import ASSUMED, RunNoise
+from dbdyno.results.metrics import gate_metric, values_by_block
 from dbdyno.stats import Rate, paired_rates, t_quantile
 from dbdyno.stored import build_document
 from synthetic import run_of
@@ -125,6 +126,19 @@ def test_a_run_whose_clients_waited_for_a_cpu_is_no_regression(shares: tuple[flo
     ] == disturbed.split()
     assert judged.verdict == ("not settled" if disturbed else "regression")
     assert compared.comparisons[0]["verdict"] == ("inconclusive" if disturbed else "slower")
+
+
+def test_a_gate_judges_the_time_that_clients_did_not_wait_for_a_cpu() -> None:
+    a, b = queued(document("r1", {"1": STEADY}), 0.1), queued(document("r2", {"1": STEADY}), 0.55)
+    for each in b["cells"][0]["rounds"]:
+        each["throughput"] = (each["throughput"] or 0.0) / 2
+    (x,), (y,) = a["cells"], b["cells"]
+    assert gate_metric(x, y) == "active"
+    first, second = (values_by_block(cell, "active") for cell in (x, y))
+    assert first[0] == pytest.approx(0.9) and second == pytest.approx(first)
+    # Where the wait was not recorded, throughput decides.
+    y["rounds"][0]["segments"]["run_queue"] = None
+    assert gate_metric(x, y) == "throughput"
 
 
 def test_short_windows_are_said_not_to_show_disturbances() -> None:

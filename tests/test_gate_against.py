@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,6 +115,51 @@ def test_a_program_is_built_at_the_commit(repository: Cli) -> None:
     # Unbuilt, there is nothing to measure there; it is not the program here that is taken.
     code, out, errors = gate(repository, *options)
     assert code != 0 and "./prog cannot be started" in out + errors
+
+
+MAKE_DATABASE = """
+import sqlite3
+
+database = sqlite3.connect("app.db")
+database.execute("create table orders (id integer primary key, customer integer)")
+INDEX
+database.executemany("insert into orders values (?, ?)", ((i, i) for i in range(5000)))
+database.commit()
+"""
+QUERIES = """
+-- name: orders of a customer
+-- :customer = @customer of orders
+select * from orders where customer = :customer;
+-- name: one order
+-- :id = 1..5000
+select * from orders where id = :id;
+"""
+
+
+def test_statements_on_the_database_that_the_build_of_a_commit_makes(repository: Cli) -> None:
+    indexed = 'database.execute("create index by_customer on orders (customer)")'
+    repository.write("make.py", MAKE_DATABASE.replace("INDEX", indexed))
+    repository.write("queries.sql", QUERIES)
+    git(repository.directory, "add", "make.py", "queries.sql")
+    git(repository.directory, "commit", "-q", "-m", "two")
+    repository.write("make.py", MAKE_DATABASE.replace("INDEX", ""))
+    build = f"{sys.executable} make.py"
+    subprocess.run(build.split(), cwd=repository.directory, check=True)
+    options = ["queries.sql", "--system", "sqlite:app.db", "--against", "HEAD", "--rounds", "2", "--store", "g.db"]
+    files = ["--json", "g.json", "--report", "g.html"]
+    code, out, errors = gate(repository, *options, "--build", build, *files)
+    assert code == 3, out + errors
+    written = json.loads((repository.directory / "g.json").read_text())
+    found = {each["cell"]: each for each in written["cells"]}
+    assert list(found) == ["orders of a customer", "one order"]
+    assert "now reads all of orders: index by_customer is gone" in found["orders of a customer"]["reason"]
+    assert found["one order"]["verdict"] != "regression"
+    assert (written["verdict"], written["exit_code"]) == ("regression", 3)
+    assert "index by_customer is gone" in (repository.directory / "g.html").read_text()
+    # Both sides got the same values, so the statements are no difference.
+    assert not any("transactions" in each for each in written["notes"] if each.startswith("Differs"))
+    code, out, errors = gate(repository, *options)
+    assert code == 2 and "has no file" in errors and "build it with `--build COMMAND`" in errors
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,11 @@ def test_a_cell_that_is_gone_does_not_pass(gate: Cli) -> None:
     assert "Not judged, the baseline has no such cell: system=exec:sh -c :" in said(gate)
 
 
+def test_an_unknown_word_for_what_is_not_settled_is_refused(gate: Cli) -> None:
+    out = gate("gate", "--baseline", "both", "--inconclusive", "maybe", *STORE, code=2)
+    assert "--inconclusive: unknown value `maybe`; use `pass` or `fail`" in out
+
+
 def test_a_summary_that_cannot_be_written_changes_no_answer(gate: Cli) -> None:
     gate.environment["GITHUB_STEP_SUMMARY"] = str(gate.directory / "nowhere" / "summary.md")
     try:

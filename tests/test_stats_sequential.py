@@ -158,3 +158,10 @@ def test_what_is_known_of_both_alike_is_enough() -> None:
     assert rule.enough([paired_rates(a, b)])
     assert not rule.enough([rate_interval(list(a.values()))])
     assert not rule.enough([paired_rates(a, b), rate_interval(list(a.values()))])
+
+
+def test_a_gate_looks_each_time_that_there_are_a_third_more_rounds() -> None:
+    rule = Stopping(maximum=1000, margin=0.05)
+    assert [each for each in range(60) if rule.looks_after(each)] == [5, 6, 8, 10, 13, 17, 22, 29, 38, 50]
+    assert [each for each in range(8) if Stopping().looks_after(each)] == [5, 6, 7]
+    assert rule.confidence > Stopping().confidence
