@@ -141,8 +141,9 @@ def _active_ms(cell: Cell) -> dict[int, float]:
     """Return the active time of each block that recorded how long its clients waited for a CPU."""
     found: dict[int, float] = {}
     for each in done(cell):
-        waited, client_s, clients = each["segments"].get("run_queue"), each["client_s"], each["window"].get("clients")
-        if each["throughput"] and clients and client_s and waited is not None and waited < client_s:
+        waited, client_s = each["segments"].get("run_queue"), each["client_s"]
+        clients = each["window"].get("clients") or 1
+        if each["throughput"] and client_s and waited is not None and waited < client_s:
             found[each["block"]] = 1e3 * clients * (1 - waited / client_s) / each["throughput"]
     return found
 
