@@ -213,7 +213,11 @@ def _compared(
         weaker.append(_of_open_loops(metric))
     judged = [replace(each, apart=[*not_comparable, *_redefined(each.a, each.b, a, b)]) for each in judged]
     made = judge(judged, margin)
-    warned = ["" if same_run else _warned((a.document, x), (b.document, y)) for x, y in pairs]
+    # What disturbs a machine does not change counts of instructions.
+    warned = [
+        "" if same_run or each.by == "instructions" else _warned((a.document, each.a), (b.document, each.b))
+        for each in judged
+    ]
     for comparison, why in zip(made, warned, strict=True):
         # The disturbance may be the difference.
         if why and comparison["verdict"] in ("faster", "slower"):
