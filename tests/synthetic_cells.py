@@ -41,6 +41,8 @@ def a_round(block: int, throughput: float | None, **changes: Any) -> dict[str, A
         "statements": 1000,
         "skipped": 0,
         "failed": {},
+        "failures": {},
+        "peak_rss_bytes": None,
         "rows_changed": 0,
         "transactions_changing": 0,
         "statements_by_name": {},

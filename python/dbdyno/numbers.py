@@ -63,6 +63,11 @@ def bracketed(ratio: float, ci95: Sequence[float] | None) -> str:
     return times(ratio) + ("" if ci95 is None else f" [{times(ci95[0])}, {times(ci95[1])}]")
 
 
+def factor_words(ratio: float, ci95: Sequence[float] | None) -> str:
+    """Return a ratio as a factor with its interval, if it has one: ``1.92x [1.88, 1.96]``."""
+    return f"{times(ratio)}x" + bracketed(ratio, ci95).removeprefix(times(ratio))
+
+
 def whole(value: float | None) -> str:
     """Return a number without its fraction."""
     return NONE if value is None else f"{value:,.0f}"
@@ -82,6 +87,12 @@ def milliseconds(value: float | None) -> str:
     if 0 < abs(value) < _MICROSECOND:
         return f"{value:.2g}" if abs(value) >= 1e-4 else f"{value:.6f}".rstrip("0").rstrip(".")
     return f"{value:.3f}" if abs(value) < 1 else _three(value) if value < 1e3 else whole(value)
+
+
+def duration(seconds: float) -> str:
+    """Return a time to wait, such as ``2 min 05 s`` or ``40 s``."""
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
 
 
 def level(value: object) -> str:

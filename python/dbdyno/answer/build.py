@@ -8,15 +8,18 @@ from shlex import quote
 from statistics import fmean
 from typing import Any
 
-from dbdyno.answer import words
-from dbdyno.answer.by_effects import ByEffects, by_effects
+from dbdyno.answer import decision, words
+from dbdyno.answer.advice import Choice, advise
+from dbdyno.answer.claims import judged_claims
 from dbdyno.answer.configurations import Configuration, Ranking, rank
 from dbdyno.answer.short import SYSTEM, short_systems
 from dbdyno.document.cell import Cell
-from dbdyno.document.effects import Answer, Effect, Recommended
+from dbdyno.document.effects import Advice, Answer, Effect, Recommended
 from dbdyno.document.effects import Configuration as Told
-from dbdyno.document.reading import JsonObject, objects, part, text, texts
+from dbdyno.document.reading import JsonObject, number, objects, part, text, texts
+from dbdyno.document.shape import Finding
 from dbdyno.engines.known import known_engine
+from dbdyno.numbers import duration
 from dbdyno.numbers import level as level_text
 from dbdyno.results.alike import varied
 from dbdyno.results.durable import class_of
@@ -32,10 +35,16 @@ def build_answer(
     confidence: float,
     effects: Sequence[Effect] = (),
     family: int = 1,
+    *,
+    findings: Sequence[Finding] = (),
+    definition: JsonObject | None = None,
+    command: Sequence[str] = (),
 ) -> Answer:
-    """Say what a run answers, as far as it was measured; ``effects``: of its factors.
+    """Answer the question of a run, as far as it was measured.
 
-    ``family``: the number of comparisons of the run's table (:func:`dbdyno.stats.decide`).
+    ``effects``: of its factors; ``family``: the number of comparisons of the run's table
+    (:func:`dbdyno.stats.decide`); ``definition``: the experiment's file, whose claims are confirmed or refuted;
+    ``command``: the command line of the run.
     """
     systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
     measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
@@ -45,21 +54,97 @@ def build_answer(
     if screening:
         own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] != ANSWERS]
         return _said(words.of_screening(own, screening, systems, _whole(experiment, own)), systems)
+    factors = {name: list(levels) for name, levels in part(design, "factors").items() if isinstance(levels, list)}
+    claims = judged_claims(definition or {}, measured, factors, systems, findings, margin, confidence)
+    missing = words.of_missing(measured, cells, systems)
     axis = _chained(report, measured)
     if axis is not None:
-        return _said(words.of_chain(measured, axis, confidence, family), systems)
+        return _said([*(claims or words.of_chain(measured, axis, confidence, family)), *missing], systems)
     ranking = rank(measured, roles, systems, margin, confidence, family)
     if len(ranking.configurations) < 2:
         times = report.get("times") is True
         said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
-        return _said([*said, *words.of_missing(measured, cells, systems)], systems)
-    shown = by_effects(ranking, effects) if ranking.best is ranking.first else None
+        hurting = decision.hurts(measured[-1], systems.get(measured[-1]["system"]["name"], ""), findings)
+        # A run of one cell says all but the urgent findings in one sentence.
+        said = [*said, *(each for each in hurting if len(measured) > 1 or not each.startswith("With "))]
+        return _said([*(claims or said), *missing], systems)
+    engines = {cell["system"]["engine"] for cell in measured}
+    advised = advise(
+        ranking,
+        effects,
+        measured,
+        systems,
+        confidence,
+        lambda a, b: _lines(design, b, a),
+        lambda choices: _settling(choices, measured, command),
+    )
+    best = _best(ranking, advised.takes)
+    text: list[str] = []
+    if ranking.set_aside is not None:
+        text.append(f"{decision.failing_words(ranking.set_aside, ranking.first)}.")
+    compared = len(ranking.loads) > 1 or len(engines) > 1
+    if compared:
+        text += decision.leading(ranking, systems)
+    if not claims and len(engines) == 1:
+        text += decision.hurts(list(ranking.first.cells.values())[-1], ranking.first.name, findings)
+    others = [each for each in ranking.configurations[1:] if each is not ranking.set_aside]
+    decided = decision.deciding(ranking, best, advised.rows, margin)
+    # With several loads, the sentences above say what is not settled.
+    if others and len(engines) == 1 and not (compared and decided.startswith("Not settled")):
+        text.append(decided)
+    # Engines are compared by the table: which to take depends on more than the figures.
+    rows = [each for each in advised.rows if len(engines) == 1 or each["action"] == "open" or _is_setting(each)]
     return {
-        "text": words.answer(ranking, systems, margin, shown),
+        "text": [*claims, *text][: 4 if claims else None] + missing,
         "systems": systems,
+        "advice": rows,
         "configurations": [_told(each) for each in ranking.configurations],
-        "recommended": _recommended(ranking, shown, systems, design, experiment),
+        "recommended": _recommended(ranking, best, advised.rows, margin, design, experiment),
     }
+
+
+def _is_setting(row: Advice) -> bool:
+    """Whether a row is about a choice beside the systems that are compared."""
+    return bool(row["levels"]) and SYSTEM not in row["levels"]
+
+
+def _best(ranking: Ranking, takes: Mapping[str, Any]) -> Configuration:
+    """Return the configuration of all levels to take, if it was measured and has no price; else the first one."""
+    wanted = {**dict(ranking.first.levels), **takes}
+    return next((each for each in ranking.free if dict(each.levels) == wanted), ranking.first)
+
+
+def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequence[str]) -> str:
+    """Return the command that would probably settle open choices, and how long it takes."""
+    rounds = max(len(cell["rounds"]) for cell in cells)
+    known = [each.more_rounds for each in choices if each.more_rounds]
+    if not known and rounds > 1:
+        return "not settled by 1,000 more rounds"
+    wanted = rounds + max(known, default=_FIRST_ROUNDS - rounds)
+    lengths = [fmean(seconds) for cell in cells if (seconds := _seconds(cell))]
+    took = f"about {duration(sum(lengths) * wanted)}: " if lengths else ""
+    return f"{took}`{_again(command, wanted)}`"
+
+
+# Options of a command that say how long it measures or where its results go.
+_ENDS = frozenset({"--rounds", "--budget", "--target", "--min-rounds", "--max-rounds"})
+_OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", "--openmetrics"})
+
+
+def _again(command: Sequence[str], rounds: int) -> str:
+    """Return the command with another number of rounds."""
+    words, skipping = [], False
+    for word in command:
+        name, _, value = word.partition("=")
+        dropped = name in _ENDS or name in _OUTPUTS
+        if not skipping and not dropped:
+            words.append(quote(word))
+        skipping = dropped and not value
+    return " ".join([*words, "--rounds", str(rounds)])
+
+
+def _seconds(cell: Cell) -> list[float]:
+    return [seconds for each in cell["rounds"] if (seconds := number(each["durations"], "total_s")) is not None]
 
 
 def said(sentences: list[str], cells: Sequence[Cell]) -> Answer:
@@ -69,7 +154,7 @@ def said(sentences: list[str], cells: Sequence[Cell]) -> Answer:
 
 def _said(sentences: list[str], systems: dict[str, str]) -> Answer:
     """Make an answer where there is nothing to choose."""
-    return {"text": sentences, "systems": systems, "configurations": [], "recommended": None}
+    return {"text": sentences, "systems": systems, "advice": [], "configurations": [], "recommended": None}
 
 
 def _chained(report: JsonObject, measured: Sequence[Cell]) -> str | None:
@@ -81,6 +166,8 @@ def _chained(report: JsonObject, measured: Sequence[Cell]) -> str | None:
 # How a statement begins that makes an index on a table that is there.
 _INDEX = re.compile(r"\s*create\s+(unique\s+)?index\b", re.IGNORECASE)
 
+# One round settles nothing; so many usually do.
+_FIRST_ROUNDS = 5
 # An open effect of less is not followed.
 _AHEAD = 1.05
 
@@ -134,27 +221,25 @@ def _told(each: Configuration) -> Told:
 
 
 def _recommended(
-    ranking: Ranking, shown: ByEffects | None, systems: Mapping[str, str], design: JsonObject, experiment: str
-) -> Recommended:
-    first = ranking.first
-    best = ranking.best if shown is None else shown.configuration
-    before = first if ranking.set_aside is None else ranking.set_aside
+    ranking: Ranking,
+    best: Configuration,
+    rows: Sequence[Advice],
+    margin: float,
+    design: JsonObject,
+    experiment: str,
+) -> Recommended | None:
+    """Return the configuration to take or to keep; None while a choice is open and none is to be taken."""
+    before = ranking.first if ranking.set_aside is None else ranking.set_aside
+    if best is before:
+        if any(each["action"] in ("take", "open") for each in rows):
+            return None
+        why = decision.keeping(ranking, margin)
+        return {"configuration": best.name, "why": why, "changes": {}, "price": [], "apply": [], "command": ""}
     changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
     of_best, of_before = (next(iter(each.cells.values())) for each in (best, before))
-    if best is before:
-        others = [each for each in ranking.free if each is not first]
-        slower = all(each.decision is not None and each.decision.verdict == "slower" for each in others)
-        why = "it is the fastest" if others and slower else "no other that costs no more is shown to be faster"
-        return {"configuration": first.name, "why": why, "changes": {}, "price": [], "apply": [], "command": ""}
-    if best is first:
-        taken = words.failing_words(before, first)
-    elif shown is None:
-        taken = f"{words.ratio_words(best.against)} times {first.name}"
-    else:
-        taken = f"{words.effect_words(shown, systems)} over all other choices"
     return {
         "configuration": best.name,
-        "why": taken,
+        "why": decision.taking(ranking, best),
         "changes": changed,
         "price": list(best.price),
         "apply": _lines(design, of_best, of_before),

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
-from dbdyno.answer.short import STATEMENT, by_themselves, level_name
+from dbdyno.answer.prices import price_of
+from dbdyno.answer.short import Levels, by_themselves, configuration_names
 from dbdyno.document.cell import Cell
-from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.numbers import percent, times
 from dbdyno.results.alike import varied
-from dbdyno.results.durable import class_of
 from dbdyno.results.effects import contrast_of
-from dbdyno.results.judging import (
-    durability_differs,
-    failures_differ,
-    hardly_any,
-    more_is_better,
-    noise_of_cells,
-    other_rows,
-    rows_differ,
-)
-from dbdyno.results.metrics import ANSWERS, done, failing, usual_metric
+from dbdyno.results.judging import hardly_any, more_is_better, noise_of_cells, rows_differ
+from dbdyno.results.metrics import ANSWERS, failing, usual_metric
 from dbdyno.stats import Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
 from dbdyno.stats.moderation import Noise
-
-Levels = tuple[tuple[str, Any], ...]
-
-_CLASSES = ("none", PROCESS_SAFE, POWER_SAFE)
-_MAY_LOSE = {
-    PROCESS_SAFE: "may lose the last commits at a power failure",
-    "none": "may lose the last commits at a crash",
-}
-# A latency that is worse by less, at the near end of its interval, is no price.
-_SLOWER_ANSWERS = 1.1
-# Transactions of more statements than so many times the others' do other work.
-_AS_MUCH = 1.5
 
 
 @dataclass(frozen=True)
@@ -94,12 +71,14 @@ class Configuration:
 class Ranking:
     """Configurations in the order of the run; the loads; what most pairs of cells are compared by.
 
+    ``price``: returns costs and gains of pairs of cells (:func:`dbdyno.answer.prices.price_of`).
     ``set_aside``: the run's first one, where most of its transactions fail: the first one that does better comes first.
     """
 
     configurations: Sequence[Configuration]
     loads: Sequence[Levels]
     metric: str
+    price: Callable[[Sequence[tuple[Cell, Cell]]], tuple[list[str], list[str]]]
     set_aside: Configuration | None = None
 
     @property
@@ -143,23 +122,26 @@ def rank(
     choices = [name for name in factors if roles.get(name) != "load"]
     loads = [name for name in factors if roles.get(name) == "load"]
     alone = by_themselves({name: [cell["factors"].get(name) for cell in measured] for name in choices})
-    found: dict[Levels, Configuration] = {}
+    combinations = list(dict.fromkeys(_levels(cell, choices) for cell in measured))
+    names = configuration_names(combinations, systems, alone)
+    found = {own: Configuration(own, name, {}) for own, name in zip(combinations, names, strict=True)}
     for cell in measured:
-        own = _levels(cell, choices)
-        made = found.setdefault(own, Configuration(own, _name(own, next(iter(found), own), systems, alone), {}))
-        made.cells.setdefault(_levels(cell, loads), cell)
+        found[_levels(cell, choices)].cells.setdefault(_levels(cell, loads), cell)
     of_run = next(iter(found.values()))
     first = next((each for each in found.values() if not each.fails_mostly), of_run)
     others = [each for each in found.values() if each is not first]
     noises = {metric: noise_of_cells(measured, metric) for metric in ("throughput", ANSWERS)}
+    price = partial(price_of, confidence=1 - (1 - confidence) / max(family, 1), noise=noises[ANSWERS])
     for each in others:
         _hold_against(first, each, confidence, noises)
-        _add_price(first, each, 1 - (1 - confidence) / max(family, 1), noises[ANSWERS])
+        if not each.not_ranked:
+            shared = [(cell, each.cells[load]) for load, cell in first.cells.items() if load in each.cells]
+            each.price, each.gain = price(shared)
     _decide(others, margin, family)
     metrics = [standing.metric for each in others for standing in each.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
     known_loads = list(dict.fromkeys(_levels(cell, loads) for cell in measured))
-    return Ranking([first, *others], known_loads, metric, None if first is of_run else of_run)
+    return Ranking([first, *others], known_loads, metric, price, None if first is of_run else of_run)
 
 
 def behind(each: Configuration, best: Configuration) -> bool:
@@ -170,12 +152,6 @@ def behind(each: Configuration, best: Configuration) -> bool:
 
 def _levels(cell: Cell, names: Sequence[str]) -> Levels:
     return tuple((name, cell["factors"].get(name)) for name in names)
-
-
-def _name(levels: Levels, first: Levels, systems: Mapping[str, str], alone: Collection[str]) -> str:
-    """Call a configuration by the levels that the first one has not; the first by all of its own."""
-    other = [each for each, known in zip(levels, first, strict=True) if each != known] or levels
-    return " ".join(str(value) if value in alone else level_name(name, value, systems) for name, value in other)
 
 
 def _hold_against(
@@ -216,57 +192,3 @@ def _decide(configurations: Sequence[Configuration], margin: float, family: int)
             replace(standing, ratio=decided.ratio, decision=decided)
             for standing, decided in zip(each.at, decisions, strict=True)
         ]
-
-
-def _other_rows_of_statement(a: Cell, b: Cell) -> str:
-    """Say that another statement returns other rows: whoever holds one against the other wants the same of both."""
-    if a["factors"].get(STATEMENT) == b["factors"].get(STATEMENT) or not other_rows(a, b):
-        return ""
-    of_a, of_b = a["rows_per_transaction"] or 0.0, b["rows_per_transaction"] or 0.0
-    return f"returns {of_b:.6g} rows, and not {of_a:.6g}"
-
-
-def _as_much_work(a: Cell, b: Cell) -> bool:
-    """Whether transactions of two cells run about as many statements."""
-    of_a, of_b = (_statements(cell) for cell in (a, b))
-    return of_a is None or of_b is None or max(of_a, of_b) <= _AS_MUCH * min(of_a, of_b)
-
-
-def _statements(cell: Cell) -> float | None:
-    """Give the statements of a transaction."""
-    rounds = [each for each in done(cell) if each["completed"] and each["statements"] is not None]
-    completed = sum(each["completed"] for each in rounds)
-    return sum(each["statements"] or 0 for each in rounds) / completed if completed else None
-
-
-def _add_price(first: Configuration, other: Configuration, confidence: float, noise: Noise | None) -> None:
-    """Say what a configuration costs that the first one doesn't, and what it saves.
-
-    ``confidence``: of the interval of its p99; ``noise``: of the p99 of a trial.
-    """
-    if other.not_ranked:
-        return
-    pairs = [(cell, other.cells[load]) for load, cell in first.cells.items() if load in other.cells]
-    price, gain = [], []
-    changes = {(class_of(a), class_of(b)) for a, b in pairs if durability_differs(a, b)}
-    for a, b in sorted(changes, key=str):
-        if a in _CLASSES and b in _CLASSES and _CLASSES.index(b) > _CLASSES.index(a):
-            gain.append(f"is {b}, and not {a}")
-        else:
-            price.append(_MAY_LOSE.get(b or "", f"is {b or 'of unknown durability'}, and not {a or 'unknown'}"))
-    if any(failures_differ(a, b) for a, b in pairs):
-        shares = [max(failing(cell) for cell in side) for side in zip(*pairs, strict=True)]
-        words = f"{percent(shares[1])} of transactions fail, and not {percent(shares[0])}"
-        (price if shares[1] > shares[0] else gain).append(words)
-    apart = [rows for a, b in pairs if (rows := _other_rows_of_statement(a, b))]
-    price += apart[:1]
-    # A transaction that does more takes longer: that is no price.
-    alike = all(_as_much_work(a, b) for a, b in pairs)
-    answers = pooled([contrast_of(a, b, ANSWERS) for a, b in pairs], confidence, noise) if alike else None
-    if answers is not None and answers.low is not None and answers.high is not None:
-        rate = pooled([contrast_of(a, b, "throughput") for a, b in pairs])
-        faster = rate is not None and rate.mean > 1
-        # Whoever is slower answers later: that is no price of its own.
-        if faster and answers.low > _SLOWER_ANSWERS and not math.isinf(answers.mean):
-            price.append(f"p99 is {times(answers.mean)} times as long")
-    other.price, other.gain = list(dict.fromkeys(price)), gain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -13,6 +13,15 @@ from dbdyno.numbers import level as level_text
 from dbdyno.plan.system import SystemSpec
 
 SYSTEM = "system"
+
+AS_IT_IS = "as it is"
+"""The name of the first of several configurations that differ in more than one factor."""
+
+LONGEST_NAME = 24
+"""The most characters of a configuration's name."""
+
+Levels = tuple[tuple[str, Any], ...]
+"""Levels by factor."""
 
 STATEMENT = "statement"
 """The factor of a file of statements, or of several that are held against each other."""
@@ -110,3 +119,42 @@ def by_themselves(levels: Mapping[str, Iterable[Any]]) -> frozenset[str]:
                 factors.setdefault(str(each), set()).add(name)
     words = {each for own in levels.values() for each in own if isinstance(each, str) and each[:1].isalpha()}
     return frozenset(each for each in words if len(factors.get(each, ())) == 1 and each not in _OF_ANYTHING)
+
+
+def configuration_names(
+    combinations: Sequence[Levels], systems: Mapping[str, str], alone: Collection[str]
+) -> list[str]:
+    """Name combinations of levels, each uniquely and by at most 24 characters: by what the first one does not have.
+
+    ``alone``: levels that say by themselves which factor they belong to (:func:`by_themselves`).
+    """
+    first = combinations[0]
+    several = len({value for levels in combinations for name, value in levels if name == SYSTEM}) > 1
+    made = [_candidates(levels, first, systems, alone, several) for levels in combinations]
+    shared = Counter(options[0] for options in made)
+    names: list[str] = []
+    for place, options in enumerate(made):
+        fitting = (each for each in options if len(each) <= LONGEST_NAME and each not in names and shared[each] < 2)
+        number = f" #{place + 1}"
+        names.append(next(fitting, options[0][: LONGEST_NAME - len(number) - 1].rstrip() + "…" + number))
+    return names
+
+
+def _candidates(
+    levels: Levels, first: Levels, systems: Mapping[str, str], alone: Collection[str], several: bool
+) -> list[str]:
+    """Return possible names of a combination, the best one first. ``several``: systems are compared."""
+    differing = [
+        (name, value)
+        for (name, value), (_, known) in zip(levels, first, strict=True)
+        if value != known or (several and name == SYSTEM)
+    ]
+    if not differing:
+        differing = list(levels) if len(levels) == 1 else []
+    words = [str(value) if value in alone else level_name(name, value, systems) for name, value in differing]
+    values = [level_name(name, value, systems) if name == SYSTEM else level_text(value) for name, value in differing]
+    options = [" ".join(words) or AS_IT_IS, " ".join(values) or AS_IT_IS]
+    if not several and len(levels) > 2:
+        same = [name for (name, value), (_, known) in zip(levels, first, strict=True) if value == known]
+        options += ["all"] if not same else [f"all but {same[0]}"] if len(same) == 1 else []
+    return options

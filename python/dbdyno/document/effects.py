@@ -61,7 +61,7 @@ class Configuration(TypedDict):
     """One combination of the levels that are to be chosen, over all loads that it was measured at."""
 
     name: str
-    """Its levels, in short: those that the first configuration has not."""
+    """At most 24 characters: the levels that the first configuration does not have."""
     levels: dict[str, Any]
     cells: list[str]
     ratio: float | None
@@ -81,6 +81,21 @@ class Configuration(TypedDict):
     """Why it cannot be held against the first configuration; empty where it can."""
     at: list[Standing]
     """At each load that both were measured at."""
+
+
+class Advice(TypedDict):
+    """What to do about a choice."""
+
+    action: Literal["take", "maybe", "skip", "open"]
+    """take: a gain without a price; maybe: a gain with its price; skip: no gain shown; open: not settled."""
+    change: str
+    """The choice, in the engine's own words if it is one setting: `PRAGMA journal_mode = wal`."""
+    levels: dict[str, Any]
+    """Its levels by factor; empty if the row names several choices."""
+    effect: str
+    """The gain with its interval, or the largest gain that the interval does not exclude."""
+    price: str
+    """The price, `no price`, or what would settle an open choice."""
 
 
 class Recommended(TypedDict):
@@ -107,6 +122,8 @@ class Answer(TypedDict):
     """Sentences; the first is the answer."""
     systems: dict[str, str]
     """Short names of systems."""
+    advice: list[Advice]
+    """What to take, to consider and to skip; empty if there is nothing to choose between."""
     configurations: list[Configuration]
     """In the order of the run; empty where there is nothing to choose between."""
     recommended: Recommended | None

@@ -91,6 +91,21 @@ class Growth(Strict):
     windows: Annotated[int, Field(ge=1, le=MOST_ROUNDS)] = 3
 
 
+class Claim(Strict):
+    """What the source of an experiment found, which a run confirms or refutes.
+
+    ``of``: levels that were found ``faster``, ``slower`` or ``equivalent`` ``against`` others, to make requests fail
+    (``fails``) or to end failures (``cures``); ``first`` and ``last`` are those that were measured. Or ``finding``: the
+    kind of finding that answers it.
+    """
+
+    says: Name
+    of: dict[Name, bool | int | float | str] = Field(default_factory=dict)
+    against: dict[Name, bool | int | float | str] = Field(default_factory=dict)
+    expect: Literal["faster", "slower", "equivalent", "fails", "cures"] | None = None
+    finding: Name | None = None
+
+
 class Head(Strict):
     """The keys of a file whose values no factor changes.
 
@@ -105,5 +120,6 @@ class Head(Strict):
     growth: Growth | None = None
     optional: dict[Name, Annotated[list[bool | int | float | str], Field(min_length=1)]] = Field(default_factory=dict)
     report: Report = Report()
+    claims: list[Claim] = Field(default_factory=list)
     published: Published | None = None
     recommendations: list[Recommendation] = Field(default_factory=list)

@@ -49,11 +49,11 @@ class Run:
 
     @property
     def answer(self) -> str:
-        """What the run answers, a sentence a line, and what to take; empty where it answers nothing."""
-        from dbdyno.report.brief import recommended_words
+        """Return the answer, one sentence per line, then one line per choice; empty if the run answers nothing."""
+        from dbdyno.report.lines import advice_words
 
-        recommended = recommended_words(self._document) if part(self._document, "answer", "recommended") else ""
-        return "\n".join(filter(None, [*texts(part(self._document, "answer").get("text")), recommended]))
+        found = part(self._document, "answer")
+        return "\n".join([*texts(found.get("text")), *map(advice_words, objects(found.get("advice")))])
 
     @overload
     def frame(self, library: Literal["pandas"] = "pandas") -> pandas.DataFrame: ...

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from math import log
 from typing import Any
 
 from rich.text import Text
@@ -17,20 +16,21 @@ from dbdyno.answer.short import STATEMENT, named
 from dbdyno.answer.words import durability_words, interval_of, time_of
 from dbdyno.console import Console
 from dbdyno.document.cell import Cell
-from dbdyno.document.effects import Configuration, Effect, Standing
+from dbdyno.document.effects import Advice, Configuration, Effect, Standing
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document, Finding
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import whole_reads
 from dbdyno.findings.whole_tables import WHOLE_TABLE
 from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
+from dbdyno.report.answer_table import AnswerTable, answer_table, load_names, waits_and_failures
 from dbdyno.report.estimates import estimate_words
 from dbdyno.report.fixes import fix_lines
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
+from dbdyno.report.measured import legend, measured_line
 from dbdyno.report.operations import where_time_goes
 from dbdyno.report.rows import RATIO as _RATIO
-from dbdyno.report.rows import SECOND as _SECOND
 from dbdyno.report.rows import Row, laid_out, wrapped
 from dbdyno.report.scalability import refusals, sentences
 from dbdyno.report.why import why_lines
@@ -41,11 +41,19 @@ from dbdyno.stats.scalability import LEAST_LEVELS
 _TIMES = "\N{MULTIPLICATION SIGN}"
 # So many rows are shown; the rest is left to --verbose.
 _ROWS = 12
+# Lines of the answer with its table, and rows of the table at least.
+_LINES = 12
+_FEWEST = 3
+# So many choices with a price are shown.
+_PRICED = 2
+# Columns of the action, with the spaces around it.
+_ACTION = 9
+_ACTIONS = {"take": "bold green", "maybe": "yellow", "skip": "dim", "open": "cyan"}
 _EFFECTS = 4
 _CURVES = 3
 _NARROWEST = 40
 # What goes first where there is no room.
-_SPARE = ("price", "published", "p99 ms", "95 %", "ms 95 %", "plan")
+_SPARE = ("price", "limited by", "published", "95 %", "ms 95 %", "plan", "slowest", "p99 ms", "failed")
 
 
 def show_brief(document: Document, console: Console, *, followed: bool = False) -> None:
@@ -59,12 +67,20 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
 
     ``rest``: where all is that is left out here.
     """
-    status = "" if document["status"] == "done" else f"  {document['status']}"
-    yield Text.assemble((document["experiment"], "bold"), (f"  {document['id']}", "dim"), (status, "bold yellow"))
-    yield from wrapped(document["question"], width)
-    yield Text("")
-    for place, sentence in enumerate(document["answer"]["text"]):
-        yield from wrapped(sentence, width, "bold" if place == 0 else "")
+    status = "" if document["status"] == "done" else f" {document['status']}"
+    head = f"{document['experiment']}  {document['id']}{status}"
+    for place, line in enumerate(wrapped(f"{head}  {measured_line(document)}", width, "", "  ")):
+        if place == 0:
+            line.stylize("bold", 0, len(document["experiment"]))
+            line.stylize("dim", len(document["experiment"]), len(document["experiment"]) + 2 + len(document["id"]))
+        yield line
+    answer = [
+        line
+        for place, sentence in enumerate(document["answer"]["text"])
+        for line in wrapped(sentence, width, "bold" if place == 0 else "")
+    ]
+    answer += _advice(document["answer"]["advice"], width)
+    yield from answer
     if document["why"] is not None:
         yield Text("")
         yield from why_lines(document["why"], width)
@@ -73,10 +89,13 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
             yield from fix_lines(document["why"]["fixes"], width)
         yield from _warnings(document, width, rest)
         return
-    yield from _recommended(document, width)
-    yield from _effects(document, width, rest)
+    table = list(_table(document, width, rest, max(_LINES - len(answer) - 2, _FEWEST)))
+    yield from table
     yield Text("")
-    yield from _table(document, width, rest)
+    yield from _applied(document, width)
+    text = "\n".join(line.plain for line in [*answer, *table])
+    for each in legend(document, [each["name"] for each in document["answer"]["configurations"] if each["name"] in text]):
+        yield from wrapped(each, width, "dim", "  ")
     yield from _scalability(document, width, rest)
     yield from _time(document, width)
     yield from _indexes(document, width, rest)
@@ -84,42 +103,36 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
     yield from _warnings(document, width, rest)
 
 
-def _recommended(document: Document, width: int) -> Iterator[Text]:
-    yield from wrapped(recommended_words(document), width, "green")
+def _advice(rows: Sequence[Advice], width: int) -> Iterator[Text]:
+    """Write each choice: the action, the choice, its effect, its price."""
+    shown = [each for each in rows if each["action"] != "maybe"]
+    priced = [each for each in rows if each["action"] == "maybe"][:_PRICED]
+    shown = [each for each in rows if each in shown or each in priced]
+    change = min(max((len(each["change"]) for each in shown), default=0), width // 2)
+    effect = max((len(each["effect"]) for each in shown if len(each["change"]) <= change), default=0)
+    for each in shown:
+        start = f"{each['change']:<{change}}  {each['effect']:<{effect}}"
+        line = f"{start}  {each['price']}".rstrip()
+        lines = [line] if len(line) + _ACTION <= width else list(_folded(start, each["price"], width - _ACTION))
+        for place, text in enumerate(lines):
+            action = f"  {each['action']:<5}  " if place == 0 else " " * _ACTION
+            yield Text.assemble((action, _ACTIONS[each["action"]]), text)
+
+
+def _folded(start: str, rest: str, width: int) -> Iterator[str]:
+    """Yield a line that is too long in two parts, each wrapped."""
+    for part in (start.rstrip(), rest):
+        fits = len(part) <= width
+        yield from [part] if fits else textwrap.wrap(" ".join(part.split()), width, break_long_words=False)
+
+
+def _applied(document: Document, width: int) -> Iterator[Text]:
+    """Write the statements that apply the configuration to take, unless the rows of the answer are those."""
     found = document["answer"]["recommended"]
-    for line in found["apply"][:3] if found is not None else ():
-        yield from wrapped(f"  {line}", width, "green", "    ")
-
-
-def recommended_words(document: Document) -> str:
-    """Say which configuration to take, or to keep, why, and at what price; empty where there is none to choose."""
-    found = document["answer"]["recommended"]
-    if found is None:
-        return ""
-    price = f"; its price: {'; '.join(found['price'])}" if found["price"] else ""
-    return f"{'Take' if found['changes'] else 'Keep'} {found['configuration']}: {found['why']}{price}."
-
-
-def _effects(document: Document, width: int, rest: str) -> Iterator[Text]:
-    """Write what each choice does, where several were varied: with one alone the answer says it."""
-    chosen = [each for each in document["effects"] if each["role"] == "choice" and each["metric"] == _usual(document)]
-    if len({each["factor"] for each in chosen}) < 2:
-        return
-    whole = [each for each in chosen if not each["at"]]
-    whole.sort(key=lambda each: -abs(_size(each)))
-    parts = [effect_words(each, document) for each in whole[:_EFFECTS]]
-    left = len(whole) - _EFFECTS
-    parts += [f"{left} more {rest}"] if left > 0 else []
-    yield from wrapped("Effects: " + " · ".join(parts), width, "", "  ")
-
-
-def _size(effect: Effect) -> float:
-    return log(effect["ratio"]) if effect["ratio"] else 0.0
-
-
-def _usual(document: Document) -> str:
-    metrics = [each["metric"] for each in document["effects"]]
-    return "throughput" if "throughput" in metrics or not metrics else metrics[0]
+    known = {each["change"] for each in document["answer"]["advice"]}
+    lines = [] if found is None else [line for line in found["apply"] if line.rstrip(";") not in known]
+    for line in lines[:3]:
+        yield from wrapped(line, width, "green", "  ")
 
 
 def effect_words(effect: Effect, document: Document) -> str:
@@ -128,8 +141,6 @@ def effect_words(effect: Effect, document: Document) -> str:
     if effect["ratio"] is None:
         return f"{name} unknown"
     words = f"{name} {_TIMES}{bracketed(effect['ratio'], effect['ci95'])}"
-    if effect["verdict"] == "inconclusive":
-        words += " (open)"
     if effect["at"]:
         words += f" at {named(effect['at'], document['answer']['systems'])}"
     elif effect["depends_on"]:
@@ -142,73 +153,24 @@ def effect_words(effect: Effect, document: Document) -> str:
     return words
 
 
-def _table(document: Document, width: int, rest: str) -> Iterator[Text]:
-    rows = _rows(document)
-    shown, left = rows[:_ROWS], len(rows) - _ROWS
+def _table(document: Document, width: int, rest: str, most: int) -> Iterator[Text]:
+    if document["answer"]["configurations"] and document["report"].get("times") is not True:
+        table = answer_table(document)
+    else:
+        loads = load_names(document)
+        choices = [name for name in varied(document["cells"]) if name not in loads]
+        table, most = AnswerTable(_cells(document, loads, choices), ""), _ROWS
+    shown, left = table.rows[:most], len(table.rows) - most
     if left == 1:
-        shown, left = rows, 0
-    # Where configurations stand beside one another, nothing says what their figures are.
-    beside = any(_SECOND in row.values for row in rows)
-    yield from laid_out(shown, width, _SPARE, known_of=rows, corner=_unit(document) if beside else "")
+        shown, left = table.rows, 0
+    yield from laid_out(shown, width, _SPARE, known_of=table.rows, corner=table.corner)
     if left > 0:
         also = "" if rest == "below" else f", or `dbdyno show {document['id']}`"
         yield Text(f"… {left} more {rest}{also}", style="dim")
 
 
-def _unit(document: Document) -> str:
-    return document["cells"][0]["throughput"]["unit"]
-
-
-def _rows(document: Document) -> list[Row]:
-    """Give the rows of what was measured.
-
-    Two configurations stand beside one another, a row for each load. Of many cells there is a row for each
-    configuration, the fastest first; else one for each cell.
-    """
-    found, factors = document["answer"]["configurations"], varied(document["cells"])
-    loads = [name for name in factors if document["roles"].get(name) == "load"]
-    several = len({_load(cell, loads, document) for cell in document["cells"]}) > 1
-    if len(found) == 2 and several:
-        return _pairs(document, loads)
-    if len(found) > 2 and several and len(document["cells"]) > _ROWS:
-        return _configurations(document)
-    return _cells(document, loads, [name for name in factors if name not in loads])
-
-
 def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:
     return named({name: cell["factors"].get(name) for name in loads}, document["answer"]["systems"])
-
-
-def _pairs(document: Document, loads: Sequence[str]) -> list[Row]:
-    found = document["answer"]["configurations"]
-    standings = _standings(found, document["cells"], loads)
-    of = {name: each["name"] for each in found for name in each["cells"]}
-    rows: dict[str, Row] = {}
-    for cell in document["cells"]:
-        row = rows.setdefault(_load(cell, loads, document), Row(_load(cell, loads, document), {}))
-        row.values[of.get(cell["id"], cell["id"])] = figure(cell["throughput"]["mean"])
-    for cell in document["cells"]:
-        standing, label = standings.get(cell["id"]), _load(cell, loads, document)
-        if standing is not None:
-            ratio, word = _compared(standing)
-            values = rows[label].values | {_SECOND: ratio, "verdict": word}
-            rows[label] = Row(label, values)
-    return list(rows.values())
-
-
-def _configurations(document: Document) -> list[Row]:
-    first, *others = document["answer"]["configurations"]
-    made = [(1.0, Row(first["name"], {_RATIO: "1"}))]
-    for each in others:
-        known = each["ratio"] is not None and not each["not_ranked"]
-        values = {
-            _RATIO: bracketed(each["ratio"], each["ci95"]) if known and each["ratio"] is not None else NONE,
-            "verdict": (each["verdict"] or "") if known else "not ranked",
-            "price": ", ".join(each["price"]) or each["not_ranked"],
-        }
-        # Those that are not ranked come last.
-        made.append((each["ratio"] or 0.0 if known else 0.0, Row(each["name"], values)))
-    return [row for _, row in sorted(made, key=lambda each: -each[0])]
 
 
 def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> list[Row]:
@@ -228,6 +190,7 @@ def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> 
         values = {
             **(_of_one(cell) if times else _rate(cell)),
             "p99 ms": latency(cell, "p99") if shown_times(cell["latency_ms"]) else "",
+            **({} if times else waits_and_failures(cell)),
             "published": published_value(cell["published"]) if cell["published"] else "",
             _RATIO: ratio,
             "verdict": word,

@@ -22,7 +22,6 @@ from dbdyno.document.shape import Document
 from dbdyno.errors import InputError, reason
 from dbdyno.frames.cells import rounds_frame
 from dbdyno.numbers import figure, level, percent, whole
-from dbdyno.report.brief import recommended_words
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import durability
@@ -190,7 +189,7 @@ def markdown_text(document: Document) -> str:
     parts = [f"## {_plain(document['title'])}", f"run `{document['id']}`, started {document['started'][:19]} UTC"]
     if document["question"]:
         parts.append(_plain(document["question"]))
-    answer = [*document["answer"]["text"], recommended_words(document)]
+    answer = [*document["answer"]["text"], *map(advice_words, document["answer"]["advice"])]
     parts += [f"**{_plain(each)}**" if place == 0 else _plain(each) for place, each in enumerate(answer) if each]
     # Above the numbers: who reads no further than the table must have seen it.
     parts += [f"**{_plain(each.text)}**" for each in warnings(document)]

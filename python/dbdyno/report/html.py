@@ -10,7 +10,6 @@ from typing import Any
 from dbdyno.document.shape import Document
 from dbdyno.numbers import percent
 from dbdyno.report import fixes, lines, scalability, sections, why_sections
-from dbdyno.report.brief import recommended_words
 from dbdyno.report.charts import (
     answer_chart,
     breakdown_chart,
@@ -54,7 +53,6 @@ def _context(document: Document) -> dict[str, Any]:
         "took": _took(document),
         "trials": f"{count} trial" + ("" if count == 1 else "s"),
         "answer": document["answer"],
-        "recommended": recommended_words(document),
         "effects": sections.effect_table(document),
         "why_resources": why_sections.resource_table(document),
         "why_changes": why_sections.change_table(document),

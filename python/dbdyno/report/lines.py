@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,12 @@ class Statement:
     text: str
     cells: list[str]
     advice: str = ""
+
+
+def advice_words(advice: Mapping[str, Any]) -> str:
+    """Write a row of the answer as one line, such as ``take wal: 3.50x [2.90, 4.20], no price``."""
+    rest = ", ".join(each for each in (advice["effect"], advice["price"]) if each)
+    return f"{advice['action']} {advice['change']}" + (f": {rest}" if rest else "")
 
 
 def factor_names(document: Document) -> list[str]:

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from dbdyno.numbers import NONE
 
-RATIO, SECOND = "ratio [95 %]", "2nd/1st [95 %]"
-"""Heads of ratios, which stand to the left."""
+RATIO = "ratio [95 %]"
+"""Head of ratios, which are aligned to the left."""
 
-_LEFT = ("change", "verdict", RATIO, SECOND, "price", "plan")
+_LEFT = ("change", "verdict", RATIO, "price", "limited by", "plan")
 _GAP = 2
 # Of figures below a label.
 _INDENT = 2

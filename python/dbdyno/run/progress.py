@@ -8,7 +8,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from dbdyno.console import Console
 from dbdyno.design import SINGLE
 from dbdyno.events.trial import Interval
-from dbdyno.numbers import figure
+from dbdyno.numbers import duration, figure
 from dbdyno.plan.cell import Cell
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
@@ -162,17 +162,12 @@ class Display:
             # Tables are made in the first block, and what that takes says nothing of the rest.
             if self._done < min(self._trials / self._rounds, self._trials / 2):
                 return ""
-            return f" · {_duration(seconds)} left"
+            return f" · {duration(seconds)} left"
         if self._stopping.budget_s is not None:
             kept_s = each_s * (self._trials / self._rounds * self._stopping.kept - self._done)
             seconds = min(seconds, max(self._stopping.budget_s - (now - self._began), kept_s, 0.0))
-        return f" · at most {_duration(seconds)} left"
+        return f" · at most {duration(seconds)} left"
 
 
 def _name(cell: Cell) -> str:
     return cell.system.name if cell.id == SINGLE else cell.id
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"

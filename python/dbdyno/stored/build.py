@@ -81,6 +81,8 @@ def build_document(
         if why is not None
         else effects(cells, roles, material.margin, confidence, material.factors, questions, material.family)
     )
+    findings = [each for each in find_all(material) if why is None or _is_of(each, why)]
+    definition = read_definition(run.definition)
     return {
         "schema": "dbdyno.run/1",
         "id": run.id,
@@ -105,14 +107,26 @@ def build_document(
         "confidence": confidence,
         "cells": cells,
         "roles": dict(roles),
-        "answer": build_answer(design, _named(run), cells, roles, material.margin, confidence, found, material.family)
+        "answer": build_answer(
+            design,
+            _named(run),
+            cells,
+            roles,
+            material.margin,
+            confidence,
+            found,
+            material.family,
+            findings=findings,
+            definition=definition,
+            command=run.command,
+        )
         if why is None
         else said(why["text"], cells),
         "effects": found,
-        "scalability": scalability(cells, factors_of_clients(read_definition(run.definition)), confidence),
+        "scalability": scalability(cells, factors_of_clients(definition), confidence),
         "comparisons": list(material.comparisons),
         "recommendations": list(material.recommendations),
-        "findings": [each for each in find_all(material) if why is None or _is_of(each, why)],
+        "findings": findings,
         "failed_trials": _failed(cells),
         "why": why,
     }

@@ -1,0 +1,312 @@
+"""The sentences that decide between configurations: what hurts today, which one leads, and which one to take."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
+from dbdyno.answer.prices import failures_words
+from dbdyno.answer.short import AS_IT_IS, named
+from dbdyno.answer.words import listed, offered_rate
+from dbdyno.document.cell import Cell
+from dbdyno.document.effects import Advice
+from dbdyno.document.reading import shown_times
+from dbdyno.document.shape import Finding
+from dbdyno.numbers import factor_words, figure, milliseconds, percent, times
+from dbdyno.results.metrics import done, failing, keeps_up
+from dbdyno.stats import inverse
+
+# The slowest request is worth a word from this many milliseconds.
+_SLOW_MS = 1000.0
+# A gain of at most this that an interval does not exclude is no reason to measure on.
+_SMALL_GAIN = 1.1
+# Kinds of findings that a reader must know before the figures.
+_URGENT = ("backlog full", "durability contradicted", "lost updates", "unsettled", "two levels")
+_MESSAGE = 60
+_MOST_NAMES = 4
+_FEW_LOADS = 4
+
+
+def hurts(cell: Cell, name: str, findings: Sequence[Finding]) -> list[str]:
+    """Say what is wrong with a cell as it is: failures and their message, the slowest request, what limits it."""
+    parts = []
+    share = failing(cell)
+    if share:
+        message = _message(cell)
+        what = cell["throughput"]["unit"].removesuffix("/s")
+        parts.append(f"{percent(share)} of {what} fail" + (f' ("{message}")' if message else ""))
+    waits = shown_times(cell["latency_ms"])
+    if waits and (waits["max"] or 0.0) >= _SLOW_MS:
+        parts.append(f"the slowest takes {(waits['max'] or 0.0) / 1e3:.1f} s")
+    said = []
+    if parts:
+        found = cell["bottleneck"]
+        cause = f"; bottleneck: {found['resource']}" if found is not None and found["resource"] != "unclear" else ""
+        said.append(f"{_with(name)}, {' and '.join(parts)}{cause}.")
+    urgent = [each for kind in _URGENT for each in findings if each["kind"] == kind and cell["id"] in each["cells"]]
+    return said + [each["text"] for each in urgent[:1]]
+
+
+def _with(name: str) -> str:
+    return name.capitalize() if name == AS_IT_IS else f"With {name}"
+
+
+def _message(cell: Cell) -> str:
+    """Return the message of the most frequent failure."""
+    counts: dict[str, int] = {}
+    messages: dict[str, str] = {}
+    for each in done(cell):
+        for kind, count in each["failed"].items():
+            counts[kind] = counts.get(kind, 0) + count
+        messages |= each["failures"]
+    most = max(counts, key=lambda kind: counts[kind], default="")
+    return textwrap.shorten(messages.get(most, most), _MESSAGE, placeholder=" …")
+
+
+def failing_words(aside: Configuration, first: Configuration) -> str:
+    """Say what share of its transactions the run's first configuration fails, and the one that replaces it."""
+    own = percent(first.failed) if first.failed else "none"
+    return f"{percent(aside.failed)} of the transactions of {aside.name} fail, and of {first.name} {own}"
+
+
+def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
+    """Say at each load which configuration leads, with the figures of all; loads of one result are told together."""
+    said = _carried(ranking, systems)
+    results = [(load, *_leaders(ranking, load)) for load in ranking.loads]
+    # The throughput of an open loop is the rate offered, or what `_carried` says.
+    results = [each for each in results if len(each[1]) > 1 and not (each[4] == "throughput" and said)]
+    groups = [list(group) for _, group in groupby(results, key=_result)]
+    for group in groups[-3:]:
+        load, ranked, best, rivals, metric = group[-1]
+        values = [(each.name, _value(each.cells[load], metric)) for each in ranked]
+        unit = f" {ranked[0].cells[load]['throughput']['unit']}" if metric == "throughput" else ""
+        by_name = dict(values)
+        others = [f"{name} {value}" for name, value in values if name != best.name][:_MOST_NAMES]
+        where = _where([each[0] for each in group], len(groups) > 1, systems)
+        if len(ranked) == 2 and not rivals and 1 < len(group) <= _FEW_LOADS:
+            ratios = [f"{_times(ranking, each[0], best)} at {named(dict(each[0]), systems)}" for each in group[:-1]]
+            where = f" at {named(dict(load), systems)}, {', '.join(ratios)}"
+        if len(ranked) == 2:
+            text = _two(ranking, load, best, rivals, by_name, unit, metric)
+        elif len(rivals) == len(ranked) - 1:
+            figures = ", ".join(f"{name} {value}" for name, value in values[:_MOST_NAMES])
+            text = f"No difference is shown{_of(metric)}: {figures}{unit}"
+        elif rivals:
+            close = listed([each.name for each in rivals])
+            text = f"{best.name} {_leads(metric)} ({by_name[best.name]}{unit}), not told apart from {close}: "
+            text += ", ".join(others)
+        else:
+            text = f"{best.name} {_leads(metric)}: {by_name[best.name]}{unit}, {', '.join(others)}"
+        said.append(f"{text}{where}.")
+    return said + _apart(ranking)
+
+
+def _result(each: tuple[Levels, list[Configuration], Configuration, list[Configuration], str]) -> object:
+    """Return what loads have in common that are told together."""
+    _, ranked, best, rivals, metric = each
+    if len(rivals) == len(ranked) - 1:
+        return metric
+    return best.name, sorted(one.name for one in rivals), metric
+
+
+def _two(
+    ranking: Ranking,
+    load: Levels,
+    best: Configuration,
+    rivals: Sequence[Configuration],
+    values: Mapping[str, str],
+    unit: str,
+    metric: str,
+) -> str:
+    """Compare two, with the ratio that decides."""
+    first, other = ranking.first, next(each for each in ranking.configurations[1:] if load in each.cells)
+    standing = _standing(other, load)
+    behind = other if best is first else first
+    how = _times(ranking, load, best)
+    figures = f"{values[best.name]} against {values[behind.name]}{unit}" + (f" ({how})" if how else "")
+    if not rivals:
+        return f"{best.name} is faster than {behind.name}{_of(metric)}: {figures}"
+    verdict = "inconclusive" if standing is None else standing.decision.verdict
+    word = "do not differ" if verdict == "equivalent" else "are not told apart"
+    return f"{best.name} and {behind.name} {word}{_of(metric)}: {figures}"
+
+
+def _times(ranking: Ranking, load: Levels, best: Configuration) -> str:
+    """Write how many times as fast the better one of two is at a load, with the interval."""
+    other = next(each for each in ranking.configurations[1:] if load in each.cells)
+    standing = _standing(other, load)
+    if standing is None or standing.ratio is None:
+        return ""
+    ratio = inverse(standing.ratio) if best is ranking.first else standing.ratio
+    return factor_words(ratio.mean, ratio.ends)
+
+
+def _of(metric: str) -> str:
+    return "" if metric == "throughput" else f" by {metric}"
+
+
+def _leads(metric: str) -> str:
+    return "carries most" if metric == "throughput" else f"has the shortest {metric}"
+
+
+def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -> str:
+    names = [named(dict(load), systems) for load in loads if load]
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f" at {names[0]}"
+    if several:
+        return f" at {names[-1]}, and likewise at {', '.join(names[:-1][-2:])}"
+    return f" at {names[-1]}, and likewise at {'every other load' if len(names) > 2 else names[0]}"
+
+
+def _leaders(
+    ranking: Ranking, load: Levels
+) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
+    """Return the ranked configurations of a load, the best first; the best; those not told apart from it; the metric."""
+    first = ranking.first
+    ranked = [each for each in ranking.configurations if load in each.cells and not each.not_ranked]
+    standings = {each.name: _standing(each, load) for each in ranked}
+    metric = next((each.metric for each in standings.values() if each is not None), ranking.metric)
+
+    def factor(each: Configuration) -> float:
+        standing = standings[each.name]
+        return 1.0 if each is first else 0.0 if standing is None or standing.ratio is None else standing.ratio.mean
+
+    ranked.sort(key=factor, reverse=True)
+    if not ranked:
+        return [], first, [], metric
+    best = ranked[0]
+    rivals = [each for each in ranked[1:] if not _is_ahead(standings[best.name], standings[each.name], best is first, each is first)]
+    return ranked, best, rivals, metric
+
+
+def _is_ahead(best: Standing | None, other: Standing | None, best_first: bool, other_first: bool) -> bool:
+    """Whether the intervals against the first configuration tell the best and another one apart."""
+    if best_first:
+        return other is not None and other.decision.verdict == "slower"
+    if other_first:
+        return best is not None and best.decision.verdict == "faster"
+    ends = [None if each is None or each.ratio is None else each.ratio for each in (best, other)]
+    a, b = ends
+    return a is not None and b is not None and a.low is not None and b.high is not None and b.high < a.low
+
+
+def _standing(each: Configuration, load: Levels) -> Standing | None:
+    return next((standing for standing in each.at if standing.load == load), None)
+
+
+def _value(cell: Cell, metric: str) -> str:
+    if metric == "throughput":
+        return figure(cell["throughput"]["mean"])
+    waits = shown_times(cell["latency_ms"])
+    bound = "≥" if waits and metric in waits["at_least"] else ""
+    return f"{bound}{milliseconds(waits[metric])} ms" if waits else "-"  # type: ignore[literal-required]
+
+
+def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
+    """Say which configurations serve the highest rate that was offered; nothing for closed loops."""
+    load = ranking.loads[-1]
+    cells = [(each.name, each.cells[load]) for each in ranking.configurations if load in each.cells]
+    offered = [rate for _, cell in cells if (rate := offered_rate(cell)) is not None]
+    if len(offered) < len(cells) or len(cells) < 2:
+        return []
+    rate = named(dict(load), systems) or f"the {figure(max(offered))}/s offered"
+    behind = [(name, cell) for name, cell in cells if not keeps_up(cell)]
+    if not behind:
+        return [f"{'Both' if len(cells) == 2 else f'All {len(cells)}'} carry {rate}."]
+    lost = [f"{name} only {figure(cell['throughput']['mean'])}/s" for name, cell in behind]
+    kept = [name for name, cell in cells if keeps_up(cell)]
+    if not kept:
+        return [f"None carries {rate}: {listed(lost, _MOST_NAMES)}."]
+    return [f"{listed(kept, _MOST_NAMES)} carr{'ies' if len(kept) == 1 else 'y'} {rate}; {'; '.join(lost)}."]
+
+
+def _apart(ranking: Ranking) -> list[str]:
+    """Say what keeps configurations from being ranked, and the prices of the others."""
+    others = ranking.configurations[1:]
+    said = [f"{each.name} did other work and is not ranked: {each.not_ranked}." for each in others if each.not_ranked]
+    priced = [f"{each.name}: {', '.join(each.price)}" for each in others if each.price]
+    return said[:1] + ([f"Price against {ranking.first.name}: {'; '.join(priced[:2])}."] if priced else [])
+
+
+def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], margin: float) -> str:
+    """Say which configuration to take or to keep and why; that nothing is settled if a choice is open."""
+    first = ranking.first
+    before = ranking.set_aside or first
+    if best is not before:
+        return f"Take {best.name}: {taking(ranking, best)}."
+    free = [each for each in ranking.free if each is not first]
+    if not free:
+        apart = [each for each in ranking.configurations[1:] if each.not_ranked]
+        if apart:
+            return f"{first.name} cannot be compared with {apart[0].name}: {apart[0].not_ranked}."
+        return f"Keep {first.name}: each other configuration has a price."
+    if any(each["action"] == "take" for each in rows):
+        return "Take the choices below; their combination was not measured."
+    if any(each["action"] == "open" for each in rows):
+        return f"Not settled: {_top(ranking, free)}."
+    return f"Keep {first.name}: {keeping(ranking, margin)}."
+
+
+def _top(ranking: Ranking, free: Sequence[Configuration]) -> str:
+    """Write the figures of the configuration that may be ahead."""
+    load = ranking.loads[-1]
+    known = [each for each in free if each.against is not None and load in each.cells and load in ranking.first.cells]
+    if not known:
+        return "no difference is shown"
+    top = max(known, key=lambda each: each.factor)
+    values = [_value(each.cells[load], ranking.metric) for each in (top, ranking.first)]
+    unit = f" {top.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
+    ratio = "" if top.against is None else f" ({factor_words(top.against.mean, top.against.ends)})"
+    return f"{top.name} {values[0]}, {ranking.first.name} {values[1]}{unit}{ratio}"
+
+
+def taking(ranking: Ranking, best: Configuration) -> str:
+    """Say what the configuration to take gains over the one before, in units."""
+    before = ranking.set_aside or ranking.first
+    loads = [load for load in before.cells if load in best.cells]
+    if not loads:
+        return "it gains most"
+    a, b = before.cells[loads[-1]], best.cells[loads[-1]]
+    unit = a["throughput"]["unit"]
+    parts = [f"{_value(b, 'throughput')} {unit} instead of {_value(a, 'throughput')}"]
+    if ranking.metric != "throughput":
+        parts = [f"{ranking.metric} {_value(b, ranking.metric)} instead of {_value(a, ranking.metric)}"]
+    if before.failed != best.failed:
+        failed = failures_words(before.failed, best.failed)
+        faster = (b["throughput"]["mean"] or 0.0) >= (a["throughput"]["mean"] or 0.0)
+        parts = [*parts, failed] if faster else [failed, *parts]
+    return ", ".join(parts)
+
+
+def keeping(ranking: Ranking, margin: float) -> str:
+    """Say why no other configuration is taken: it is the fastest, none differs, or how small a gain can be at most."""
+    first = ranking.first
+    free = [each for each in ranking.free if each is not first]
+    verdicts = {"inconclusive" if each.decision is None else each.decision.verdict for each in free}
+    beaten = any(each.factor > 1 for each in ranking.configurations[1:] if not each.not_ranked)
+    if verdicts == {"slower"}:
+        count = len(ranking.configurations)
+        if beaten:
+            return "each other configuration without a price is slower"
+        return f"it is the fastest of {count} ({_next(ranking, free)})" if count > 2 else f"it is faster ({_next(ranking, free)})"
+    if verdicts == {"equivalent"}:
+        return f"none of the others differs by more than {percent(margin)}"
+    known = [each.against.high for each in free if each.against is not None and each.against.high is not None]
+    if len(known) == len(free) and known:
+        return f"no other was measurably faster; the largest gain that is not excluded is {times(max(max(known), 1.0))}x"
+    return "no other was measurably faster"
+
+
+def _next(ranking: Ranking, free: Sequence[Configuration]) -> str:
+    """Write its figures and those of the next one."""
+    load = ranking.loads[-1]
+    nearest = max(free, key=lambda each: each.factor)
+    if load not in ranking.first.cells or load not in nearest.cells:
+        return f"next {nearest.name}"
+    values = [_value(each.cells[load], ranking.metric) for each in (ranking.first, nearest)]
+    unit = f" {nearest.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
+    return f"{values[0]} against {values[1]}{unit} with {nearest.name}"

@@ -1,0 +1,143 @@
+"""The small table of the answer: a row for each configuration, or for each load if nothing is to be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.answer.short import SYSTEM, named
+from dbdyno.document.cell import Cell
+from dbdyno.document.effects import Configuration
+from dbdyno.document.reading import shown_times
+from dbdyno.document.shape import Document
+from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
+from dbdyno.report.lines import latency
+from dbdyno.report.rows import RATIO, Row
+from dbdyno.results.alike import varied
+from dbdyno.results.metrics import failing
+
+# So many loads have a column.
+_LOADS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTable:
+    """Rows, the most important first, and what the figures of columns without a unit are."""
+
+    rows: list[Row]
+    corner: str
+
+
+def answer_table(document: Document) -> AnswerTable:
+    """Return the figures of the configurations; with several loads, throughput or p99 at the first and last ones."""
+    found = document["answer"]["configurations"]
+    by_id = {cell["id"]: cell for cell in document["cells"]}
+    loads = load_names(document)
+    levels = _shown(list(dict.fromkeys(_load(cell, loads, document) for cell in document["cells"])))
+    metric = metric_of(document)
+    unit = document["cells"][0]["throughput"]["unit"]
+    compared = not any(each["action"] != "open" for each in document["answer"]["advice"])
+    rows = []
+    for each in ordered(document):
+        cells = {_load(by_id[name], loads, document): by_id[name] for name in each["cells"]}
+        values: dict[str, str] = {}
+        for load in levels:
+            cell = cells.get(load)
+            head = load if len(levels) > 1 else unit if metric == "throughput" else f"{metric} ms"
+            values[head] = NONE if cell is None else value_of(cell, metric)
+        last = next((cells[load] for load in reversed(levels) if load in cells), None)
+        if last is not None:
+            if metric == "throughput":
+                values["p99 ms"] = latency(last, "p99") if shown_times(last["latency_ms"]) else ""
+            else:
+                values["carried/s"] = figure(last["throughput"]["mean"])
+            values |= waits_and_failures(last)
+        if compared and len(levels) == 1:
+            values[RATIO] = "1" if each is found[0] else _ratio(each)
+            values["verdict"] = "" if each is found[0] else each["verdict"] or "not ranked"
+        if compared:
+            values["price"] = ", ".join(each["price"]) or each["not_ranked"]
+            values["limited by"] = _limit(last)
+        rows.append(Row(each["name"], values))
+    corner = (unit if metric == "throughput" else f"{metric} ms") if len(levels) > 1 else ""
+    return AnswerTable(rows, corner)
+
+
+def waits_and_failures(cell: Cell) -> dict[str, str]:
+    """Return the columns of the slowest request and of the failures."""
+    waits = shown_times(cell["latency_ms"])
+    slowest = waits["max"] if waits else None
+    bound = "≥" if waits and "max" in waits["at_least"] else ""
+    return {
+        "slowest": "" if slowest is None else bound + time_words(slowest),
+        "failed": percent(failing(cell)).replace("0 %", "0") if not failing(cell) else percent(failing(cell)),
+    }
+
+
+def time_words(ms: float) -> str:
+    """Write a time in milliseconds, from a second on in seconds."""
+    return f"{ms / 1e3:.1f} s" if ms >= 1e3 else f"{milliseconds(ms)} ms"
+
+
+def value_of(cell: Cell, metric: str) -> str:
+    """Return the throughput of a cell, or a percentile of its response time in milliseconds."""
+    return figure(cell["throughput"]["mean"]) if metric == "throughput" else latency(cell, metric)
+
+
+def metric_of(document: Document) -> str:
+    """Return what most cells are compared by: throughput, or p99 of open loops that keep up."""
+    metrics = [at["metric"] for each in document["answer"]["configurations"] for at in each["at"]]
+    return max(dict.fromkeys(metrics), key=metrics.count) if metrics else "throughput"
+
+
+def load_names(document: Document) -> list[str]:
+    """Return the factors that vary and are loads."""
+    return [name for name in varied(document["cells"]) if document["roles"].get(name) == "load"]
+
+
+def ordered(document: Document) -> list[Configuration]:
+    """Return the configurations: the first one, the one to take, those with a price that may be taken, then the best."""
+    found = document["answer"]["configurations"]
+    recommended = document["answer"]["recommended"]
+    if not found:
+        return []
+    taken = next((each for each in found if recommended and each["name"] == recommended["configuration"]), found[0])
+    maybe = [
+        {**taken["levels"], **row["levels"]} for row in document["answer"]["advice"] if row["action"] == "maybe"
+    ]
+    top = [found[0], taken, *(each for wanted in maybe for each in found if each["levels"] == wanted)]
+    if not any(each["action"] != "open" for each in document["answer"]["advice"]):
+        top = []
+    rest = sorted(
+        (each for each in found if each not in top),
+        key=lambda each: (bool(top and each["price"]), -_factor(each, each is found[0])),
+    )
+    return [*_unique(top), *rest]
+
+
+def _unique(each: Sequence[Configuration]) -> list[Configuration]:
+    return [one for place, one in enumerate(each) if one not in each[:place]]
+
+
+def _factor(each: Configuration, first: bool) -> float:
+    return 1.0 if first else 0.0 if each["not_ranked"] else each["ratio"] or 0.0
+
+
+def _ratio(each: Configuration) -> str:
+    return NONE if each["ratio"] is None or each["not_ranked"] else bracketed(each["ratio"], each["ci95"])
+
+
+def _limit(cell: Cell | None) -> str:
+    found = None if cell is None else cell["bottleneck"]
+    return "" if found is None or found["resource"] in ("unclear", "offered load") else found["resource"]
+
+
+def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:
+    levels: dict[str, Any] = {name: cell["factors"].get(name) for name in loads if name != SYSTEM}
+    return named(levels, document["answer"]["systems"])
+
+
+def _shown(loads: list[str]) -> list[str]:
+    """Choose the first, the middle and the last of many loads."""
+    return loads if len(loads) <= _LOADS else [loads[0], loads[len(loads) // 2], loads[-1]]

@@ -1,0 +1,119 @@
+"""What a run measured, in one line: data, clients, reads and writes, durability and time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from pathlib import PurePath
+
+from dbdyno.answer.short import AS_IT_IS, SYSTEM
+from dbdyno.answer.words import offered_rate
+from dbdyno.document.cell import Cell
+from dbdyno.document.reading import number, part
+from dbdyno.document.shape import Document
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
+from dbdyno.engines.url import parse_url
+from dbdyno.errors import InputError
+from dbdyno.numbers import figure, level, percent
+from dbdyno.results.durable import class_of
+from dbdyno.results.metrics import done
+
+_MOST_SYSTEMS = 4
+_DURABLE = {POWER_SAFE: "commits survive power loss", PROCESS_SAFE: "commits survive a crash of the process"}
+
+
+def measured_line(document: Document) -> str:
+    """Return what was measured, its parts separated by dots; what is not known is left out."""
+    cells = [cell for cell in document["cells"] if done(cell)] or document["cells"]
+    parts = [_systems(cells), _clients(document, cells), _mix(cells), _durability(cells), took(document)]
+    return " · ".join(each for each in parts if each)
+
+
+def _systems(cells: list[Cell]) -> str:
+    names = list(dict.fromkeys(_system(cell) for cell in cells))
+    return ", ".join(names) if len(names) <= _MOST_SYSTEMS else f"{len(names)} systems"
+
+
+def _system(cell: Cell) -> str:
+    system = cell["system"]
+    name = system["engine"] or ""
+    title = engine_of_product(system["engine"]).title
+    version = (system["version"] or "").partition(" ")[0]
+    product = " ".join(each for each in (title if title.lower() == name.lower() else name, version) if each)
+    try:
+        spec = parse_url(system["name"])
+    except InputError:
+        return product
+    if spec.host or not spec.database:
+        return product
+    size = number(part(system.get("catalog")), "data_bytes")
+    return f"{product} {PurePath(spec.database).name}" + (f" ({figure(size / 1e6)} MB)" if size else "")
+
+
+def _clients(document: Document, cells: list[Cell]) -> str:
+    """Return the clients, or the rates of an open loop, unless they are a factor that the table shows."""
+    offered = sorted({int(float(f"{rate:.2g}")) for cell in cells if (rate := offered_rate(cell)) is not None})
+    if offered:
+        return f"{_from_to(offered)} arrivals/s"
+    known = {count for cell in cells for each in done(cell) if (count := number(each["window"], "clients"))}
+    if not known:
+        return ""
+    processes = "processes" in {str(cell["factors"].get("clients_as")) for cell in cells}
+    name = "process" if processes else "client"
+    plural = "es" if processes else "s"
+    return f"{_from_to(sorted(map(int, known)))} {name}{plural if known != {1} else ''}"
+
+
+def _from_to(values: list[int]) -> str:
+    return f"{values[0]:,}" if len(values) == 1 else f"{values[0]:,} to {values[-1]:,}"
+
+
+def _mix(cells: list[Cell]) -> str:
+    """Return the shares of transactions that read and that write."""
+    rounds = [each for cell in cells for each in done(cell) if each["transactions_changing"] is not None]
+    completed = sum(each["completed"] for each in rounds)
+    if not completed:
+        return ""
+    writes = sum(each["transactions_changing"] or 0 for each in rounds) / completed
+    if writes in (0.0, 1.0):
+        return "only writes" if writes else "only reads"
+    return f"{percent(1 - writes)} reads, {percent(writes)} writes"
+
+
+def _durability(cells: list[Cell]) -> str:
+    if not any(each["rows_changed"] for cell in cells for each in done(cell)):
+        return ""
+    classes = {class_of(cell) for cell in cells}
+    return _DURABLE.get(classes.pop() or "", "") if len(classes) == 1 else ""
+
+
+def took(document: Document) -> str:
+    """Return how long the run took, such as ``2 min 5 s``; empty if it has not ended."""
+    if not document["ended"]:
+        return ""
+    try:
+        span = datetime.fromisoformat(document["ended"]) - datetime.fromisoformat(document["started"])
+    except ValueError:
+        return ""
+    minutes, seconds = divmod(round(span.total_seconds()), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def legend(document: Document, shown: Collection[str]) -> list[str]:
+    """Return the levels of the configurations shown whose names do not say them."""
+    found = document["answer"]["configurations"]
+    if not found or len(found[0]["levels"]) < 2:
+        return []
+    systems = document["answer"]["systems"]
+
+    def levels(each: dict[str, object]) -> str:
+        return " ".join(
+            systems.get(str(value), str(value)) if name == SYSTEM else f"{name}={level(value)}"
+            for name, value in each.items()
+        )
+
+    unclear = [each for each in found if each["name"] == AS_IT_IS or "…" in each["name"] or each["name"][:3] == "all"]
+    unclear = [each for each in unclear if each["name"] in shown]
+    return [f"{each['name']}: {levels(each['levels'])}" for each in unclear]
