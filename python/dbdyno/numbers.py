@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 NONE = "-"
 
+# An interval that reaches further says no more than that nothing is known.
+_FAR = 100
+
 
 def figure(value: float | None) -> str:
     """Return a number with three to four significant digits, whole from 1000 on: ``59.32``, ``8,568``, ``0.0122``."""
@@ -64,8 +67,15 @@ def bracketed(ratio: float, ci95: Sequence[float] | None) -> str:
 
 
 def factor_words(ratio: float, ci95: Sequence[float] | None) -> str:
-    """Return a ratio as a factor with its interval, if it has one: ``1.92x [1.88, 1.96]``."""
-    return f"{times(ratio)}x" + bracketed(ratio, ci95).removeprefix(times(ratio))
+    """Return a ratio as a factor with its interval, if it has one: ``1.92x [1.88, 1.96]``.
+
+    An end more than 100 times away from the ratio is cut: ``1.92x [<0.019, >192]``.
+    """
+    if ci95 is None:
+        return f"{times(ratio)}x"
+    low = times(ci95[0]) if ci95[0] * _FAR >= ratio else f"<{times(ratio / _FAR)}"
+    high = times(ci95[1]) if ci95[1] <= ratio * _FAR else f">{times(ratio * _FAR)}"
+    return f"{times(ratio)}x [{low}, {high}]"
 
 
 def whole(value: float | None) -> str:
@@ -90,8 +100,10 @@ def milliseconds(value: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time to wait, such as ``2 min 05 s`` or ``40 s``."""
+    """Return a time to wait, such as ``2 h 10 min``, ``2 min 05 s`` or ``40 s``."""
     minutes, seconds = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02d} min"
     return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
 
 

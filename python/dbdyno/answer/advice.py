@@ -17,6 +17,8 @@ from dbdyno.results.metrics import failing
 
 # A gain of at most this, as a ratio, is not worth more rounds.
 _SMALL_GAIN = 1.1
+# A largest gain from here on says only that nothing is known.
+_UNKNOWN = 100
 # How BEGIN can take SQLite's locks.
 _BEGINS = frozenset({"deferred", "immediate", "exclusive", "concurrent"})
 
@@ -101,9 +103,8 @@ def advise(
     if open_ones:
         first = open_ones[0]
         alone = len(open_ones) == 1
-        effect = f"{_ratio(first)}" if alone else f"at most {max(each.most for each in open_ones):.2g}x"
-        if math.isinf(max(each.most for each in open_ones)):
-            effect = _ratio(first) if alone else ""
+        most = max(each.most for each in open_ones)
+        effect = _ratio(first) if alone else f"at most {times(most)}x" if most < _UNKNOWN else "not known"
         rows.append(_named_row("open", open_ones, effect, settle(open_ones)))
     return Advised(rows, levels)
 
