@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.numbers import percent
 from dbdyno.report import fixes, lines, scalability, sections, why_sections
+from dbdyno.report.answer_table import ordered
 from dbdyno.report.charts import (
     answer_chart,
     breakdown_chart,
@@ -25,8 +25,13 @@ from dbdyno.report.charts import (
 from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
 from dbdyno.report.indexes import index_lines
+from dbdyno.report.measured import legend, measured_line
 from dbdyno.report.operations import NOTE
 from dbdyno.report.page import render_page
+
+
+# So many configurations of the chart and the tables are explained.
+_LEGEND = 8
 
 
 def write_html(document: Document, path: Path | str) -> None:
@@ -50,7 +55,9 @@ def _context(document: Document) -> dict[str, Any]:
     return {
         "run": document,
         "started": document["started"][:19].replace("T", " "),
-        "took": _took(document),
+        "measured": measured_line(document),
+        "answer_rows": sections.answer_rows(document),
+        "legend": legend(document, [each["name"] for each in ordered(document)[:_LEGEND]]),
         "trials": f"{count} trial" + ("" if count == 1 else "s"),
         "answer": document["answer"],
         "effects": sections.effect_table(document),
@@ -103,15 +110,3 @@ def _context(document: Document) -> dict[str, Any]:
             *(sections.flat(document["options"])),
         ],
     }
-
-
-def _took(document: Document) -> str:
-    if not document["ended"]:
-        return ""
-    try:
-        span = datetime.fromisoformat(document["ended"]) - datetime.fromisoformat(document["started"])
-    except ValueError:
-        return ""
-    minutes, seconds = divmod(round(span.total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

@@ -11,9 +11,11 @@ from rich.text import Text
 from dbdyno.numbers import NONE
 
 RATIO = "ratio [95 %]"
-"""Head of ratios, which are aligned to the left."""
+"""Head of ratios."""
 
-_LEFT = ("change", "verdict", RATIO, "price", "limited by", "plan")
+LEFT = ("change", "verdict", RATIO, "price", "limited by", "plan")
+"""Columns that are aligned to the left."""
+
 _GAP = 2
 # Of figures below a label.
 _INDENT = 2
@@ -131,4 +133,4 @@ def _width(rows: Sequence[Row], head: str) -> int:
 
 def _placed(head: str, value: str, rows: Sequence[Row]) -> str:
     width = _width(rows, head)
-    return value.ljust(width) if head in _LEFT else value.rjust(width)
+    return value.ljust(width) if head in LEFT else value.rjust(width)

@@ -13,12 +13,14 @@ from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.document.shape import Document
 from dbdyno.numbers import NONE, bracketed, figure, level, milliseconds, percent, whole
 from dbdyno.report import lines, scalability
+from dbdyno.report.answer_table import answer_table
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
 from dbdyno.report.estimates import estimate_lines
 from dbdyno.report.operations import HEADS, operation_rows
 from dbdyno.report.phases import loads, phase_columns
+from dbdyno.report.rows import LEFT
 from dbdyno.results.durable import class_of
 
 Pairs = list[tuple[str, str]]
@@ -75,6 +77,22 @@ def cell_table(document: Document) -> CellTable:
     return CellTable(
         [column for column, _ in columns], [list(row) for row in zip(*(v for _, v in columns), strict=True)]
     )
+
+
+# So many rows of the answer's table are on the first screen.
+_ANSWER_ROWS = 5
+
+
+def answer_rows(document: Document) -> CellTable | None:
+    """Return the small table of the answer; None if nothing is to be chosen."""
+    if not document["answer"]["configurations"] or document["report"].get("times") is True:
+        return None
+    table = answer_table(document)
+    heads = list(dict.fromkeys(head for row in table.rows for head, value in row.values.items() if value))
+    columns = [Column(table.corner, right=False)]
+    columns += [Column(head, right=head not in LEFT, style="" if head in LEFT else "number") for head in heads]
+    rows = [[row.label, *(row.values.get(head, "") for head in heads)] for row in table.rows[:_ANSWER_ROWS]]
+    return CellTable(columns, rows)
 
 
 def effect_table(document: Document) -> CellTable:
