@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -335,18 +336,32 @@ def test_the_answer_of_a_small_run_has_twenty_lines_at_most() -> None:
     assert len(list(brief_lines(lookup_document(), 80))) <= 20
 
 
-def test_many_configurations_are_drawn_with_their_intervals_and_hostile_names_stay_text() -> None:
-    rates = {"one": 100.0, "two": 200.0, "<script>": 300.0, "four": 400.0, "five": 500.0, "six": 600.0}
+def test_configurations_are_drawn_with_their_intervals_and_hostile_names_stay_text() -> None:
+    rates = {"one": 100.0, "two": 200.0, "<script>": 300.0, "four": 400.0, "five": 500.0}
     cells = [a_cell(rate, place=place % 5, index=name) for place, (name, rate) in enumerate(rates.items())]
-    made: Any = {"answer": answered(cells, index="choice")}
-    figure = answer_chart(made)
+    roles = {"index": "choice"}
+    figure = answer_chart({"answer": answered(cells, **roles), "cells": cells, "roles": roles})  # type: ignore[typeddict-item]
     assert figure is not None
+    assert all(f"{name} · " in figure.wide for name in ("one", "two", "four", "five"))
     for svg in (figure.svg, figure.wide):
-        assert all(name in svg for name in ("two", "four", "five", "six"))
-        assert "<script" not in svg and "script" in svg
-    # Few are shown by the chart of throughput.
-    few: Any = {"answer": answered(cells[:3], index="choice")}
-    assert answer_chart(few) is None
+        assert "five · 500.0 · no price" in svg
+        assert "<script" not in svg
+    # A single configuration is no comparison.
+    single: Any = {"answer": answered(cells[:1]), "cells": cells[:1], "roles": roles}
+    assert answer_chart(single) is None
+
+
+def test_over_a_load_each_configuration_is_a_line_with_its_name_at_the_end() -> None:
+    cells = [
+        a_cell(rate * clients, clients=clients, index=name, place=clients)
+        for clients in (1, 2, 4)
+        for name, rate in {"no": 100.0, "yes": 101.0}.items()
+    ]
+    roles = {"index": "choice", "clients": "load"}
+    figure = answer_chart({"answer": answered(cells, **roles), "cells": cells, "roles": roles})  # type: ignore[typeddict-item]
+    assert figure is not None and figure.title.endswith("by clients")
+    heights = [float(y) for y in re.findall(r'translate\([\d.]+,([\d.]+)\)"[^>]*>index=(?:no|yes)<', figure.svg)]
+    assert len(heights) == 2 and abs(heights[0] - heights[1]) > 10
 
 
 def test_an_answer_says_of_what_it_is_where_other_cells_gave_no_result() -> None:

@@ -95,9 +95,9 @@ def test_the_page_says_what_the_run_found(lookup: str) -> None:
     words = " ".join(" ".join(Page(lookup).words).split())
     for expected in (
         "How does a primary-key lookup scale",
-        "private is faster than shared: 2.83 [2.73, 2.94] times at threads=2, 8.81 [8.45, 9.20] at "
-        "threads=4; neither is shown to be ahead at threads=1.",
-        "Keep private: it is the fastest.",
+        "private is faster than shared:",
+        "lookups/s (8.81x [",
+        "at threads=4, 2.83x [",
         "Effects of the factors",
         "clients waited 75 % of their time for a mutex",
         "use fewer clients, or connections that share less",

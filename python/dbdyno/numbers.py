@@ -17,7 +17,7 @@ def figure(value: float | None) -> str:
     if value == 0:
         return "0"
     size = abs(value)
-    if size >= 1000:
+    if size >= 999.95:
         return f"{value:,.0f}"
     if size >= 0.001:
         digits = 1 if size >= 100 else 2 if size >= 10 else 3 if size >= 1 else 4

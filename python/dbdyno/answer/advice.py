@@ -30,7 +30,8 @@ Levels = Mapping[str, Any]
 class Choice:
     """A change of levels, with what was measured of it against the first configuration.
 
-    ``pairs``: cells that differ in it, without and with it; ``ratio`` and ``ci95``: more is better.
+    ``pairs``: cells that differ in it, without and with it; ``ratio`` and ``ci95``: more is better; ``slower_than``:
+    the configuration to take that is faster.
     """
 
     levels: Levels
@@ -42,6 +43,7 @@ class Choice:
     more_rounds: int | None
     price: Sequence[str] = ()
     gain: Sequence[str] = ()
+    slower_than: str = ""
 
     @property
     def cures(self) -> bool:
@@ -219,12 +221,12 @@ def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
         if choice is None:
             continue
         if each.price and behind(each, best):
-            choice = replace(choice, verdict="slower", price=(), gain=())
+            choice = replace(choice, verdict="slower", price=(), gain=(), slower_than=best.name)
         elif not each.price and each.faster:
             if not behind(each, best):
                 taken.append(replace(choice, price=(f"no price; not told apart from {best.name}",)))
                 continue
-            choice = replace(choice, verdict="slower", gain=())
+            choice = replace(choice, verdict="slower", gain=(), slower_than=best.name)
         rest.append(choice)
     return taken, rest
 
@@ -249,8 +251,9 @@ def _of_configuration(each: Configuration, ranking: Ranking) -> Choice:
 def _row(action: Any, each: Choice, apply: Callable[[Cell, Cell], Sequence[str]]) -> Advice:
     statements = {line for a, b in each.pairs[:1] for line in apply(a, b)}
     change = statements.pop().rstrip(";") if len(statements) == 1 else each.name
-    effects = [_ratio(each)] if each.verdict == "faster" else []
-    effects += [one for one in each.gain if action != "open"]
+    gains = sorted(each.gain, key=lambda one: not one.startswith("failures"))
+    faster = [_ratio(each)] if each.verdict == "faster" else []
+    effects = [*gains[:1], *faster, *gains[1:]] if each.cures else [*faster, *gains]
     slower = [f"rate {_ratio(each)}"] if effects and each.verdict == "slower" else []
     return {
         "action": action,
@@ -267,7 +270,9 @@ def _skipped(skipped: Sequence[Choice]) -> list[Advice]:
         return []
     most = max((each.most for each in skipped if each.verdict != "slower"), default=None)
     if most is None:
-        return [_named_row("skip", skipped, _ratio(skipped[0]) if len(skipped) == 1 else "slower", "")]
+        than = {each.slower_than for each in skipped}
+        effect = _ratio(skipped[0]) if len(skipped) == 1 else "slower"
+        return [_named_row("skip", skipped, f"slower than {than.pop()}" if than != {""} and len(than) == 1 else effect, "")]
     return [_named_row("skip", skipped, "" if math.isinf(most) else f"at most {times(most)}x", "")]
 
 

@@ -11,7 +11,7 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
+from dbdyno.numbers import NONE, factor_words, figure, milliseconds, percent
 from dbdyno.report.lines import latency
 from dbdyno.report.rows import RATIO, Row
 from dbdyno.results.alike import varied
@@ -125,7 +125,7 @@ def _factor(each: Configuration, first: bool) -> float:
 
 
 def _ratio(each: Configuration) -> str:
-    return NONE if each["ratio"] is None or each["not_ranked"] else bracketed(each["ratio"], each["ci95"])
+    return NONE if each["ratio"] is None or each["not_ranked"] else factor_words(each["ratio"], each["ci95"])
 
 
 def _limit(cell: Cell | None) -> str:
