@@ -78,7 +78,8 @@ def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     # The throughput of an open loop is the rate offered, or what `_carried` says.
     results = [each for each in results if len(each[1]) > 1 and not (each[4] == "throughput" and said)]
     groups = [list(group) for _, group in groupby(results, key=_result)]
-    for group in groups[-3:]:
+    # The highest load comes first.
+    for group in reversed(groups[-3:]):
         load, ranked, best, rivals, metric = group[-1]
         values = [(each.name, _value(each.cells[load], metric)) for each in ranked]
         unit = f" {ranked[0].cells[load]['throughput']['unit']}" if metric == "throughput" else ""

@@ -131,6 +131,9 @@ def configuration_names(
     first = combinations[0]
     several = len({value for levels in combinations for name, value in levels if name == SYSTEM}) > 1
     made = [_candidates(levels, first, systems, alone, several) for levels in combinations]
+    if len(first) == 1 and any(len(options[0]) > LONGEST_NAME for options in made):
+        # Levels of one factor are named alike.
+        made = [options[1:] for options in made]
     shared = Counter(options[0] for options in made)
     names: list[str] = []
     for place, options in enumerate(made):

@@ -11,7 +11,7 @@ from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Configuration
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, factor_words, figure, milliseconds, percent
+from dbdyno.numbers import NONE, factor_words, figure, level, milliseconds, percent
 from dbdyno.report.lines import latency
 from dbdyno.report.rows import RATIO, Row
 from dbdyno.results.alike import varied
@@ -60,8 +60,12 @@ def answer_table(document: Document) -> AnswerTable:
             values["price"] = ", ".join(each["price"]) or each["not_ranked"]
             values["limited by"] = _limit(last)
         rows.append(Row(each["name"], values))
-    corner = (unit if metric == "throughput" else f"{metric} ms") if len(levels) > 1 else ""
-    return AnswerTable(rows, corner)
+    if len(levels) > 1:
+        return AnswerTable(rows, unit if metric == "throughput" else f"{metric} ms")
+    factors = list(found[0]["levels"]) if found else []
+    # A level that stands alone needs its factor.
+    bare = len(factors) == 1 and all(row.label == level(each["levels"][factors[0]]) for row, each in zip(rows, ordered(document), strict=True))
+    return AnswerTable(rows, factors[0] if bare else "")
 
 
 def waits_and_failures(cell: Cell) -> dict[str, str]:

@@ -92,6 +92,7 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
     table = list(_table(document, width, rest, max(_LINES - len(answer) - 2, _FEWEST)))
     yield from table
     yield Text("")
+    yield from wrapped(document["question"], width, "dim")
     yield from _applied(document, width)
     text = "\n".join(line.plain for line in [*answer, *table])
     for each in legend(document, [each["name"] for each in document["answer"]["configurations"] if each["name"] in text]):
@@ -163,10 +164,18 @@ def _table(document: Document, width: int, rest: str, most: int) -> Iterator[Tex
     shown, left = table.rows[:most], len(table.rows) - most
     if left == 1:
         shown, left = table.rows, 0
+    first = [row for row in table.rows[most:] if row.label in _first_name(document)]
+    if left > 1 and first:
+        # What the others are compared with is not left out.
+        shown = [*shown[:-1], *first]
     yield from laid_out(shown, width, _SPARE, known_of=table.rows, corner=table.corner)
     if left > 0:
         also = "" if rest == "below" else f", or `dbdyno show {document['id']}`"
         yield Text(f"… {left} more {rest}{also}", style="dim")
+
+
+def _first_name(document: Document) -> list[str]:
+    return [each["name"] for each in document["answer"]["configurations"][:1]]
 
 
 def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:

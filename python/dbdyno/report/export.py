@@ -26,6 +26,7 @@ from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import durability
 from dbdyno.report.lines import (
+    advice_words,
     bottlenecks,
     ceilings,
     cell_names,

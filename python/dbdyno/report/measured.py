@@ -71,7 +71,8 @@ def _from_to(values: list[int]) -> str:
 
 def _mix(cells: list[Cell]) -> str:
     """Return the shares of transactions that read and that write."""
-    rounds = [each for cell in cells for each in done(cell) if each["transactions_changing"] is not None]
+    seen = [cell for cell in cells if engine_of_product(cell["system"]["engine"]).shows_changes]
+    rounds = [each for cell in seen for each in done(cell) if each["transactions_changing"] is not None]
     completed = sum(each["completed"] for each in rounds)
     if not completed:
         return ""
