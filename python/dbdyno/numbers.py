@@ -69,14 +69,16 @@ def bracketed(ratio: float, ci95: Sequence[float] | None) -> str:
 def factor_words(ratio: float, ci95: Sequence[float] | None) -> str:
     """Return a ratio as a factor with its interval, if it has one: ``1.92x [1.88, 1.96]``.
 
-    An end more than 100 times away from the ratio is cut: ``1.92x [1.02, >192]``. If both are, nothing is known.
+    An end more than 100 times away from the ratio is cut, unless it is on the ratio's side of 1:
+    ``1.92x [1.02, >192]``. If both are cut, nothing is known.
     """
     if ci95 is None:
         return f"{times(ratio)}x"
-    if ci95[0] * _FAR < ratio and ci95[1] > ratio * _FAR:
+    far_low, far_high = ci95[0] * _FAR < min(ratio, _FAR), ci95[1] > max(ratio * _FAR, 1.0)
+    if far_low and far_high:
         return f"{times(ratio)}x [not known]"
-    low = times(ci95[0]) if ci95[0] * _FAR >= ratio else f"<{times(ratio / _FAR)}"
-    high = times(ci95[1]) if ci95[1] <= ratio * _FAR else f">{times(ratio * _FAR)}"
+    low = f"<{times(ratio / _FAR)}" if far_low else times(ci95[0])
+    high = f">{times(ratio * _FAR)}" if far_high else times(ci95[1])
     return f"{times(ratio)}x [{low}, {high}]"
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from hdrh.histogram import HdrHistogram
@@ -83,7 +83,7 @@ def first_lines(
         options={"place": "mine.toml", "folder": "."},
         host={"cpu": "synthetic", "cores": 4},
         version="1",
-        started=datetime.now(timezone.utc).isoformat(),
+        started=datetime.now(UTC).isoformat(),
         ceiling={"operations_per_s": 1_000_000.0},
     )
     with closing(open_store(str(cli.directory / "runs.db"))) as store:

@@ -29,7 +29,7 @@ def test_7_database_is_locked_in_wal_with_a_busy_timeout(cli: Cli) -> None:
         ]
     ]
     said = first_lines(cli, cells, factors={"begin": ["deferred", "immediate"], "synchronous": ["full", "normal"]})
-    assert "As it is, 3.4 % of transactions fail (\"database is locked\") and the slowest takes 2.4 s" in said
+    assert 'As it is, 3.4 % of transactions fail ("database is locked") and the slowest takes 2.4 s' in said
     assert "take BEGIN IMMEDIATE failures 3.4 % -> 0" in said
     assert "maybe PRAGMA synchronous = normal" in said
     assert "may lose the last commits when power fails" in said
@@ -121,7 +121,11 @@ def test_39_is_it_my_client_that_is_slow(cli: Cli) -> None:
 def test_42_it_gets_slower_in_one_process(cli: Cli) -> None:
     cells = [Planted({"rows": rows}, rate, clients=1) for rows, rate in [(1000, 900), (100_000, 250)]]
     said = first_lines(
-        cli, cells, factors={"rows": [1000, 100_000]}, definition='[report]\nroles = { rows = "load" }\n', report={"roles": {"rows": "load"}}
+        cli,
+        cells,
+        factors={"rows": [1000, 100_000]},
+        definition='[report]\nroles = { rows = "load" }\n',
+        report={"roles": {"rows": "load"}},
     )
     assert "From 250.0 transactions/s" in said and "at rows=100000 to 900.0 transactions/s" in said
 

@@ -133,9 +133,7 @@ def _by_effects(
     open_factors = list(dict.fromkeys(each["factor"] for each in whole))
     while open_factors:
         choices = [
-            _choice(each, effects, by_id, base, systems, confidence)
-            for each in whole
-            if each["factor"] in open_factors
+            _choice(each, effects, by_id, base, systems, confidence) for each in whole if each["factor"] in open_factors
         ]
         free = [each for each in choices if each.gains and not each.price]
         if not free:
@@ -181,7 +179,9 @@ def _choice(
     same = [each for each in effects if each["factor"] == factor and each["level"] == level and each["at"]]
     at_base = next((each for each in same if all(base.get(name) == own for name, own in each["at"].items())), effect)
     pairs = [(by_id[a], by_id[b]) for a, b in effect["cells"] if a in by_id and b in by_id]
-    near = [(a, b) for a, b in pairs if all(b["factors"].get(name) == own for name, own in base.items() if name != factor)]
+    near = [
+        (a, b) for a, b in pairs if all(b["factors"].get(name) == own for name, own in base.items() if name != factor)
+    ]
     price, gain = price_of(near or pairs, confidence)
     failed = effect["failed"]
     if failed is not None and failed[1] < failed[0] and not any("failures" in each for each in (*price, *gain)):
@@ -210,7 +210,9 @@ def _change_name(factor: str, level: Any, systems: Mapping[str, str]) -> str:
 def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
     """Take the best configuration, and with it those that are not told apart from it."""
     first, best = ranking.first, ranking.best
-    choices = {each.name: _of_configuration(each, ranking) for each in ranking.configurations[1:] if not each.not_ranked}
+    choices = {
+        each.name: _of_configuration(each, ranking) for each in ranking.configurations[1:] if not each.not_ranked
+    }
     if best is first:
         cures = [each for each in choices.values() if each.cures]
         return cures[:1], [each for each in choices.values() if each not in cures[:1]]
@@ -233,7 +235,9 @@ def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
 
 def _of_configuration(each: Configuration, ranking: Ranking) -> Choice:
     ratio, decision = each.against, each.decision
-    changed = {name: level for (name, level), (_, old) in zip(each.levels, ranking.first.levels, strict=True) if level != old}
+    changed = {
+        name: level for (name, level), (_, old) in zip(each.levels, ranking.first.levels, strict=True) if level != old
+    }
     shared = [load for load in ranking.first.cells if load in each.cells]
     return Choice(
         changed,
@@ -272,7 +276,9 @@ def _skipped(skipped: Sequence[Choice]) -> list[Advice]:
     if most is None:
         than = {each.slower_than for each in skipped}
         effect = _ratio(skipped[0]) if len(skipped) == 1 else "slower"
-        return [_named_row("skip", skipped, f"slower than {than.pop()}" if than != {""} and len(than) == 1 else effect, "")]
+        return [
+            _named_row("skip", skipped, f"slower than {than.pop()}" if than != {""} and len(than) == 1 else effect, "")
+        ]
     return [_named_row("skip", skipped, "" if math.isinf(most) else f"at most {times(most)}x", "")]
 
 

@@ -55,7 +55,7 @@ def build_answer(
         own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] != ANSWERS]
         return _said(words.of_screening(own, screening, systems, _whole(experiment, own)), systems)
     factors = {name: list(levels) for name, levels in part(design, "factors").items() if isinstance(levels, list)}
-    claims = judged_claims(definition or {}, measured, factors, systems, findings, margin, confidence)
+    claims = judged_claims(definition or {}, measured, factors, systems, findings, margin, confidence, family)
     missing = words.of_missing(measured, cells, systems)
     axis = _chained(report, measured)
     if axis is not None:

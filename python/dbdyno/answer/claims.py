@@ -28,14 +28,18 @@ def judged_claims(
     findings: Sequence[Finding],
     margin: float,
     confidence: float,
+    family: int,
 ) -> list[str]:
     """Return a sentence for each claim of the experiment that the run's cells can answer, with figures in units.
 
-    A claim about a kind of findings is answered by the first finding of that kind. All comparisons are decided together.
+    A claim about a kind of findings is answered by the first finding of that kind. ``family``: the number of
+    comparisons of the run's table, so that a comparison has the same interval there.
     """
     claims = objects(definition.get("claims"))
     pairs = [_pairs(each, cells, factors) for each in claims]
-    made = judge([Pair(a, b, metric="throughput", confidence=confidence) for of in pairs for a, b in of], margin)
+    made = judge(
+        [Pair(a, b, metric="throughput", confidence=confidence) for of in pairs for a, b in of], margin, family, cells
+    )
     said = []
     for claim, own in zip(claims, pairs, strict=True):
         results, made = made[: len(own)], made[len(own) :]
@@ -51,9 +55,7 @@ def judged_claims(
             figures = [failures_words(failing(a), failing(b)) for a, b in own]
         else:
             verdicts = [_verdict(each["ratio"], each["ci95"], each["verdict"], expect) for each in results]
-            figures = [
-                _figures(a, b, each["ratio"], each["ci95"]) for (a, b), each in zip(own, results, strict=True)
-            ]
+            figures = [_figures(a, b, each["ratio"], each["ci95"]) for (a, b), each in zip(own, results, strict=True)]
         if len(own) > 1:
             names = [_where(b, claim, own, systems) for _, b in own]
             figures = [f"{name} {each}" for name, each in zip(names, figures, strict=True)]
@@ -87,11 +89,11 @@ def _levels(levels: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seq
     made = {}
     for name, level in levels.items():
         measured = [each for each in factors.get(name, ()) if any(cell["factors"].get(name) == each for cell in cells)]
+        made[name] = level
         if level in ("first", "last") and level not in measured:
             if len(measured) < 2:
                 return {}
-            level = measured[0 if level == "first" else -1]
-        made[name] = level
+            made[name] = measured[0 if level == "first" else -1]
     return made
 
 

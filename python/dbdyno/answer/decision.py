@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from dbdyno.answer.configurations import Configuration, Levels, Ranking, Standing
+from dbdyno.answer.configurations import Configuration, Ranking, Standing
 from dbdyno.answer.prices import failures_words
-from dbdyno.answer.short import AS_IT_IS, named
+from dbdyno.answer.short import AS_IT_IS, Levels, named
 from dbdyno.answer.words import listed, offered_rate
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Advice
@@ -163,10 +163,8 @@ def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -
     return f" at {names[-1]}, and likewise at {'every other load' if len(names) > 2 else names[0]}"
 
 
-def _leaders(
-    ranking: Ranking, load: Levels
-) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
-    """Return the ranked configurations of a load, the best first; the best; those not told apart from it; the metric."""
+def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
+    """Return a load's ranked configurations, the best first; the best; those not told apart from it; the metric."""
     first = ranking.first
     ranked = [each for each in ranking.configurations if load in each.cells and not each.not_ranked]
     standings = {each.name: _standing(each, load) for each in ranked}
@@ -180,7 +178,11 @@ def _leaders(
     if not ranked:
         return [], first, [], metric
     best = ranked[0]
-    rivals = [each for each in ranked[1:] if not _is_ahead(standings[best.name], standings[each.name], best is first, each is first)]
+    rivals = [
+        each
+        for each in ranked[1:]
+        if not _is_ahead(standings[best.name], standings[each.name], best is first, each is first)
+    ]
     return ranked, best, rivals, metric
 
 
@@ -214,15 +216,15 @@ def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     offered = [rate for _, cell in cells if (rate := offered_rate(cell)) is not None]
     if len(offered) < len(cells) or len(cells) < 2:
         return []
-    rate = named(dict(load), systems) or f"the {figure(max(offered))}/s offered"
+    where = named(dict(load), systems) or f"the {figure(max(offered))}/s offered"
     behind = [(name, cell) for name, cell in cells if not keeps_up(cell)]
     if not behind:
-        return [f"{'Both' if len(cells) == 2 else f'All {len(cells)}'} carry {rate}."]
+        return [f"{'Both' if len(cells) == 2 else f'All {len(cells)}'} carry {where}."]
     lost = [f"{name} only {figure(cell['throughput']['mean'])}/s" for name, cell in behind]
     kept = [name for name, cell in cells if keeps_up(cell)]
     if not kept:
-        return [f"None carries {rate}: {listed(lost, _MOST_NAMES)}."]
-    return [f"{listed(kept, _MOST_NAMES)} carr{'ies' if len(kept) == 1 else 'y'} {rate}; {'; '.join(lost)}."]
+        return [f"None carries {where}: {listed(lost, _MOST_NAMES)}."]
+    return [f"{listed(kept, _MOST_NAMES)} carr{'ies' if len(kept) == 1 else 'y'} {where}; {'; '.join(lost)}."]
 
 
 def _apart(ranking: Ranking) -> list[str]:
@@ -293,12 +295,16 @@ def keeping(ranking: Ranking, margin: float) -> str:
         count = len(ranking.configurations)
         if beaten:
             return "each other configuration without a price is slower"
-        return f"it is the fastest of {count} ({_next(ranking, free)})" if count > 2 else f"it is faster ({_next(ranking, free)})"
+        return (
+            f"it is the fastest of {count} ({_next(ranking, free)})"
+            if count > 2
+            else f"it is faster ({_next(ranking, free)})"
+        )
     if verdicts == {"equivalent"}:
         return f"none of the others differs by more than {percent(margin)}"
     known = [each.against.high for each in free if each.against is not None and each.against.high is not None]
     if len(known) == len(free) and known:
-        return f"no other was measurably faster; the largest gain that is not excluded is {times(max(max(known), 1.0))}x"
+        return f"no other was measurably faster; the largest gain that is not excluded is {times(max([*known, 1.0]))}x"
     return "no other was measurably faster"
 
 

@@ -60,15 +60,16 @@ def price_of(
     if all(_as_much_work(a, b) for a, b in pairs):
         slower = _slower_answers(pairs, confidence, noise)
         price += slower
-        for rise, side in ((True, price), (False, gain)):
-            side += _slowest(pairs if rise else [(b, a) for a, b in pairs], rise) if not slower else []
+        if not slower:
+            price += _slowest(pairs, rise=True)
+            gain += _slowest([(b, a) for a, b in pairs], rise=False)
     price += _memory(pairs)
     return list(dict.fromkeys(price)), list(dict.fromkeys(gain))
 
 
 def is_cure(before: float, after: float) -> bool:
     """Whether failures fall by so much that it is worth a change."""
-    return 0 < before and after <= _CURE * before
+    return before > 0 and after <= _CURE * before
 
 
 def failures_words(before: float, after: float) -> str:
@@ -92,7 +93,7 @@ def _p99(cell: Cell) -> float:
     return (times["p99"] or 0.0) if times else 0.0
 
 
-def _slowest(pairs: Sequence[tuple[Cell, Cell]], rise: bool) -> list[str]:
+def _slowest(pairs: Sequence[tuple[Cell, Cell]], *, rise: bool) -> list[str]:
     """Compare the slowest requests of cells of which the second is to be slower in all rounds."""
     of_a, of_b = ([value for cell in side for value in slowest_by_round(cell)] for side in zip(*pairs, strict=True))
     if len(of_a) < 2 or len(of_b) < 2:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from dbdyno.answer.configurations import Levels
-from dbdyno.answer.short import STATEMENT, named
+from dbdyno.answer.short import STATEMENT, Levels, named
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Effect
 from dbdyno.document.reading import JsonObject, number, shown_times

@@ -64,7 +64,9 @@ def answer_table(document: Document) -> AnswerTable:
         return AnswerTable(rows, unit if metric == "throughput" else f"{metric} ms")
     factors = list(found[0]["levels"]) if found else []
     # A level that stands alone needs its factor.
-    bare = len(factors) == 1 and all(row.label == level(each["levels"][factors[0]]) for row, each in zip(rows, ordered(document), strict=True))
+    bare = len(factors) == 1 and all(
+        row.label == level(each["levels"][factors[0]]) for row, each in zip(rows, ordered(document), strict=True)
+    )
     return AnswerTable(rows, factors[0] if bare else "")
 
 
@@ -101,15 +103,13 @@ def load_names(document: Document) -> list[str]:
 
 
 def ordered(document: Document) -> list[Configuration]:
-    """Return the configurations: the first one, the one to take, those with a price that may be taken, then the best."""
+    """Return the configurations: the first one, the one to take, those with a price, then the best."""
     found = document["answer"]["configurations"]
     recommended = document["answer"]["recommended"]
     if not found:
         return []
     taken = next((each for each in found if recommended and each["name"] == recommended["configuration"]), found[0])
-    maybe = [
-        {**taken["levels"], **row["levels"]} for row in document["answer"]["advice"] if row["action"] == "maybe"
-    ]
+    maybe = [{**taken["levels"], **row["levels"]} for row in document["answer"]["advice"] if row["action"] == "maybe"]
     top = [found[0], taken, *(each for wanted in maybe for each in found if each["levels"] == wanted)]
     if not any(each["action"] != "open" for each in document["answer"]["advice"]):
         top = []

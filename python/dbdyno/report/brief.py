@@ -95,7 +95,9 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
     yield from wrapped(document["question"], width, "dim")
     yield from _applied(document, width)
     text = "\n".join(line.plain for line in [*answer, *table])
-    for each in legend(document, [each["name"] for each in document["answer"]["configurations"] if each["name"] in text]):
+    for each in legend(
+        document, [each["name"] for each in document["answer"]["configurations"] if each["name"] in text]
+    ):
         yield from wrapped(each, width, "dim", "  ")
     yield from _scalability(document, width, rest)
     yield from _time(document, width)

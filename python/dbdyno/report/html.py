@@ -29,7 +29,6 @@ from dbdyno.report.measured import legend, measured_line
 from dbdyno.report.operations import NOTE
 from dbdyno.report.page import render_page
 
-
 # So many configurations of the chart and the tables are explained.
 _LEGEND = 8
 

@@ -26,7 +26,7 @@ _DURABLE = {POWER_SAFE: "commits survive power loss", PROCESS_SAFE: "commits sur
 def measured_line(document: Document) -> str:
     """Return what was measured, its parts separated by dots; what is not known is left out."""
     cells = [cell for cell in document["cells"] if done(cell)] or document["cells"]
-    parts = [_systems(cells), _clients(document, cells), _mix(cells), _durability(cells), took(document)]
+    parts = [_systems(cells), _clients(cells), _mix(cells), _durability(cells), took(document)]
     return " · ".join(each for each in parts if each)
 
 
@@ -51,8 +51,8 @@ def _system(cell: Cell) -> str:
     return f"{product} {PurePath(spec.database).name}" + (f" ({figure(size / 1e6)} MB)" if size else "")
 
 
-def _clients(document: Document, cells: list[Cell]) -> str:
-    """Return the clients, or the rates of an open loop, unless they are a factor that the table shows."""
+def _clients(cells: list[Cell]) -> str:
+    """Return the numbers of clients, or the rates of open loops."""
     offered = sorted({int(float(f"{rate:.2g}")) for cell in cells if (rate := offered_rate(cell)) is not None})
     if offered:
         return f"{_from_to(offered)} arrivals/s"

@@ -49,11 +49,14 @@ def answer_chart(document: Document) -> Figure | None:
 
 
 def _dots(document: Document, found: Sequence[Configuration], metric: str, unit: str) -> Figure | None:
-    """Draw a row for each configuration, the best first: the point, its interval, and name, figure and price as text."""
+    """Draw a row for each configuration, the best first: name, figure and price, the point and its interval."""
     cells = {cell["id"]: cell for cell in document["cells"]}
     recommended = document["answer"]["recommended"]
     taken = None if recommended is None else recommended["configuration"]
-    rows = [{**_row(each, cells[each["cells"][0]], metric, taken == each["name"]), "place": place} for place, each in enumerate(found[:_MOST_ROWS])]
+    rows = [
+        {**_row(each, cells[each["cells"][0]], metric, taken == each["name"]), "place": place}
+        for place, each in enumerate(found[:_MOST_ROWS])
+    ]
     rows = [row for row in rows if row["value"]]
     if not rows:
         return None
@@ -121,7 +124,7 @@ def _lines(document: Document, found: Sequence[Configuration], metric: str, unit
     others = [name for name in load_names(document) if name != load]
     last = {name: document["cells"][-1]["factors"].get(name) for name in others}
     levels = list(dict.fromkeys(level(cell["factors"].get(load)) for cell in document["cells"]))
-    points = []
+    points: list[dict[str, Any]] = []
     for place, each in enumerate(found):
         for cell in (cells[name] for name in each["cells"]):
             value = cell["throughput"]["mean"] if metric == "throughput" else _percentile(cell, metric)
@@ -180,7 +183,7 @@ def _lines_chart(
 def _ticks(low: float, high: float) -> list[float]:
     """Return the values 1, 2 and 5 of each power of ten, or the powers alone if the range is wide."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(powers) < 5 else (1,)  # noqa: PLR2004 - more labels would overlap
+    steps = (1, 2, 5) if len(powers) < 5 else (1,)
     return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
 
 
