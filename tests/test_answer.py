@@ -255,7 +255,7 @@ def test_what_removes_failures_is_a_gain() -> None:
 def test_where_nothing_is_shown_to_be_faster_the_first_is_kept() -> None:
     made = answered([a_cell(100, index="no"), a_cell(100.2, place=2, index="yes")], index="choice")
     assert made["recommended"]["changes"] == {}
-    assert made["text"] == ["Keep index=no: none of the others differs by more than 2.0 %."]
+    assert made["text"] == ["Keep index=no: no other differs by more than 2.0 %."]
 
 
 def test_of_cells_that_did_other_work_none_is_ahead() -> None:

@@ -1,4 +1,4 @@
-"""What to take, to consider, to skip, and what is not settled, a row for each choice."""
+"""Advice on each choice: take it, consider it, skip it, or measure on."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def _change_name(factor: str, level: Any, systems: Mapping[str, str]) -> str:
 
 
 def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
-    """Take the best configuration, and with it those that are not told apart from it."""
+    """Take the best configuration, and those that do not differ from it measurably."""
     first, best = ranking.first, ranking.best
     choices = {
         each.name: _of_configuration(each, ranking) for each in ranking.configurations[1:] if not each.not_ranked
@@ -226,7 +226,7 @@ def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
             choice = replace(choice, verdict="slower", price=(), gain=(), slower_than=best.name)
         elif not each.price and each.faster:
             if not behind(each, best):
-                taken.append(replace(choice, price=(f"no price; not told apart from {best.name}",)))
+                taken.append(replace(choice, price=(f"no price; no measurable difference from {best.name}",)))
                 continue
             choice = replace(choice, verdict="slower", gain=(), slower_than=best.name)
         rest.append(choice)

@@ -93,10 +93,10 @@ def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
             text = _two(ranking, load, best, rivals, by_name, unit, metric)
         elif len(rivals) == len(ranked) - 1:
             figures = ", ".join(f"{name} {value}" for name, value in values[:_MOST_NAMES])
-            text = f"No difference is shown{_of(metric)}: {figures}{unit}"
+            text = f"No measurable difference{_of(metric)}: {figures}{unit}"
         elif rivals:
             close = listed([each.name for each in rivals])
-            text = f"{best.name} {_leads(metric)} ({by_name[best.name]}{unit}), not told apart from {close}: "
+            text = f"{best.name} {_leads(metric)} ({by_name[best.name]}{unit}), not measurably more than {close}: "
             text += ", ".join(others)
         else:
             text = f"{best.name} {_leads(metric)}: {by_name[best.name]}{unit}, {', '.join(others)}"
@@ -130,7 +130,7 @@ def _two(
     if not rivals:
         return f"{best.name} is faster than {behind.name}{_of(metric)}: {figures}"
     verdict = "inconclusive" if standing is None else standing.decision.verdict
-    word = "do not differ" if verdict == "equivalent" else "are not told apart"
+    word = "are equal within the margin" if verdict == "equivalent" else "do not differ measurably"
     return f"{best.name} and {behind.name} {word}{_of(metric)}: {figures}"
 
 
@@ -159,12 +159,12 @@ def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -
     if len(names) == 1:
         return f" at {names[0]}"
     if several:
-        return f" at {names[-1]}, and likewise at {', '.join(names[:-1][-2:])}"
-    return f" at {names[-1]}, and likewise at {'every other load' if len(names) > 2 else names[0]}"
+        return f" at {names[-1]}, the same at {', '.join(names[:-1][-2:])}"
+    return f" at {names[-1]}, the same at {'every other load' if len(names) > 2 else names[0]}"
 
 
 def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
-    """Return a load's ranked configurations, the best first; the best; those not told apart from it; the metric."""
+    """Return a load's ranked configurations, the best first; the best; those that do not differ measurably; the metric."""
     first = ranking.first
     ranked = [each for each in ranking.configurations if load in each.cells and not each.not_ranked]
     standings = {each.name: _standing(each, load) for each in ranked}
@@ -259,7 +259,7 @@ def _top(ranking: Ranking, free: Sequence[Configuration]) -> str:
     load = ranking.loads[-1]
     known = [each for each in free if each.against is not None and load in each.cells and load in ranking.first.cells]
     if not known:
-        return "no difference is shown"
+        return "no measurable difference"
     top = max(known, key=lambda each: each.factor)
     values = [_value(each.cells[load], ranking.metric) for each in (top, ranking.first)]
     unit = f" {top.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
@@ -301,7 +301,7 @@ def keeping(ranking: Ranking, margin: float) -> str:
             else f"it is faster ({_next(ranking, free)})"
         )
     if verdicts == {"equivalent"}:
-        return f"none of the others differs by more than {percent(margin)}"
+        return f"no other differs by more than {percent(margin)}"
     known = [each.against.high for each in free if each.against is not None and each.against.high is not None]
     if len(known) == len(free) and known:
         return f"no other was measurably faster; the largest gain that is not excluded is {times(max([*known, 1.0]))}x"

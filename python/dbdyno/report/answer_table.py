@@ -139,6 +139,11 @@ def _limit(cell: Cell | None) -> str:
 
 def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:
     levels: dict[str, Any] = {name: cell["factors"].get(name) for name in loads if name != SYSTEM}
+    if len(levels) == 1:
+        # A word says by itself what it is.
+        word = next(iter(levels.values()))
+        if isinstance(word, str) and not word.isdigit():
+            return word
     return named(levels, document["answer"]["systems"])
 
 

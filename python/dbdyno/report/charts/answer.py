@@ -14,7 +14,7 @@ from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
 from dbdyno.numbers import figure, level, milliseconds, percent
 from dbdyno.report.answer_table import load_names, metric_of, ordered
-from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
+from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, decades, draw
 from dbdyno.results.metrics import failing, values_by_block
 
 WIDE = 560
@@ -104,7 +104,8 @@ def _rows_chart(
 ) -> Any:
     names = [row["name"] for row in rows]
     scale = alt.Scale(domain=list(ends), nice=False, type="log" if logarithmic else "linear")
-    axis = alt.Axis(title=unit, tickCount=5, format="~s" if ends[1] >= 1 else "~g")
+    values = decades(*ends)[1:] if logarithmic else alt.Undefined
+    axis = alt.Axis(title=unit, tickCount=5, format="~s" if ends[1] >= 1 else "~g", values=values)
     y = alt.Y("name:N", sort=names, axis=None, scale=alt.Scale(domain=names, paddingInner=0.2))
     base = alt.Chart(data(rows)).encode(y=y, color=alt.Color("colour:N", scale=None))
     layers = [
