@@ -88,16 +88,13 @@ def answer_rows(document: Document) -> CellTable | None:
     if not document["answer"]["configurations"] or document["report"].get("times") is True:
         return None
     table = answer_table(document)
-    heads = list(dict.fromkeys(head for row in table.rows for head, value in row.values.items() if value))
+    # The page names the bottlenecks below.
+    known = {head for row in table.rows for head, value in row.values.items() if value} - {"limited by"}
+    heads = [head for head in dict.fromkeys(head for row in table.rows for head in row.values) if head in known]
     columns = [Column(table.corner, right=False)]
-    columns += [Column(head, right=head not in LEFT, style=_style(head)) for head in heads]
+    columns += [Column(head, right=head not in LEFT, style="" if head in LEFT else "number") for head in heads]
     rows = [[row.label, *(row.values.get(head, "") for head in heads)] for row in table.rows[:_ANSWER_ROWS]]
     return CellTable(columns, rows)
-
-
-def _style(head: str) -> str:
-    """Return the class of a column: a phone has no room for notes."""
-    return "aside" if head == "limited by" else "" if head in LEFT else "number"
 
 
 def effect_table(document: Document) -> CellTable:
