@@ -51,7 +51,7 @@ def test_a_factor_called_like_a_column_gets_a_name_of_its_own() -> None:
 
 def test_markdown_has_table_limits_and_failures() -> None:
     text = markdown_text(lookup_document())
-    assert text.index("**private is faster than shared: ") < text.index("Keep private: it is the fastest.")
+    assert text.index("**private is faster than shared: ") < text.index("Keep private: it is faster")
     assert "| private | 4 |" in text
     assert "use fewer clients, or connections that share less" in text
     assert text.count("clients waited 75 %") == 1
@@ -60,7 +60,7 @@ def test_markdown_has_table_limits_and_failures() -> None:
 
 def test_what_is_not_comparable_is_in_the_markdown() -> None:
     text = markdown_text(update_document(systems=("sqlite:", "sqlite:?journal_mode=wal")))
-    assert text.index("they are not ranked") < text.index("updates/s")
+    assert text.index("they are not ranked") < text.index("\n| ")
 
 
 def test_words_of_others_are_no_markup() -> None:

@@ -39,10 +39,11 @@ def test_7_database_is_locked_in_wal_with_a_busy_timeout(cli: Cli) -> None:
 def test_11_sqlite_or_postgresql_as_our_default(cli: Cli) -> None:
     """Who carries most at each load, in units, and what limits each."""
     rates = {"sqlite:": (9000, 11_000), "postgresql:": (4000, 24_000), "mysql:": (3000, 15_000)}
+    # PostgreSQL carries most at 16 clients, MariaDB keeps requests waiting least.
     cells = [
         Planted({"clients": clients, "system": system}, of[place], p99=p99, clients=clients)
         for (place, clients), (system, of) in product(enumerate((1, 16)), rates.items())
-        for p99 in [{"sqlite:": 20.0, "postgresql:": 4.0, "mysql:": 8.0}[system]]
+        for p99 in [{"sqlite:": 20.0, "postgresql:": 8.0, "mysql:": 4.0}[system]]
     ]
     said = first_lines(
         cli,
@@ -52,6 +53,7 @@ def test_11_sqlite_or_postgresql_as_our_default(cli: Cli) -> None:
     )
     assert "sqlite carries most: 9,000 transactions/s, postgresql 4,000, mysql 3,000 at clients=1." in said
     assert "postgresql carries most: 24,000 transactions/s, mysql 15,000, sqlite 11,000 at clients=16." in said
+    assert "mysql has the shortest p99: 3.98 ms, postgresql 7.96 ms, sqlite 19.9 ms." in said
     assert "commits survive power loss" in said
     assert "fastest" not in said
 

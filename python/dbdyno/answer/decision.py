@@ -15,7 +15,7 @@ from dbdyno.document.effects import Advice
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Finding
 from dbdyno.numbers import factor_words, figure, milliseconds, percent, times
-from dbdyno.results.metrics import done, failing, keeps_up
+from dbdyno.results.metrics import ANSWERS, done, failing, keeps_up, lower_bounds, values_by_block
 from dbdyno.stats import inverse
 
 # The slowest request is worth a word from this many milliseconds.
@@ -101,7 +101,23 @@ def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
         else:
             text = f"{best.name} {_leads(metric)}: {by_name[best.name]}{unit}, {', '.join(others)}"
         said.append(f"{text}{where}.")
-    return said + _apart(ranking)
+    return [*said, *_shortest_p99(ranking), *_apart(ranking)]
+
+
+def _shortest_p99(ranking: Ranking) -> list[str]:
+    """Say at the last load which of several has a shorter p99 than all others in each round, if it does not lead."""
+    ranked, best, _, metric = _leaders(ranking, ranking.loads[-1])
+    if metric != "throughput" or len(ranked) < 2:
+        return []
+    cells = {each.name: each.cells[ranking.loads[-1]] for each in ranked}
+    rounds = {name: list(values_by_block(cell, ANSWERS).values()) for name, cell in cells.items()}
+    if not all(rounds.values()) or any(lower_bounds(cell, ANSWERS) for cell in cells.values()):
+        return []
+    name = min(rounds, key=lambda each: max(rounds[each]))
+    if name == best.name or any(min(own) <= max(rounds[name]) for each, own in rounds.items() if each != name):
+        return []
+    others = [f"{each} {_value(cell, ANSWERS)}" for each, cell in cells.items() if each != name]
+    return [f"{name} has the shortest p99: {_value(cells[name], ANSWERS)}, {', '.join(others[:_MOST_NAMES])}."]
 
 
 def _result(each: tuple[Levels, list[Configuration], Configuration, list[Configuration], str]) -> object:
@@ -164,7 +180,7 @@ def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -
 
 
 def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
-    """Return a load's ranked configurations, the best first; the best; those that do not differ measurably; the metric."""
+    """Return a load's ranked configurations, best first; the best; those that may equal it; and the metric."""
     first = ranking.first
     ranked = [each for each in ranking.configurations if load in each.cells and not each.not_ranked]
     standings = {each.name: _standing(each, load) for each in ranked}
@@ -290,7 +306,12 @@ def keeping(ranking: Ranking, margin: float) -> str:
     first = ranking.first
     free = [each for each in ranking.free if each is not first]
     verdicts = {"inconclusive" if each.decision is None else each.decision.verdict for each in free}
-    beaten = any(each.factor > 1 for each in ranking.configurations[1:] if not each.not_ranked)
+    load = ranking.loads[-1]
+    # The table shows all configurations, also those that are not ranked.
+    rates = [each.cells[load]["throughput"]["mean"] or 0.0 for each in ranking.configurations if load in each.cells]
+    beaten = any(each.factor > 1 for each in ranking.configurations[1:]) or (
+        ranking.metric == "throughput" and load in first.cells and max(rates) > rates[0]
+    )
     if verdicts == {"slower"}:
         count = len(ranking.configurations)
         if beaten:
@@ -310,10 +331,8 @@ def keeping(ranking: Ranking, margin: float) -> str:
 
 def _next(ranking: Ranking, free: Sequence[Configuration]) -> str:
     """Write its figures and those of the next one."""
-    load = ranking.loads[-1]
     nearest = max(free, key=lambda each: each.factor)
-    if load not in ranking.first.cells or load not in nearest.cells:
-        return f"next {nearest.name}"
+    load = [each for each in ranking.loads if each in ranking.first.cells and each in nearest.cells][-1]
     values = [_value(each.cells[load], ranking.metric) for each in (ranking.first, nearest)]
     unit = f" {nearest.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
     return f"{values[0]} against {values[1]}{unit} with {nearest.name}"
