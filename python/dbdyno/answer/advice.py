@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dbdyno.answer.configurations import Configuration, Ranking, behind
-from dbdyno.answer.prices import failures_words, is_cure, price_of
+from dbdyno.answer.configurations import Configuration, Price, Ranking, behind
+from dbdyno.answer.prices import failures_words, is_cure
 from dbdyno.answer.short import SYSTEM, level_name
 from dbdyno.document.cell import Cell
 from dbdyno.document.effects import Advice, Effect
@@ -74,7 +74,6 @@ def advise(
     effects: Sequence[Effect],
     cells: Sequence[Cell],
     systems: Mapping[str, str],
-    confidence: float,
     apply: Callable[[Cell, Cell], Sequence[str]],
     settle: Callable[[Sequence[Choice]], str],
 ) -> Advised:
@@ -89,7 +88,7 @@ def advise(
         if each["role"] == "choice" and each["metric"] == ranking.metric and each["ratio"] is not None
     ]
     if len(factors) > 1 and chosen:
-        taken, rest = _by_effects(ranking, chosen, cells, systems, confidence)
+        taken, rest = _by_effects(ranking, chosen, cells, systems)
     else:
         taken, rest = _by_configurations(ranking)
     rows = [_row("take", each, apply) for each in taken]
@@ -119,7 +118,7 @@ def _is_open(each: Choice) -> bool:
 
 
 def _by_effects(
-    ranking: Ranking, effects: Sequence[Effect], cells: Sequence[Cell], systems: Mapping[str, str], confidence: float
+    ranking: Ranking, effects: Sequence[Effect], cells: Sequence[Cell], systems: Mapping[str, str]
 ) -> tuple[list[Choice], list[Choice]]:
     """Take one level of each factor after another: first those that cure failures, then those that gain most.
 
@@ -133,16 +132,18 @@ def _by_effects(
     open_factors = list(dict.fromkeys(each["factor"] for each in whole))
     while open_factors:
         choices = [
-            _choice(each, effects, by_id, base, systems, confidence) for each in whole if each["factor"] in open_factors
+            _choice(each, effects, by_id, base, systems, ranking.price)
+            for each in whole
+            if each["factor"] in open_factors
         ]
         free = [each for each in choices if each.gains and not each.price]
         if not free:
-            return taken, choices + _left_behind(whole, taken, effects, by_id, base, systems, confidence)
+            return taken, choices + _left_behind(whole, taken, effects, by_id, base, systems, ranking.price)
         best = max(free, key=lambda each: (each.cures, each.ratio or 0.0))
         taken.append(best)
         base |= best.levels
         open_factors = [name for name in open_factors if name not in best.levels]
-    return taken, _left_behind(whole, taken, effects, by_id, base, systems, confidence)
+    return taken, _left_behind(whole, taken, effects, by_id, base, systems, ranking.price)
 
 
 def _left_behind(
@@ -152,7 +153,7 @@ def _left_behind(
     by_id: Mapping[str, Cell],
     base: Levels,
     systems: Mapping[str, str],
-    confidence: float,
+    price_of: Price,
 ) -> list[Choice]:
     """Return the other levels of the factors of which one is taken, as far as they gain more than that, at a price."""
     made = []
@@ -160,7 +161,7 @@ def _left_behind(
         best = next((one for one in taken if each["factor"] in one.levels), None)
         if best is None or best.levels[each["factor"]] == each["level"]:
             continue
-        choice = _choice(each, effects, by_id, base, systems, confidence)
+        choice = _choice(each, effects, by_id, base, systems, price_of)
         if choice.price and (choice.ratio or 0.0) > (best.ratio or 0.0):
             made.append(choice)
     return made
@@ -172,7 +173,7 @@ def _choice(
     by_id: Mapping[str, Cell],
     base: Levels,
     systems: Mapping[str, str],
-    confidence: float,
+    price_of: Price,
 ) -> Choice:
     """Read an effect; at the level of another factor that was taken, if it depends on that factor."""
     factor, level = effect["factor"], effect["level"]
@@ -182,7 +183,7 @@ def _choice(
     near = [
         (a, b) for a, b in pairs if all(b["factors"].get(name) == own for name, own in base.items() if name != factor)
     ]
-    price, gain = price_of(near or pairs, confidence)
+    price, gain = price_of(near or pairs)
     failed = effect["failed"]
     if failed is not None and failed[1] < failed[0] and not any("failures" in each for each in (*price, *gain)):
         # Shown over all contexts; the figures are those of the context that is changed.

@@ -74,7 +74,6 @@ def build_answer(
         effects,
         measured,
         systems,
-        confidence,
         lambda a, b: _lines(design, b, a),
         lambda choices: _settling(choices, measured, command),
     )

@@ -17,6 +17,9 @@ from dbdyno.stats import Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
 from dbdyno.stats.moderation import Noise
 
+Price = Callable[[Sequence[tuple[Cell, Cell]]], tuple[list[str], list[str]]]
+"""Returns what the second of each pair of cells costs, and what it improves."""
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -78,7 +81,7 @@ class Ranking:
     configurations: Sequence[Configuration]
     loads: Sequence[Levels]
     metric: str
-    price: Callable[[Sequence[tuple[Cell, Cell]]], tuple[list[str], list[str]]]
+    price: Price
     set_aside: Configuration | None = None
 
     @property
