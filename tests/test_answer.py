@@ -90,7 +90,7 @@ def test_what_is_shown_over_all_other_choices_is_taken_where_no_cell_is_by_itsel
 
     rows, recommended = taken(effect)
     assert [(each["action"], each["change"], each["effect"]) for each in rows] == [
-        ("take", "index=yes", "3.00x [2.90, 3.10]")
+        ("take", "index=yes", "3.00x [2.90, 3.10] on average")
     ]
     assert rows[0]["price"] == "no price"
     assert recommended["changes"] == {"index": "yes"}

@@ -31,7 +31,7 @@ class Choice:
     """A change of levels, with what was measured of it against the first configuration.
 
     ``pairs``: cells that differ in it, without and with it; ``ratio`` and ``ci95``: more is better; ``slower_than``:
-    the configuration to take that is faster.
+    the configuration to take that is faster; ``pooled``: the ratio is the mean over levels of other choices.
     """
 
     levels: Levels
@@ -44,6 +44,7 @@ class Choice:
     price: Sequence[str] = ()
     gain: Sequence[str] = ()
     slower_than: str = ""
+    pooled: bool = False
 
     @property
     def cures(self) -> bool:
@@ -199,6 +200,7 @@ def _choice(
         at_base["more_rounds"],
         price,
         gain,
+        pooled=at_base is effect and len(pairs) > 1,
     )
 
 
@@ -305,4 +307,6 @@ def _listed(names: Iterable[str], most: int = 3) -> str:
 
 
 def _ratio(each: Choice) -> str:
-    return "" if each.ratio is None else factor_words(each.ratio, each.ci95)
+    if each.ratio is None:
+        return ""
+    return factor_words(each.ratio, each.ci95) + (" on average" if each.pooled else "")

@@ -81,7 +81,8 @@ def build_answer(
     text: list[str] = []
     if ranking.set_aside is not None:
         text.append(f"{decision.failing_words(ranking.set_aside, ranking.first)}.")
-    compared = len(ranking.loads) > 1 or len(engines) > 1
+    # Of several settings, the advice says which ones matter.
+    compared = len(engines) > 1 or (len(ranking.loads) > 1 and len(ranking.first.levels) == 1)
     if compared:
         text += decision.leading(ranking, systems)
     if not claims and len(engines) == 1:

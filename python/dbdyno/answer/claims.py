@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 from dbdyno.answer.prices import failures_words
@@ -14,6 +15,8 @@ from dbdyno.numbers import factor_words, figure
 from dbdyno.results.judging import Pair, failures_differ, judge
 from dbdyno.results.metrics import failing
 
+# Characters of a finding that answers a claim: the whole text is among the findings.
+_FINDING = 160
 # So many pairs of cells are written for a claim.
 _PAIRS = 3
 _OPPOSITE = {"faster": "slower", "slower": "faster"}
@@ -45,7 +48,8 @@ def judged_claims(
         results, made = made[: len(own)], made[len(own) :]
         says, kind = text(claim, "says") or "", text(claim, "finding")
         if kind is not None:
-            said += [f"Confirmed: {says}. {each['text']}" for each in findings if each["kind"] == kind][:1]
+            texts = [shorten(each["text"], _FINDING, placeholder=" …") for each in findings if each["kind"] == kind]
+            said += [f"Confirmed: {says}. {each}" for each in texts[:1]]
             continue
         if not own:
             continue

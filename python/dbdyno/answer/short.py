@@ -143,6 +143,14 @@ def configuration_names(
     return names
 
 
+def _brief_level(factor: str, value: Any, systems: Mapping[str, str]) -> str:
+    """Write a level without its factor if it is a word, and a Boolean as its factor: ``index``, ``no index``."""
+    text = level_text(value)
+    if factor == SYSTEM or text.lstrip("+-")[:1].isdigit():
+        return level_name(factor, value, systems)
+    return {"true": factor, "false": f"no {factor}"}.get(text, text)
+
+
 def _candidates(
     levels: Levels, first: Levels, systems: Mapping[str, str], alone: Collection[str], several: bool
 ) -> list[str]:
@@ -155,7 +163,10 @@ def _candidates(
     if not differing:
         differing = list(levels) if len(levels) == 1 else []
     words = [str(value) if value in alone else level_name(name, value, systems) for name, value in differing]
-    values = [level_name(name, value, systems) if name == SYSTEM else level_text(value) for name, value in differing]
+    if len(levels) == 1 and not several:
+        values = [level_text(value) for _, value in differing]
+    else:
+        values = [_brief_level(name, value, systems) for name, value in differing]
     options = [" ".join(words) or AS_IT_IS, " ".join(values) or AS_IT_IS]
     if not several and len(levels) > 2:
         same = [name for (name, value), (_, known) in zip(levels, first, strict=True) if value == known]
