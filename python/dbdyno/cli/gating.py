@@ -27,7 +27,7 @@ from dbdyno.errors import InputError, reason
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.gate import Judgement, Verdict, exit_code, judge, overall
 from dbdyno.history.identity import definition_of
-from dbdyno.report.export import OUTPUT, check_writable, write_json, write_text
+from dbdyno.report.export import check_writable, is_output, write_json, write_text
 from dbdyno.results.comparing import BASELINE, CANDIDATE, SIDE, without_side
 from dbdyno.run.against import Against
 from dbdyno.run.estimate import duration
@@ -124,7 +124,7 @@ class GateOptions:
     @property
     def console(self) -> Console:
         """Where the verdicts are shown: not on the standard output if a file is written there."""
-        return Console(stderr=OUTPUT in (self.junit, self.markdown, self.report, self.json))
+        return Console(stderr=any(map(is_output, (self.junit, self.markdown, self.report, self.json))))
 
     def check(self) -> None:
         """Raise InputError for an option with a wrong value, and for a file that cannot be written."""
