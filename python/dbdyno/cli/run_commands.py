@@ -103,6 +103,10 @@ def run(
             "--cluster", metavar="ray://HOST:PORT|local:N", help="The load comes from the machines of a Ray cluster"
         ),
     ] = None,
+    slo: Annotated[
+        str | None,
+        typer.Option("--slo", metavar="OBJECTIVE", help="Find the highest rate that holds it, e.g. 'p99 < 50 ms'"),
+    ] = None,
     store: StoreOption = None,
     json: JsonOption = None,
     csv: CsvOption = None,
@@ -145,6 +149,7 @@ def run(
         allow_writes=allow_writes,
         design=design,
         cluster=cluster,
+        slo=slo,
     )
     _measure(asked, store, exports, verbose=verbose)
 

@@ -12,6 +12,7 @@ from dbdyno.cli.naming import Named
 from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.cluster.address import read_cluster
 from dbdyno.console import Console
+from dbdyno.definition.objective import read_objective
 from dbdyno.document import Document
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.durability import with_durability
@@ -24,6 +25,7 @@ from dbdyno.results.metrics import is_open_loop
 from dbdyno.run.execute import execute, resume
 from dbdyno.run.interleaving import Interleaving
 from dbdyno.run.request import Design, Request
+from dbdyno.run.searching import Slo
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, open_store
 from dbdyno.store.places import shown, store_url
@@ -57,6 +59,7 @@ class Asked:
     allow_writes: bool = False
     design: str = "full"
     cluster: str | None = None
+    slo: str | None = None
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
@@ -67,11 +70,12 @@ class Asked:
             problem = f"`{experiment.name}` has no recommendations"
             raise InputError("--try-recommendations", problem, "leave it out")
         rounds = read_rounds(self.rounds)
+        slo = self._slo(experiment)
         rules = {"target": self.target, "min-rounds": self.min_rounds, "max-rounds": self.max_rounds}
         given = [f"--{name}" for name, value in (rules | {"budget": self.budget}).items() if value is not None]
-        if given and rounds is None:
+        if given and slo is None and rounds is None:
             rounds = "auto"
-        if given and rounds != "auto":
+        if given and slo is None and rounds != "auto":
             problem = f"it has no effect with `--rounds {rounds}`, which fixes the number of rounds"
             raise InputError(given[0], problem, "leave one of them out")
         return Request(
@@ -91,11 +95,34 @@ class Asked:
             self.allow_writes,
             design=_design(self.design),
             cluster=None if self.cluster is None else read_cluster(self.cluster),
+            slo=slo,
         )
 
     def read(self, file: str) -> Experiment:
         """Read another file of the same kind with these options. Raises InputError."""
         return replace(self.named, experiments=[file]).experiment(self.systems)
+
+    def _slo(self, experiment: Experiment) -> Slo | None:
+        """Return the objective that is searched for; None if there is none. Raises InputError."""
+        objective = experiment.head.slo if self.slo is None else read_objective(self.slo, "--slo")
+        if objective is None:
+            return None
+        others = {
+            "--rounds": self.rounds,
+            "--target": self.target,
+            "--min-rounds": self.min_rounds,
+            "--max-rounds": self.max_rounds,
+            "--margin": self.margin,
+            "--interleave": self.interleaving,
+            "--instructions": self.instructions or None,
+            "--try-recommendations": self.try_recommendations or None,
+            "--design": None if self.design == "full" else self.design,
+        }
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            problem = f"does not apply to a search for the highest rate ({objective})"
+            raise InputError(given[0], problem, "leave it out; `--budget` limits the time of the search")
+        return Slo(objective, None if self.budget is None else read_duration(self.budget, "--budget"))
 
     def _with_settings(self, specs: list[SystemSpec]) -> list[SystemSpec]:
         """Return the systems with the settings that the durability and the processors need; none if none is named."""
@@ -248,7 +275,7 @@ def _last_lines(console: Console, document: Document, interrupted: bool, store_p
 
 def can_be_proven(document: Document) -> bool:
     """Whether a `dbdyno why` of a run would tell more: it has a cause that is inferred, and its load can be changed."""
-    if document["why"] is not None:
+    if document["why"] is not None or document["slo"] is not None:
         return False
     inferred = any(
         each["bottleneck"] is not None and each["bottleneck"]["proven"] is None for each in document["cells"]

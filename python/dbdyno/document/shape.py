@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from dbdyno.document.cell import Cell, JsonObject
 from dbdyno.document.effects import Answer, Effect
 from dbdyno.document.scalability import Scalability
+from dbdyno.document.slo import Slo
 from dbdyno.document.why import Why
 
 SCHEMA = "dbdyno.run/1"
@@ -138,3 +139,5 @@ class Document(TypedDict):
     failed_trials: list[FailedTrial]
     why: Why | None
     """Of a `dbdyno why`: what limits the cell, proven by changing it; null elsewhere."""
+    slo: Slo | None
+    """Of a search for the highest rate at which an objective holds; null elsewhere."""

@@ -5,8 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from dbdyno.definition.objective import Objective, read_objective
 from dbdyno.definition.strict import EngineName, Name, Number, Positive, Strict
 from dbdyno.definition.validation import show, wrong
+from dbdyno.errors import InputError
 from dbdyno.experiment.recommendations import Recommendation
 from dbdyno.limits import MOST_ROUNDS
 
@@ -24,6 +26,15 @@ def _read_rounds(value: Any) -> int | str:
     if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_ROUNDS):
         return value  # type: ignore[no-any-return]
     raise wrong(f"{show(value)} is not a number of rounds", f'give a number from 1 to {MOST_ROUNDS}, or `"auto"`')
+
+
+def _read_slo(value: Any) -> Objective:
+    if not isinstance(value, str):
+        raise wrong(f"{show(value)} is not an objective", 'write `slo = "p99 < 50 ms"`')
+    try:
+        return read_objective(value, "slo")
+    except InputError as error:
+        raise wrong(error.problem, error.hint) from None
 
 
 class Report(Strict):
@@ -109,7 +120,8 @@ class Claim(Strict):
 class Head(Strict):
     """The keys of a file whose values no factor changes.
 
-    ``optional``: by factor, the levels that are measured only where they are asked for.
+    ``optional``: by factor, the levels that are measured only where they are asked for; ``slo``: the objective whose
+    highest rate is searched for.
     """
 
     name: Annotated[str, AfterValidator(_check_name)]
@@ -117,6 +129,7 @@ class Head(Strict):
     question: str = ""
     source: str = ""
     rounds: Annotated[int | Literal["auto"], BeforeValidator(_read_rounds)] = 5
+    slo: Annotated[Objective | None, BeforeValidator(_read_slo)] = None
     growth: Growth | None = None
     optional: dict[Name, Annotated[list[bool | int | float | str], Field(min_length=1)]] = Field(default_factory=dict)
     report: Report = Report()

@@ -33,6 +33,7 @@ from dbdyno.report.operations import where_time_goes
 from dbdyno.report.rows import RATIO as _RATIO
 from dbdyno.report.rows import Row, laid_out, wrapped
 from dbdyno.report.scalability import refusals, sentences
+from dbdyno.report.slo import slo_lines
 from dbdyno.report.why import why_lines
 from dbdyno.results.alike import varied
 from dbdyno.results.judging import DURABILITY
@@ -87,6 +88,11 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
         if document["why"]["fixes"] is not None:
             yield Text("")
             yield from fix_lines(document["why"]["fixes"], width)
+        yield from _warnings(document, width, rest)
+        return
+    if document["slo"] is not None:
+        yield Text("")
+        yield from slo_lines(document["slo"], width)
         yield from _warnings(document, width, rest)
         return
     table = list(_table(document, width, rest, max(_LINES - len(answer) - 2, _FEWEST)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from dbdyno.document.shape import Document
 from dbdyno.numbers import percent
-from dbdyno.report import fixes, lines, scalability, sections, why_sections
+from dbdyno.report import fixes, lines, scalability, sections, slo, why_sections
 from dbdyno.report.answer_table import ordered
 from dbdyno.report.charts import (
     answer_chart,
@@ -17,6 +17,7 @@ from dbdyno.report.charts import (
     latency_charts,
     published_chart,
     scalability_charts,
+    slo_chart,
     throughput_chart,
     timeline_charts,
     times_chart,
@@ -46,7 +47,7 @@ def html_report(document: Document) -> str:
 
 def _context(document: Document) -> dict[str, Any]:
     cells = document["cells"]
-    lead = why_chart(document) or times_chart(document) or answer_chart(document)
+    lead = why_chart(document) or slo_chart(document) or times_chart(document) or answer_chart(document)
     timeline = timeline_charts(document)
     drawable = sum(any(len(each["intervals"]) > 1 for each in cell["rounds"]) for cell in cells)
     count = sum(len(cell["rounds"]) for cell in cells)
@@ -71,7 +72,8 @@ def _context(document: Document) -> dict[str, Any]:
         "failed_trials": lines.failed_trials(document),
         "lead": lead,
         "indexes": index_lines(document),
-        "throughput": throughput_chart(document, lead=lead is None),
+        "throughput": throughput_chart(document, lead=lead is None) if document["slo"] is None else None,
+        "slo": slo.slo_table(document),
         "published": published_chart(document),
         "scalability": sections.scalability_table(document),
         "scalability_charts": scalability_charts(document),

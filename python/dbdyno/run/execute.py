@@ -34,6 +34,7 @@ from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.request import Prepared, Request, prepare, windows
 from dbdyno.run.runner import carry_out
+from dbdyno.run.searching import Searcher, searching_words
 from dbdyno.run.trial import Plan
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
@@ -112,6 +113,8 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
                 console,
                 measure_machine=True,
                 interleaving_undecided=undecided,
+                request=request,
+                began=began,
             )
 
 
@@ -171,6 +174,8 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
     check_processes()
     if part(run.design, "against"):
         raise InputError(f"run {run.id}", "a gate's run is not gone on with: its baseline is gone", "start it again")
+    if part(run.design, "slo"):
+        raise InputError(f"run {run.id}", "a search for the highest rate cannot be resumed", "start it again")
     with store.interpreting(run.id):
         request = _stored_request(run, store, given)
         prepared = prepare(request)
@@ -198,6 +203,8 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
             console,
             measure_machine=run.device is None,
             interleaving_undecided=undecided,
+            request=request,
+            began=time.monotonic(),
         )
 
 
@@ -234,7 +241,12 @@ def _stored_request(run: RunRecord, store: Store, given: list[SystemSpec]) -> Re
 def _undecided(request: Request, prepared: Prepared) -> bool:
     """Say whether it is dbdyno's to decide that the cells are interleaved. Tables that grow never are."""
     # What a change delays would be delayed in the slices of all others.
-    if request.experiment.head.growth is not None or request.cluster is not None or request.why is not None:
+    if (
+        request.experiment.head.growth is not None
+        or request.cluster is not None
+        or request.why is not None
+        or request.slo
+    ):
         return False
     return request.interleaving is None and (prepared.stopping is not None or request.against is not None)
 
@@ -293,6 +305,8 @@ def _carry_out(
     console: Console,
     measure_machine: bool,
     interleaving_undecided: bool,
+    request: Request,
+    began: float,
 ) -> tuple[Document, bool]:
     definition = prepared.compiled[0].definition
     label = definition.measure.label or f"{definition.measure.unit}s"
@@ -301,10 +315,15 @@ def _carry_out(
     ended = False
     of = prepared.fixing
     fixer = None if of is None else Fixer(of, plan, store, provisioners, console)
+    searcher = None
+    if request.slo is not None:
+        searcher = Searcher(experiment, prepared.searched, request.slo, plan, store, provisioners, console, began)
     seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
     expected = estimate(
         plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels, verdicts=_by_verdicts(plan)
     )
+    if request.slo is not None:
+        expected = searching_words(request.slo, len(prepared.searched))
     console.print(expected, style="dim", soft_wrap=True)
     try:
         with Display(console, trials, plan.rounds, definition.measure.unit, label, plan.stopping) as display:
@@ -316,10 +335,12 @@ def _carry_out(
                 plan.slice_s = decide(plan.cells, provisioners)
                 if not interrupted:
                     store.update_run(plan.run_id, options=store.run(plan.run_id).options | {"slice_s": plan.slice_s})
-            done = fixer is not None and fixer.has_begun
+            done = searcher is not None or (fixer is not None and fixer.has_begun)
             ended_by = None if done else carry_out(plan, store, provisioners, display, interrupted)
         if fixer is not None and not interrupted:
             fixer.measure()
+        if searcher is not None and not interrupted:
+            searcher.measure()
         # Who interrupts what comes after the last trial interrupts no measuring.
         cut_short = bool(interrupted)
         if ended_by is not None and not cut_short:
@@ -329,10 +350,14 @@ def _carry_out(
             seen += differing_syncs(plan.cells, provisioners)
         # One that was gone on with has seen some things before.
         observations = [each for number, each in enumerate(seen) if each not in seen[:number]]
-        cells = read_run(store, plan.run_id, experiment)["cells"]
+        document = read_run(store, plan.run_id, experiment)
+        cells = document["cells"]
         # A fix that breaks the cell is none, and the run tells of it.
         own = [cell for cell in cells if not is_fix(str(cell["factors"].get(CHANGE)))]
         failed = any(each["status"] == "failed" for cell in own for each in cell["rounds"])
+        if document["slo"] is not None:
+            # Above the limit trials may fail.
+            failed = any(each["status"] == "failed" for each in document["slo"]["searches"])
         store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", observations)
         ended = True
     finally:
@@ -403,6 +428,14 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
         asked["against"] = {"name": own.name, "what": own.what, "definition": own.experiment.text}
     if request.why is not None:
         asked["why"] = request.why.stored()
+    if request.slo is not None:
+        asked["slo"] = {
+            "objective": str(request.slo.objective),
+            "budget_s": request.slo.seconds(len(prepared.searched)),
+            "window_s": None,
+            "approach": {},
+            "searches": [{"cells": []} for _ in prepared.searched],
+        }
     return asked
 
 

@@ -10,7 +10,7 @@ from dbdyno.design import SINGLE, Cells, make_cells, parse_set
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.plan.system import SystemSpec
 from dbdyno.process_limits import check_open_files, check_pipes, check_threads
 from dbdyno.recommendations import Tried, recommendation_cells
@@ -21,6 +21,7 @@ from dbdyno.run.counting import check_counting
 from dbdyno.run.fixing import Fixing
 from dbdyno.run.growing import check_growth
 from dbdyno.run.interleaving import Interleaving, check_interleaving
+from dbdyno.run.searching import LEAST_S, Slo, closed_loop, configurations
 from dbdyno.screening import screened
 from dbdyno.stats import Stopping
 from dbdyno.why.cells import Why, why_cells
@@ -38,7 +39,8 @@ class Request:
     ``began``: the monotonic time from which the budget counts, none: when the run begins;
     ``against``: a baseline whose cells are measured in the same blocks; ``why``: a cell of it and its changes are
     measured, and nothing else; ``fix``: then fixes, too; ``allow_writes``: statements may write to what
-    dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here.
+    dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here;
+    ``slo``: the highest rate at which it holds is searched for, and nothing else measured.
     """
 
     experiment: Experiment
@@ -61,6 +63,7 @@ class Request:
     why: Why | None = None
     fix: bool = False
     began: float | None = None
+    slo: Slo | None = None
 
     @property
     def slice_s(self) -> float | None:
@@ -80,6 +83,8 @@ class Prepared:
     of: int
     """How many cells the whole design has."""
     fixing: Fixing | None = None
+    searched: Sequence[ResolvedCell] = ()
+    """The configurations whose highest rates are searched for; empty: none."""
 
 
 def prepare(request: Request) -> Prepared:
@@ -87,8 +92,8 @@ def prepare(request: Request) -> Prepared:
     experiment = request.experiment
     chosen = parse_set(request.chosen, experiment)
     cells = make_cells(experiment, chosen, request.systems, refusal)
-    if request.why is not None:
-        return _of_why(request, request.why, cells)
+    if request.why is not None or request.slo is not None:
+        return _adaptive(request, cells)
     if request.against is not None:
         cells = on_side(cells, CANDIDATE, experiment)
     of = len(cells.cells)
@@ -151,6 +156,14 @@ def check_capacity(compiled: CompiledCell) -> None:
     check_open_files(load.clients, engine.files_per_client, place)
 
 
+def _adaptive(request: Request, cells: Cells) -> Prepared:
+    """Check a run that decides while it goes on what it measures. Raises InputError."""
+    if request.why is not None:
+        return _of_why(request, request.why, cells)
+    assert request.slo is not None  # noqa: S101 - only called then
+    return _of_slo(request, request.slo, cells)
+
+
 def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
     """Check the cells of a `dbdyno why`. Raises InputError."""
     asked = next((cell for cell in cells.cells if cell.id == why.cell), None)
@@ -163,6 +176,23 @@ def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
     if rounds == "auto":
         return Prepared(made, compiled, request.stopping.maximum, request.stopping, [], len(compiled), fixing)
     return Prepared(made, compiled, rounds, None, [], len(compiled), fixing)
+
+
+def _of_slo(request: Request, slo: Slo, cells: Cells) -> Prepared:
+    """Check the configurations of a search, and compile the closed loops it begins with. Raises InputError."""
+    experiment = request.experiment
+    found = configurations(experiment, cells.cells)
+    each_s = slo.seconds(len(found)) / len(found)
+    if each_s < LEAST_S:
+        several = f"{len(found)} searches" if len(found) > 1 else "a search"
+        problem = f"{slo.seconds(len(found)):g} s is too short for {several}"
+        raise InputError("--budget", problem, f"give at least {LEAST_S * len(found):g} s")
+    compiled = [closed_loop(experiment, cell, slo, each_s) for cell in found]
+    _check_cells(request, compiled)
+    made = Cells(tuple(each.cell for each in compiled), cells.excluded)
+    if request.cluster is not None:
+        check_cluster(compiled, request.cluster, slice_s=None, counts=False, waits=request.wait_idle, grows=False)
+    return Prepared(made, compiled, 1, None, [], len(compiled), searched=found)
 
 
 def _screened(cells: Cells, request: Request) -> Cells:

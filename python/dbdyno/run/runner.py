@@ -4,7 +4,7 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from math import ceil
-from typing import Any
+from typing import Any, Self
 
 from dbdyno.cluster.machine import LOST
 from dbdyno.design import block_order, block_seed
@@ -153,28 +153,51 @@ def _on_kept_systems(
             return
         steps = {cell.id: step_of_counters(compiled[cell.id].trial) for _, cell in group}
         least = min(steps.values())
-        with ExitStack() as stack:
-            system: Ready | None = None
-            used = 0
+        with KeptSystem(provisioners, watcher, interrupted) as kept:
             for position, cell in group:
                 if interrupted:
                     return
                 watcher.trials(block, [cell])
-                trial = Trial(compiled[cell.id], block, position, plan)
                 # Of a change that takes several values where the others take one.
                 values = ceil(steps[cell.id] / least)
-                if system is None:
-                    system = _made_ready(trial, stack, provisioners, watcher)
-                    trial.request = _warmed(trial)
-                else:
-                    _asked_of(trial, system, ceil(used / values))
-                if system is not None and trial.error is None:
-                    used = max(used, values * _measure_on(trial, system, watcher, interrupted))
-                yield trial.record(interrupted)
-                if trial.kind == "server":
-                    # It has ended: the next one has another started.
-                    stack.close()
-                    system, used = None, 0
+                yield kept.measure(Trial(compiled[cell.id], block, position, plan), values)
+
+
+class KeptSystem:
+    """A system that trials use one after another, with the data as those before have left them."""
+
+    def __init__(self, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted) -> None:
+        self._provisioners = provisioners
+        self._watcher = watcher
+        self._interrupted = interrupted
+        self._stack = ExitStack()
+        self._system: Ready | None = None
+        self._used = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def measure(self, trial: Trial, values: int = 1) -> TrialRecord:
+        """Carry out a trial and return its record. ``values``: of counters, as many as a transaction takes.
+
+        The first trial has the system started, and so has one after a trial in which the server ended.
+        """
+        if self._system is None:
+            self._system = _made_ready(trial, self._stack, self._provisioners, self._watcher)
+            trial.request = _warmed(trial)
+        else:
+            _asked_of(trial, self._system, ceil(self._used / values))
+        if self._system is not None and trial.error is None:
+            used = _measure_on(trial, self._system, self._watcher, self._interrupted)
+            self._used = max(self._used, values * used)
+        record = trial.record(self._interrupted)
+        if trial.kind == "server":
+            self._stack.close()
+            self._system, self._used = None, 0
+        return record
 
 
 def _warmed(trial: Trial) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dbdyno.document.cell import Cell, Published
 from dbdyno.document.fixes import Fixes
 from dbdyno.document.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.document.shape import Document, FailedTrial, Finding, Recommendation
+from dbdyno.document.slo import Slo
 from dbdyno.document.why import Why
 from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition, roles_of
@@ -26,6 +27,7 @@ from dbdyno.results.metrics import rates_by_block
 from dbdyno.results.rounds import Measure
 from dbdyno.results.scalability import scalability
 from dbdyno.results.trial import ReadTrial
+from dbdyno.slo.conclude import conclude as conclude_slo
 from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, decide, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 from dbdyno.why.cells import Why as PlannedWhy
@@ -60,6 +62,7 @@ def build_document(
         unreadable[cell["id"]] = words
     given = number(design, "margin")
     why = _why(design, cells, confidence)
+    slo = _slo(design, cells, measure)
     material = Material(
         run=run,
         cells=cells,
@@ -67,7 +70,9 @@ def build_document(
         tasks=tasks_of(latest),
         factors={name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
         report=part(design, "report"),
-        comparisons=judge(_pairs(design, cells, confidence), MARGIN if given is None else given, cells=cells),
+        comparisons=[]
+        if slo
+        else judge(_pairs(design, cells, confidence), MARGIN if given is None else given, cells=cells),
         recommendations=_recommendations(design),
         margin=MARGIN if given is None else given,
         confidence=confidence,
@@ -76,12 +81,13 @@ def build_document(
     roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
     questions = texts(material.report.get("questions"))
     # The changes of a `why` are no choices: what they do is told there.
+    choices = why is None and slo is None
     found = (
-        []
-        if why is not None
-        else effects(cells, roles, material.margin, confidence, material.factors, questions, material.family)
+        effects(cells, roles, material.margin, confidence, material.factors, questions, material.family)
+        if choices
+        else []
     )
-    findings = [each for each in find_all(material) if why is None or _is_of(each, why)]
+    findings = [each for each in find_all(material) if _is_of(each, why, slo)]
     definition = read_definition(run.definition)
     return {
         "schema": "dbdyno.run/1",
@@ -120,16 +126,36 @@ def build_document(
             definition=definition,
             command=run.command,
         )
-        if why is None
-        else said(why["text"], cells),
+        if choices
+        else said(_told(why, slo), cells),
         "effects": found,
-        "scalability": scalability(cells, factors_of_clients(definition), confidence),
+        "scalability": scalability(cells, factors_of_clients(definition), confidence) if slo is None else [],
         "comparisons": list(material.comparisons),
         "recommendations": list(material.recommendations),
         "findings": findings,
         "failed_trials": _failed(cells),
         "why": why,
+        "slo": slo,
     }
+
+
+# A search goes beyond what the system keeps up with, and the throughput of an open loop is what chance offers.
+_EXPECTED = frozenset({"skipped", "two levels", "few transactions", "outliers", "unsettled"})
+
+
+def _slo(design: JsonObject, cells: Sequence[Cell], measure: Measure) -> Slo | None:
+    """Return what a search for the highest rate found; None for other runs."""
+    planned = part(design, "slo")
+    label = "requests" if measure.unit == "transaction" and measure.label == "transactions" else measure.label
+    return conclude_slo(planned, cells, label if measure.unit == "transaction" else "transactions") if planned else None
+
+
+def _told(why: Why | None, slo: Slo | None) -> list[str]:
+    """Return the sentences of a `why`, or of a search: all of a single one, of several the first of each."""
+    if why is not None:
+        return why["text"]
+    searches = slo["searches"] if slo is not None else []
+    return searches[0]["text"] if len(searches) == 1 else [each["text"][0] for each in searches]
 
 
 def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | None:
@@ -147,9 +173,11 @@ def _fixes(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Fixe
     return judge_fixes(PlannedFixes.read(planned), cells, Measure.of(design).unit, confidence) if planned else None
 
 
-def _is_of(finding: Finding, why: Why) -> bool:
-    """Whether a finding is about the cell as it is: what changes do to others is what they are for."""
-    return finding["cells"] in ([], [why["unchanged"]])
+def _is_of(finding: Finding, why: Why | None, slo: Slo | None) -> bool:
+    """Whether a run reports a finding. A `why` is about the cell as it is; a search skips arrivals on purpose."""
+    if why is not None:
+        return finding["cells"] in ([], [why["unchanged"]])
+    return slo is None or finding["kind"] not in _EXPECTED
 
 
 def _named(run: RunRecord) -> str:

@@ -6,6 +6,7 @@ from dbdyno.report.charts.drawing import Figure
 from dbdyno.report.charts.growth import growth_charts
 from dbdyno.report.charts.latency import latency_charts
 from dbdyno.report.charts.scalability import scalability_charts
+from dbdyno.report.charts.slo import slo_chart
 from dbdyno.report.charts.throughput import published_chart, throughput_chart
 from dbdyno.report.charts.timeline import timeline_charts
 from dbdyno.report.charts.times import times_chart
@@ -19,6 +20,7 @@ __all__ = [
     "latency_charts",
     "published_chart",
     "scalability_charts",
+    "slo_chart",
     "throughput_chart",
     "timeline_charts",
     "times_chart",

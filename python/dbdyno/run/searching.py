@@ -1,0 +1,312 @@
+"""Measuring for the highest rate at which an objective holds: one search per configuration, each window a trial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dbdyno.compile import compile_cell
+from dbdyno.console import Console
+from dbdyno.definition.levels import Level
+from dbdyno.definition.load import Open, Stop, Warmup
+from dbdyno.definition.objective import QUANTILES, Objective
+from dbdyno.design import SINGLE, cell_id, factors_of
+from dbdyno.engines import engine_of
+from dbdyno.errors import InputError
+from dbdyno.events.trial import Interval
+from dbdyno.experiment import Experiment
+from dbdyno.experiment.factors import SYSTEM
+from dbdyno.experiment.substitute import references
+from dbdyno.limits import HIGHEST_RATE
+from dbdyno.numbers import figure
+from dbdyno.plan.cell import Cell, CompiledCell, ResolvedCell
+from dbdyno.results.derived import derived
+from dbdyno.results.rounds import Measure, build_round
+from dbdyno.run.designing import designed
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.runner import KeptSystem, measure
+from dbdyno.run.trial import Plan, Trial
+from dbdyno.slo.conclude import CLOSED, OFFERED, window_of
+from dbdyno.slo.decide import metric_value
+from dbdyno.slo.search import Probe, Search
+from dbdyno.store import Store, TrialRecord
+
+BUDGET_S = 60.0
+"""Seconds of a search if no budget is given."""
+
+LEAST_S = 1.0
+"""Seconds that a search needs at least."""
+
+# A window's length: a share of the budget, and as many times the limit of a response time, so that queues settle.
+_OF_BUDGET, _MOST_OF_BUDGET, _TIMES_LIMIT = 1 / 40, 1 / 20, 30
+_SHORTEST_S, _SHORTEST_WARMUP_S, _WARMUP_TIMES_LIMIT = 0.5, 0.3, 10
+
+# Requests beyond a percentile that a window should have at half the closed loop's throughput.
+_BEYOND = 2
+
+# The share of the budget that reading and showing the result may take.
+_AFTERWARDS = 0.08
+
+# Seconds that a trial takes beside its window and warm-up, as long as none has been timed.
+_AROUND_S = 0.4
+
+
+@dataclass(frozen=True)
+class Slo:
+    """What is searched for, and how long it may take. ``budget_s``: None for the usual time per configuration."""
+
+    objective: Objective
+    budget_s: float | None = None
+
+    def seconds(self, configurations: int) -> float:
+        """Return the seconds of all searches together."""
+        return BUDGET_S * configurations if self.budget_s is None else self.budget_s
+
+
+def searching_words(slo: Slo, count: int) -> str:
+    """Say what is searched for and how long that takes."""
+    each = f" for each of {count} configurations" if count > 1 else ""
+    return f"the highest rate that holds {slo.objective}{each}: at most {slo.seconds(count):.0f} s"
+
+
+def configurations(experiment: Experiment, cells: Sequence[ResolvedCell]) -> list[ResolvedCell]:
+    """Return one cell for each configuration: cells that differ in arrivals only are one. Raises InputError."""
+    place = experiment.place
+    if OFFERED in experiment.factors:
+        raise InputError(place, f"the search calls a factor `{OFFERED}` itself", "rename the experiment's factor")
+    if experiment.head.growth is not None:
+        raise InputError("--slo", f"{place} grows a table from trial to trial", "use an experiment of one size")
+    used: dict[str, set[bool]] = {}
+    for location, name in references(experiment.document):
+        used.setdefault(name.partition(".")[0], set()).add(location[:2] == ("load", "arrival"))
+    factors = {name: each for name, each in factors_of(experiment).items() if used.get(name) != {True}}
+    found: dict[str, ResolvedCell] = {}
+    for cell in cells:
+        if engine_of(cell.system.engine).runs_programs:
+            raise InputError("--slo", f"{cell.system.name} is a program, which takes no arrivals", "name a system")
+        levels = {name: level for name, level in cell.levels.items() if name in factors or name == SYSTEM}
+        name = cell_id(factors, levels)
+        found.setdefault(name, replace(cell, id=name, levels=levels))
+    return list(found.values())
+
+
+def closed_loop(experiment: Experiment, cell: ResolvedCell, slo: Slo, budget_s: float) -> CompiledCell:
+    """Return the cell that a search begins with, which shows what the system carries at most."""
+    return _cell(experiment, cell, None, max(budget_s * _OF_BUDGET, _SHORTEST_S), _warmup_s(slo.objective, budget_s))
+
+
+def offered(experiment: Experiment, cell: ResolvedCell, rate: float, window_s: float, warmup_s: float) -> CompiledCell:
+    """Return a configuration as an open loop of so many requests per second."""
+    return _cell(experiment, cell, rate, window_s, warmup_s)
+
+
+def _cell(
+    experiment: Experiment, cell: ResolvedCell, rate: float | None, window_s: float, warmup_s: float
+) -> CompiledCell:
+    load = cell.definition.load
+    gaps = load.arrival.gaps if load.arrival is not None else "poisson"
+    # Cells are named by the rate.
+    value: int | float | str = CLOSED if rate is None else int(rate) if rate.is_integer() else rate
+    level = Level.of(value)
+    changed = {
+        "arrival": None if rate is None else Open(rate=rate, gaps=gaps),
+        "stop": Stop(seconds=window_s),
+        "warmup": Warmup(seconds=warmup_s),
+    }
+    definition = cell.definition.model_copy(update={"load": load.model_copy(update=changed)})
+    rest = "" if cell.id == SINGLE else f",{cell.id}"
+    named = {OFFERED: level, **cell.levels}
+    made = replace(cell, id=f"{OFFERED}={level.name}{rest}", levels=named, definition=definition)
+    return compile_cell(experiment, made)
+
+
+def _warmup_s(objective: Objective, budget_s: float) -> float:
+    limit = _limit_s(objective)
+    return min(max(_SHORTEST_WARMUP_S, _WARMUP_TIMES_LIMIT * limit), budget_s * _OF_BUDGET)
+
+
+def _window_s(objective: Objective, budget_s: float, capacity: float | None) -> float:
+    beyond = min(1 - QUANTILES.get(each.metric, 0.9) for each in objective.clauses)
+    wanted = [_SHORTEST_S, budget_s * _OF_BUDGET, _TIMES_LIMIT * _limit_s(objective)]
+    wanted += [] if capacity is None else [2 * _BEYOND / beyond / capacity]
+    return round(min(max(wanted), budget_s * _MOST_OF_BUDGET), 2)
+
+
+def _limit_s(objective: Objective) -> float:
+    """Return the longest response time that the objective limits, in seconds."""
+    return max((each.limit / 1e3 for each in objective.clauses if not each.is_share), default=0.0)
+
+
+class Searcher:
+    """Carries out the searches of a run. What is measured is stored trial by trial."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        of: Sequence[ResolvedCell],
+        slo: Slo,
+        plan: Plan,
+        store: Store,
+        provisioners: Provisioners,
+        console: Console,
+        began: float,
+    ) -> None:
+        """``of``: the configurations; ``began``: when the budget began, by the monotonic clock."""
+        self._experiment = experiment
+        self._of = of
+        self._slo = slo
+        self._plan = plan
+        self._store = store
+        self._provisioners = provisioners
+        self._interrupted = provisioners.interrupted
+        self._shown = Progress(console)
+        self._began = began
+        self._planned: dict[str, Any] = dict(store.run(plan.run_id).design["slo"])
+
+    def measure(self) -> None:
+        """Search for each configuration in its share of the budget. Raises DbdynoError."""
+        ends = self._began + (1 - _AFTERWARDS) * self._slo.seconds(len(self._of))
+        for place, cell in enumerate(self._of):
+            if self._interrupted:
+                return
+            now = time.monotonic()
+            if place and now >= ends:
+                self._shown.says(f"{cell.id}: not measured, since the budget is over")
+                continue
+            until = now + max(ends - now, 0.0) / (len(self._of) - place)
+            with ExitStack() as stack:
+                kept = None
+                if engine_of(cell.system.engine).is_server:
+                    kept = stack.enter_context(KeptSystem(self._provisioners, self._shown, self._interrupted))
+                _Of(self, cell, kept).search(until)
+
+    def trial(self, compiled: CompiledCell, block: int, kept: KeptSystem | None) -> TrialRecord:
+        """Measure one window and store it."""
+        self._shown.trials(block, [compiled.cell])
+        trial = Trial(compiled, block, block, self._plan)
+        if kept is not None:
+            record = kept.measure(trial)
+        else:
+            (record,) = measure([trial], self._provisioners, self._shown, self._interrupted)
+        self._store.add_trial(self._plan.run_id, record)
+        if record.status == "done":
+            self._plan.done[record.cell, record.block] = replace(record, intervals=[], parts=[])
+        return record
+
+    def keep(self, compiled: CompiledCell, configuration: int, **changed: Any) -> None:
+        """Write down a cell that is going to be measured, and what is known of the searches."""
+        run = self._store.run(self._plan.run_id)
+        searches = [dict(each) for each in self._planned["searches"]]
+        cells, factors = run.design["cells"], run.design["factors"]
+        if compiled.cell.id not in searches[configuration]["cells"]:
+            searches[configuration]["cells"] = [*searches[configuration]["cells"], compiled.cell.id]
+        if all(each["id"] != compiled.cell.id for each in cells):
+            cells = [*cells, *designed([compiled])]
+            level = compiled.cell.factors[OFFERED]
+            factors = factors | {OFFERED: list(dict.fromkeys([*factors.get(OFFERED, []), level]))}
+        self._planned |= {"searches": searches, **changed}
+        design = run.design | {"cells": cells, "factors": factors, "slo": self._planned}
+        self._store.update_run(run.id, design=design)
+
+
+class _Of:
+    """The search for one configuration."""
+
+    def __init__(self, searcher: Searcher, cell: ResolvedCell, kept: KeptSystem | None) -> None:
+        self._all = searcher
+        self._cell = cell
+        self._kept = kept
+        self._slo = searcher._slo
+        self._made: dict[float, CompiledCell] = {}
+        self._blocks: dict[str, int] = {}
+
+    def search(self, until: float) -> None:
+        """Measure windows until all is known or the time is over. ``until``: by the monotonic clock."""
+        budget_s = max(until - time.monotonic(), 1.0)
+        place = self._all._of.index(self._cell)
+        pilot = closed_loop(self._all._experiment, self._cell, self._slo, budget_s)
+        self._all.keep(pilot, place)
+        record = self._all.trial(pilot, 0, self._kept)
+        capacity = _rate_of(record)
+        if self._all._interrupted:
+            return
+        told = f"no result: {record.error}" if capacity is None else f"{figure(capacity)}/s"
+        self._all._shown.says(f"closed loop: {told}")
+        # A closed loop overloads a short accept queue at once, which an open loop does not.
+        if capacity is None and "listeners" not in record.around:
+            return
+        objective = self._slo.objective
+        window_s, warmup_s = _window_s(objective, budget_s, capacity), _warmup_s(objective, budget_s)
+        search = Search(objective, capacity, HIGHEST_RATE, window_s)
+        spent: list[float] = []
+        while not self._all._interrupted:
+            each_s = sum(spent) / len(spent) if spent else window_s + warmup_s + _AROUND_S
+            probe = search.next(int((until - time.monotonic()) / each_s))
+            if probe is None:
+                return
+            began = time.monotonic()
+            self._measure(search, probe, window_s, warmup_s, place)
+            spent.append(time.monotonic() - began)
+
+    def _measure(self, search: Search, probe: Probe, window_s: float, warmup_s: float, place: int) -> None:
+        compiled = self._made.get(probe.rate)
+        if compiled is None:
+            compiled = offered(self._all._experiment, self._cell, probe.rate, window_s, warmup_s)
+            self._made[probe.rate] = compiled
+        name = compiled.cell.id
+        block = self._blocks.get(name, 0)
+        self._blocks[name] = block + 1
+        approach = self._all._planned["approach"]
+        if not probe.confirms:
+            approach = approach | {name: block + 1}
+        if not block or not probe.confirms:
+            self._all.keep(compiled, place, approach=approach, window_s=window_s)
+        record = self._all.trial(compiled, block, self._kept)
+        if record.status == "interrupted":
+            return
+        (read,) = derived([record])
+        window = window_of(build_round(read, Measure("transaction", "")), self._slo.objective, window_s)
+        search.add(probe, window)
+        values = [
+            f"{clause.metric} {clause.value(value)}"
+            for clause in self._slo.objective.clauses
+            if (value := metric_value(clause, [window])) is not None
+        ]
+        verdict = f" · {search.verdict(probe.rate)}" if probe.confirms else ""
+        self._all._shown.says(f"{figure(probe.rate)}/s: {', '.join(values)}{verdict}")
+
+
+def _rate_of(record: TrialRecord) -> float | None:
+    if record.status != "done":
+        return None
+    (read,) = derived([record])
+    return build_round(read, Measure("transaction", ""))["transactions_per_s"] or None
+
+
+class Progress:
+    """Shows each window of a search in a line."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def says(self, text: str) -> None:
+        """Write a line."""
+        self._console.print(text, style="dim", soft_wrap=True)
+
+    def loading(self, _cell: Cell) -> None:
+        """Show nothing."""
+
+    def trials(self, block: int, cells: Sequence[Cell]) -> None:
+        """Show nothing."""
+
+    def interval(self, cell: Cell, event: Interval) -> None:
+        """Show nothing."""
+
+    def machine(self, number: int, of: int, event: Interval) -> None:
+        """Show nothing."""
+
+    def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
+        """Show nothing."""
