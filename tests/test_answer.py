@@ -15,6 +15,7 @@ from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.roles import roles_of
 from dbdyno.report.brief import brief_lines
 from dbdyno.report.charts import answer_chart
+from dbdyno.report.measured import measured_line
 from dbdyno.stats import MARGIN
 from synthetic import lookup_document, update_document
 from synthetic_cells import cell
@@ -334,6 +335,18 @@ def test_labels_numbers_and_verdicts_are_whole_at_any_width(width: int, make: Ca
 
 def test_the_answer_of_a_small_run_has_twenty_lines_at_most() -> None:
     assert len(list(brief_lines(lookup_document(), 80))) <= 20
+
+
+@pytest.mark.parametrize(
+    ("window_s", "end", "said"),
+    [(7.2, "00:00:20", "measured 14 of 20 s"), (45.0, "00:02:00", "measured 1 min 30 s of 2 min 00 s")],
+)
+def test_the_first_line_says_how_much_of_the_run_was_measured(window_s: float, end: str, said: str) -> None:
+    document: Any = lookup_document()
+    cell = document["cells"][0]
+    cell["rounds"] = [each | {"elapsed_s": window_s} for each in cell["rounds"][:2]]
+    document |= {"cells": [cell], "started": "2026-01-01T00:00:00+00:00", "ended": f"2026-01-01T{end}+00:00"}
+    assert said in measured_line(document)
 
 
 def test_configurations_are_drawn_with_their_intervals_and_hostile_names_stay_text() -> None:

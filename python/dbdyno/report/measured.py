@@ -15,7 +15,7 @@ from dbdyno.engines import engine_of_product
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError
-from dbdyno.numbers import figure, level, percent
+from dbdyno.numbers import duration, figure, level, percent
 from dbdyno.results.durable import class_of
 from dbdyno.results.metrics import done
 
@@ -26,7 +26,7 @@ _DURABLE = {POWER_SAFE: "commits survive power loss", PROCESS_SAFE: "commits sur
 def measured_line(document: Document) -> str:
     """Return what was measured, its parts separated by dots; what is not known is left out."""
     cells = [cell for cell in document["cells"] if done(cell)] or document["cells"]
-    parts = [_systems(cells), _clients(cells), _mix(cells), _durability(cells), took(document)]
+    parts = [_systems(cells), _clients(cells), _mix(cells), _durability(cells), time_measured(document)]
     return " · ".join(each for each in parts if each)
 
 
@@ -89,17 +89,21 @@ def _durability(cells: list[Cell]) -> str:
     return _DURABLE.get(classes.pop() or "", "") if len(classes) == 1 else ""
 
 
-def took(document: Document) -> str:
-    """Return how long the run took, such as ``2 min 5 s``; empty if it has not ended."""
+def time_measured(document: Document) -> str:
+    """Return how long the windows took and the whole run, such as ``measured 14 of 20 s``; empty if it goes on."""
     if not document["ended"]:
         return ""
     try:
         span = datetime.fromisoformat(document["ended"]) - datetime.fromisoformat(document["started"])
     except ValueError:
         return ""
-    minutes, seconds = divmod(round(span.total_seconds()), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    windows_s = sum(each["elapsed_s"] or 0.0 for cell in document["cells"] for each in cell["rounds"])
+    run_s = span.total_seconds()
+    measured, whole = duration(min(windows_s, run_s)), duration(run_s)
+    # The unit is named once if both have the same one.
+    number, _, unit = measured.partition(" ")
+    short = number if whole.endswith(f" {unit}") and whole.count(" ") == measured.count(" ") == 1 else measured
+    return f"measured {short} of {whole}"
 
 
 def legend(document: Document, shown: Collection[str]) -> list[str]:
