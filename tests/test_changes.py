@@ -86,16 +86,24 @@ def test_nothing_is_counted_where_nothing_is_changed(tried: Tried) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "counted", "sql"), [("sync", "syncs", INSERT), ("write", "writes", INSERT), ("read", "reads", SELECT)]
+    ("kind", "counted", "sql", "uncalled"),
+    [
+        # A transaction syncs the directory of its journal within another call, three syncs of files and one of this.
+        ("sync", "syncs", INSERT, 1 / 4),
+        ("write", "writes", INSERT, 0),
+        ("read", "reads", SELECT, 0),
+    ],
 )
-def test_calls_of_sqlite_are_counted_and_delayed(tried: Tried, kind: str, counted: str, sql: str) -> None:
+def test_calls_of_sqlite_are_counted_and_delayed(
+    tried: Tried, kind: str, counted: str, sql: str, uncalled: float
+) -> None:
     alone = tried({kind: {"delay_us": 0}}, sql)
     found = calls(alone, kind)
-    assert found.calls == getattr(alone.io, counted) >= 20
+    assert found.calls == getattr(alone.io, counted) * (1 - uncalled) >= 20
     assert found.added_s == 0 and found.own_s is not None and found.own_s > 0
     changed = tried({kind: {"delay_us": 300}}, sql)
     delayed = calls(changed, kind)
-    assert delayed.calls == getattr(changed.io, counted)
+    assert delayed.calls == getattr(changed.io, counted) * (1 - uncalled)
     assert delayed.added_s >= delayed.calls * 300e-6
     assert changed.cycles.seconds >= delayed.added_s
     others = {"sync", "read", "write", "message", "connect", "transaction"} - {kind}

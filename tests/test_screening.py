@@ -139,8 +139,10 @@ def test_a_screening_run_tells_effects_and_what_to_measure_whole(cli: Cli) -> No
 
 def test_a_long_run_offers_a_part_and_says_of_how_many(cli: Cli) -> None:
     path = cli.write("queue.toml", QUEUE.replace("rounds = 3", "rounds = 1"))
-    told = cli("run", path, "--design", "screening", "--store", "runs.db")
-    assert told.startswith("10 cells of 16, 1 round: about ")
+    process = cli.start("run", path, "--design", "screening", "--store", "runs.db")
+    _, progress = process.communicate(timeout=300)
+    assert process.returncode == 0, progress
+    assert progress.startswith("10 cells of 16, 1 round: about ")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy
 import pytest
 
 from dbdyno.stats import t_quantile
-from dbdyno.stats.intervals import deviation
-from dbdyno.stats.moderation import Noise, noise_of
+from dbdyno.stats.intervals import Noise, deviation
+from dbdyno.stats.moderation import noise_of
 from simulated_families import simulated
 from simulated_noise import most
 

@@ -332,4 +332,7 @@ def test_a_time_limit_that_is_none_is_refused(cli: Cli) -> None:
         "1",
         code=2,
     )
-    assert errors.strip() == "dbdyno: DBDYNO_SERVER_TIMEOUT: `soon` is not a number of seconds above 0; give one, as 30"
+    assert (
+        errors.splitlines()[-1]
+        == "dbdyno: DBDYNO_SERVER_TIMEOUT: `soon` is not a number of seconds above 0; give one, as 30"
+    )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
-from dbdyno.compare import Compared
 from dbdyno.document.shape import Comparison
 from dbdyno.results.judging import Pair
 from dbdyno.results.judging import judge as compare_pairs
@@ -41,6 +40,34 @@ class Judgement:
     comparison: Comparison | None = None
     more: float | None = None
     broken: bool = False
+
+
+class Compared(Protocol):
+    """What the gate reads of a :class:`dbdyno.compare.Compared`."""
+
+    @property
+    def comparisons(self) -> Sequence[Comparison]:
+        """The comparisons, of which the other sequences have one item each."""
+
+    @property
+    def lacking(self) -> Sequence[str]:
+        """Why a comparison settles nothing."""
+
+    @property
+    def failed(self) -> Sequence[str]:
+        """How many rounds of b failed."""
+
+    @property
+    def warned(self) -> Sequence[str]:
+        """Why a run may have been slower for reasons of its own."""
+
+    @property
+    def worse_plans(self) -> Sequence[Sequence[WorsePlan]]:
+        """The statements whose plans are worse in b."""
+
+    @property
+    def by_runs(self) -> Sequence[bool]:
+        """Whether the noise between runs makes the interval wide."""
 
 
 def judge(compared: Compared, margin: float) -> list[Judgement]:

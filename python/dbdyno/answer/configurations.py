@@ -15,7 +15,7 @@ from dbdyno.results.judging import hardly_any, more_is_better, noise_of_cells, r
 from dbdyno.results.metrics import ANSWERS, failing, usual_metric
 from dbdyno.stats import Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
-from dbdyno.stats.moderation import Noise
+from dbdyno.stats.intervals import Noise
 
 Price = Callable[[Sequence[tuple[Cell, Cell]]], tuple[list[str], list[str]]]
 """Returns what the second of each pair of cells costs, and what it improves."""

@@ -15,7 +15,7 @@ from dbdyno.results.effects import contrast_of
 from dbdyno.results.judging import durability_differs, failures_differ, other_rows
 from dbdyno.results.metrics import ANSWERS, done, failing
 from dbdyno.stats.effects import pooled
-from dbdyno.stats.moderation import Noise
+from dbdyno.stats.intervals import Noise
 
 _CLASSES = ("none", PROCESS_SAFE, POWER_SAFE)
 _MAY_LOSE = {

@@ -55,7 +55,9 @@ def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[st
         last = max(kept or offered, key=lambda cell: offered_rate(cell) or 0.0)
         said = [f"{served_words(last)}{waits_words(last)}."]
         lost = [cell for cell in offered if cell not in kept and cell is not last]
-        return said + [f"{served_words(min(lost, key=lambda cell: offered_rate(cell) or 0.0))}."] * bool(lost)
+        if lost:
+            said.append(f"{served_words(min(lost, key=lambda cell: offered_rate(cell) or 0.0))}.")
+        return said
     return [f"From {rate_words(worst)} at {where[1]} to {rate_words(best)} at {where[0]}."]
 
 

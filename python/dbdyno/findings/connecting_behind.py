@@ -21,7 +21,7 @@ from dbdyno.results.judging import noise_of_cells, why_not_comparable
 from dbdyno.results.metrics import usual_metric
 from dbdyno.stats import Ratio
 from dbdyno.stats.effects import pooled
-from dbdyno.stats.moderation import Noise
+from dbdyno.stats.intervals import Noise
 
 CONNECTING_BEHIND = Kind("connection for each request", ("ratios",))
 

@@ -30,7 +30,8 @@ def one_at_a_time(cells: Sequence[Cell]) -> Iterator[Finding]:
     by_system: dict[str, list[Cell]] = {}
     for cell in cells:
         engine = engine_of_product(cell["system"]["engine"])
-        if engine.name == "http" and cell["throughput"]["mean"] and _median_ms(cell, "service"):
+        is_service = engine.message_calls and not engine.has_data
+        if is_service and cell["throughput"]["mean"] and _median_ms(cell, "service"):
             by_system.setdefault(cell["system"]["name"], []).append(cell)
     for name, own in by_system.items():
         quiet, slow = (choose(own, key=lambda cell: _median_ms(cell, "service")) for choose in (min, max))

@@ -36,7 +36,8 @@ from dbdyno.stats import (
     unpaired_rates,
     unpaired_ratio,
 )
-from dbdyno.stats.moderation import Noise, noise_of
+from dbdyno.stats.intervals import Noise
+from dbdyno.stats.moderation import noise_of
 
 # What is drawn differs between runs of the same work: by so many standard errors once in 16,000 comparisons.
 _CHANCE = 4.0

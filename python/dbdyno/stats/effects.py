@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from dbdyno.stats.intervals import CONFIDENCE, Ratio, block_logs, ratio_of
-from dbdyno.stats.moderation import Noise
+from dbdyno.stats.intervals import CONFIDENCE, Noise, Ratio, block_logs, ratio_of
 from dbdyno.stats.rates import Rates, block_values, paired_errors
 
 

@@ -29,11 +29,11 @@ from typing import Literal
 
 from dbdyno.stats.intervals import (
     CONFIDENCE,
+    Noise,
     Ratio,
     error_of,
     t_quantile,
 )
-from dbdyno.stats.moderation import Noise
 
 Verdict = Literal["bottleneck", "part", "not", "inconclusive"]
 

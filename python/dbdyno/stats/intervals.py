@@ -13,10 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from dbdyno.stats.moderation import Noise
 
 CONFIDENCE = 0.95
 
@@ -36,6 +32,38 @@ _USUALLY_ALLOWED = 1.2
 _MOST_CORRELATED = 0.8
 _LEAST_ROUNDS = 3
 _CLOSE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How much trials differ by chance.
+
+    ``deviation``: the standard deviation of the logarithm of a trial's rate, and ``freedom``: the degrees of freedom
+    that it counts with in a comparison (0: cells have nothing in common). ``correlation``: of neighbouring rounds, as
+    an interval has to allow for it (:func:`correlation`).
+    """
+
+    deviation: float
+    freedom: float
+    correlation: float
+
+    def of(self, values: Sequence[float], scale: float) -> tuple[float, float]:
+        """Return the standard deviation of a comparison's values by round, and its degrees of freedom.
+
+        ``scale``: its standard deviation if that of a trial is 1. With the comparison's own variance ``s²`` of d
+        degrees of freedom, and the common one ``s₀²`` of ``d₀``, it is ``(d₀·s₀² + d·s²) / (d₀ + d)`` of ``d₀ + d``
+        degrees. ``d₀`` is multiplied by the probability of at least so great a variance by chance.
+        """
+        from scipy.special import fdtrc
+
+        own, freedom = deviation(values), len(values) - 1
+        common = scale * self.deviation
+        if not self.freedom or not common or not own:
+            return own, freedom
+        chance = float(fdtrc(freedom, self.freedom, (own / common) ** 2))
+        shared = self.freedom * chance
+        square = (shared * common**2 + freedom * own**2) / (shared + freedom)
+        return math.sqrt(square), shared + freedom
 
 
 @dataclass(frozen=True, slots=True)

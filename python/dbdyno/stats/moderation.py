@@ -16,48 +16,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median, variance
 
-from dbdyno.stats.intervals import correlation, deviation
+from dbdyno.stats.intervals import Noise, correlation
 
 LEAST_CELLS = 3
 """Fewer cells don't show how much of a difference is due to which of them."""
 
 # Passes over a table in which values are missing; a full one needs two.
 _PASSES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """How much trials differ by chance.
-
-    ``deviation``: the standard deviation of the logarithm of a trial's rate, and ``freedom``: the degrees of freedom
-    that it counts with in a comparison (0: cells have nothing in common). ``correlation``: of neighbouring rounds, as
-    an interval has to allow for it (:func:`dbdyno.stats.intervals.correlation`).
-    """
-
-    deviation: float
-    freedom: float
-    correlation: float
-
-    def of(self, values: Sequence[float], scale: float) -> tuple[float, float]:
-        """Return the standard deviation of a comparison's values by round, and its degrees of freedom.
-
-        ``scale``: its standard deviation if that of a trial is 1. With the comparison's own variance ``s²`` of d
-        degrees of freedom, and the common one ``s₀²`` of ``d₀``, it is ``(d₀·s₀² + d·s²) / (d₀ + d)`` of ``d₀ + d``
-        degrees. ``d₀`` is multiplied by the probability of at least so great a variance by chance.
-        """
-        from scipy.special import fdtrc
-
-        own, freedom = deviation(values), len(values) - 1
-        common = scale * self.deviation
-        if not self.freedom or not common or not own:
-            return own, freedom
-        chance = float(fdtrc(freedom, self.freedom, (own / common) ** 2))
-        shared = self.freedom * chance
-        square = (shared * common**2 + freedom * own**2) / (shared + freedom)
-        return math.sqrt(square), shared + freedom
 
 
 def noise_of(cells: Sequence[Mapping[int, float]]) -> Noise | None:

@@ -20,8 +20,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.stats.intervals import CONFIDENCE, Interval, Ratio, ratio_of, welch
-from dbdyno.stats.moderation import Noise
+from dbdyno.stats.intervals import CONFIDENCE, Interval, Noise, Ratio, ratio_of, welch
 
 Rates = Mapping[int, "Rate"]
 """The rate of each block (key) that gave one."""

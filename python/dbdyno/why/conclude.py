@@ -15,7 +15,7 @@ from dbdyno.results.judging import Pair, noise_of_cells, ratio_of_pair
 from dbdyno.results.metrics import done, rates_by_block
 from dbdyno.stats import CONFIDENCE, Rate, Rates, Ratio, paired_rates
 from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict, verdict_of_slower
-from dbdyno.stats.moderation import Noise
+from dbdyno.stats.intervals import Noise
 from dbdyno.why.cells import Why as Planned
 from dbdyno.why.inferred import resource_of
 from dbdyno.why.pilot import ASSUMED

@@ -27,7 +27,7 @@ from dbdyno.results.judging import (
 )
 from dbdyno.results.metrics import done, failing, rates_by_block
 from dbdyno.stats import CONFIDENCE, Rates, Ratio, paired_rates, standard_error, verdict
-from dbdyno.stats.moderation import Noise
+from dbdyno.stats.intervals import Noise
 from dbdyno.why.fix_cells import Planned
 from dbdyno.why.fix_sentences import fix_sentences
 
