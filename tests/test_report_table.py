@@ -139,7 +139,10 @@ def test_figures(value: float | None, expected: str) -> None:
 
 
 def test_other_numbers() -> None:
-    assert [times(value) for value in (0.958, 0.9999, 1.9, 417.2, 1783.4)] == ["0.958", "1.00", "1.90", "417", "1,783"]
+    assert [times(value) for value in (0.958, 0.9999, 1.9, 417.2, 1783.4, 2.13e7)] == [
+        *("0.958", "1.00", "1.90"),
+        *("417", "1,783", "2.1e+07"),
+    ]
     assert [short(value) for value in (59.32, 8568, 123816, 1.234e6)] == ["59.3", "8.57k", "124k", "1.23M"]
     assert [percent(value) for value in (0.5, 0.031, 0.0004, 0.00001)] == ["50 %", "3.1 %", "0.04 %", "<0.01 %"]
     assert [milliseconds(value) for value in (0.0291, 1.42, 843.2, 13665)] == ["0.029", "1.42", "843", "13,665"]

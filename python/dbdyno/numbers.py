@@ -57,7 +57,9 @@ def percent(share: float | None) -> str:
 
 
 def times(value: float) -> str:
-    """Return a ratio with three significant digits: ``0.958``, ``1.90``, ``417``, ``1,783``."""
+    """Return a ratio with three significant digits, such as ``0.958``, ``417`` or ``1,783``; ``2.1e+07`` if large."""
+    if abs(value) >= 1e6:
+        return f"{value:.1e}"
     return f"{value:.3f}" if abs(value) < 0.9995 else _three(value) if abs(value) < 1e3 else whole(value)
 
 
