@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dbdyno.engines.registry  # noqa: F401 - engines are known by it
+from dbdyno.answer.advice import _gain_of
 from dbdyno.answer.build import build_answer
 from dbdyno.answer.short import short_systems
 from dbdyno.experiment.experiment import builtin_experiments
@@ -31,8 +32,11 @@ def a_cell(rate: float, system: str = "sqlite:", place: int = 0, **more: Any) ->
     return cell(",".join(map(str, levels.values())), values, levels, system=system, **more)
 
 
+COMMAND = ["dbdyno", "run", "mine.toml"]
+
+
 def answered(cells: list[Any], **roles: str) -> Any:
-    return build_answer({}, "mine", cells, roles, MARGIN, 0.95)
+    return build_answer({}, "mine", cells, roles, MARGIN, 0.95, command=COMMAND)
 
 
 def test_two_systems_are_told_apart_at_each_load() -> None:
@@ -389,3 +393,187 @@ def test_what_is_left_out_is_below_where_all_follows() -> None:
     brief, followed = ("\n".join(each.plain for each in brief_lines(document, 80, *rest)) for rest in ((), ("below",)))
     assert "with --verbose" in brief
     assert "--verbose" not in followed
+
+
+SYSTEMS = ("sqlite:", "postgresql:", "mariadb:")
+
+
+def test_two_of_three_are_compared_if_the_first_fails_mostly() -> None:
+    cells = [
+        a_cell(rate, system, place) for place, (system, rate) in enumerate(zip(SYSTEMS, (900, 100, 300), strict=True))
+    ]
+    for each in cells[0]["rounds"]:
+        each["failed"], each["completed"], each["issued"] = {"locked": 900}, 100, 1000
+    made = answered(cells)
+    assert any(
+        each.startswith("mysql is faster than postgresql: 300.0 against 100.0 1/s (3.00x [") for each in made["text"]
+    )
+
+
+def test_two_of_three_are_compared_if_one_returns_other_rows() -> None:
+    cells = [
+        a_cell(rate, system, place) for place, (system, rate) in enumerate(zip(SYSTEMS, (100, 900, 300), strict=True))
+    ]
+    for each, rows in zip(cells, (1.0, 0.0, 1.0), strict=True):
+        each["rows_per_transaction"], each["rows_standard_error"] = rows, 0.0
+    made = answered(cells)
+    assert made["text"][0].startswith("mysql is faster than sqlite: 300.0 against 100.0 1/s (3.00x [")
+    assert "postgresql did other work and is not ranked" in made["text"][1]
+
+
+def test_all_configurations_that_are_not_ranked_are_named() -> None:
+    cells = [
+        a_cell(rate, system, place) for place, (system, rate) in enumerate(zip(SYSTEMS, (100, 900, 300), strict=True))
+    ]
+    for each, rows in zip(cells, (1.0, 0.0, 0.0), strict=True):
+        each["rows_per_transaction"], each["rows_standard_error"] = rows, 0.0
+    assert answered(cells)["text"][0].startswith("postgresql, mysql did other work and are not ranked: ")
+
+
+@pytest.mark.parametrize("systems", [SYSTEMS, (*SYSTEMS, "duckdb:")])
+def test_a_load_without_a_result_of_the_first_system_ranks_none(systems: tuple[str, ...]) -> None:
+    cells = [
+        a_cell(100 * 3**place, system, place, clients=clients)
+        for clients in (1, 8)
+        for place, system in enumerate(systems)
+        if (clients, place) != (8, 0)
+    ]
+    text = " ".join(answered(cells, clients="load")["text"])
+    assert "carries most" in text and "at clients=1." in text
+    assert "No measurable difference" not in text and "at clients=8" not in text
+
+
+def test_settings_are_compared_if_the_first_level_fails_mostly() -> None:
+    cells = [
+        a_cell(rate, place=busy % 5, busy=busy, clients=clients)
+        for clients in (1, 8)
+        for busy, rate in ((0, 900), (1, 100), (5, 300))
+    ]
+    for each in cells:
+        for one in each["rounds"] if each["factors"]["busy"] == 0 else ():
+            one["failed"], one["completed"] = {"locked": 900}, 100
+    text = " ".join(answered(cells, clients="load")["text"])
+    assert "busy=5 is faster than busy=1: 300.0 against 100.0 1/s" in text
+
+
+def two_settings(rates: dict[tuple[str, str], float]) -> list[Any]:
+    return [
+        a_cell(rate, index=index, cache=cache, place=place, durability="power-safe", rows_changed=1000)
+        for place, ((index, cache), rate) in enumerate(rates.items())
+    ]
+
+
+def an_effect(cells: list[Any], factor: str, against: str, level: str, **more: Any) -> Any:
+    def of(value: str) -> list[Any]:
+        return [each for each in cells if each["factors"][factor] == value]
+
+    return {
+        "factor": factor,
+        "role": "choice",
+        "level": level,
+        "against": against,
+        "at": {},
+        "metric": "throughput",
+        "ratio": 1.0,
+        "ci95": [0.9, 1.2],
+        "verdict": "inconclusive",
+        "more_rounds": None,
+        "durability": None,
+        "failed": None,
+        "cells": [[a["id"], b["id"]] for a, b in zip(of(against), of(level), strict=True)],
+        **more,
+    }
+
+
+def with_effects(cells: list[Any], *effects: Any, command: list[str] = COMMAND) -> Any:
+    return build_answer({}, "mine", cells, {}, MARGIN, 0.95, effects, command=command)
+
+
+def test_a_combination_that_gains_is_taken_if_no_choice_gains_by_itself() -> None:
+    rates = {("no", "small"): 100.0, ("no", "large"): 80.0, ("yes", "small"): 80.0, ("yes", "large"): 300.0}
+    cells = two_settings(rates)
+    effects = an_effect(cells, "index", "no", "yes"), an_effect(cells, "cache", "small", "large")
+    made = with_effects(cells, *effects)
+    assert made["recommended"]["changes"] == {"index": "yes", "cache": "large"}
+    assert made["text"] == [f"Take {made['recommended']['configuration']}: 300.0 1/s instead of 100.0."]
+    assert [(each["action"], each["levels"]) for each in made["advice"]] == [
+        ("take", {"index": "yes", "cache": "large"})
+    ]
+
+
+def test_a_combination_with_a_price_is_named_with_it() -> None:
+    rates = {("no", "small"): 100.0, ("no", "large"): 200.0, ("yes", "small"): 200.0, ("yes", "large"): 400.0}
+    cells = two_settings(rates)
+    for each in cells:
+        safe = each["factors"] != {"system": "sqlite:", "index": "yes", "cache": "large"}
+        each["system"]["durability"] = "power-safe" if safe else "process-safe"
+    gain = {"ratio": 2.0, "ci95": [1.9, 2.1], "verdict": "faster"}
+    alone = [
+        an_effect(cells, factor, against, level, **gain) | {"cells": [[cells[0]["id"], cells[place]["id"]]]}
+        for factor, against, level, place in (("index", "no", "yes", 2), ("cache", "small", "large", 1))
+    ]
+    (text,) = with_effects(cells, *alone)["text"]
+    assert text == "Take the choices below; together they cost may lose the last commits when power fails."
+
+
+def test_a_p99_that_falls_is_a_gain() -> None:
+    """Effects of a response time are ratios of times."""
+    cells = two_settings({("no", "small"): 100.0, ("yes", "small"): 100.0})
+    effect = an_effect(cells, "index", "no", "yes", metric="p99", ratio=1 / 3, ci95=[0.25, 0.5], verdict="faster")
+    assert _gain_of(effect) == (pytest.approx(3.0), [2.0, 4.0])
+    assert _gain_of(effect | {"metric": "throughput"}) == (1 / 3, [0.25, 0.5])
+    assert _gain_of(effect | {"ci95": None}) == (pytest.approx(3.0), None)
+
+
+def test_what_is_not_settled_is_named_and_not_what_is() -> None:
+    factors = [{"system": "sqlite:", "index": f"index {number}"} for number in range(3)]
+    rates = [[100.0 * each for each in NOISE], list(NOISE), [60.0, 300.0, 80.0, 250.0, 70.0]]
+    cells = [
+        cell(str(place), own, levels, durability=durable, rows_changed=1000)
+        for place, (own, levels, durable) in enumerate(
+            zip(rates, factors, ("power-safe", "power-safe", "process-safe"), strict=True)
+        )
+    ]
+    made = answered(cells)
+    assert [each["verdict"] for each in made["configurations"]] == [None, "slower", "inconclusive"]
+    assert made["configurations"][2]["price"]
+    assert made["text"][0].startswith("Not settled: index 2 152.0, index 0 100.0 1/s")
+
+
+def test_a_reason_to_keep_is_that_all_others_have_a_price() -> None:
+    cells = [
+        a_cell(rate, index=index, place=place, durability=durable, rows_changed=1000)
+        for place, (index, rate, durable) in enumerate([("no", 100, "power-safe"), ("yes", 300, "process-safe")])
+    ]
+    made = answered(cells)
+    assert made["text"] == ["Keep index=no: each other configuration has a price."]
+    assert made["recommended"]["why"] == "each other configuration has a price"
+
+
+def test_the_fastest_is_ahead_of_all_at_each_load() -> None:
+    def why(rates: dict[str, tuple[float, float]]) -> str:
+        cells = [
+            a_cell(rate, place=place, index=index, clients=clients)
+            for place, (index, own) in enumerate(rates.items())
+            for clients, rate in zip((1, 8), own, strict=True)
+        ]
+        return str(answered(cells, clients="load")["recommended"]["why"])
+
+    assert why({"a": (100, 200), "b": (50, 150), "c": (60, 170)}).startswith("it is the fastest of 3 (")
+    # One is faster at one load, and much slower over both.
+    assert why({"a": (100, 200), "b": (10, 220), "c": (60, 170)}) == "each other configuration is slower over all loads"
+
+
+def test_nothing_is_promised_that_takes_more_than_an_hour_or_has_no_command() -> None:
+    levels = [(f"index={number}", rates) for number, rates in enumerate([(100.0, 300.0), (900.0, 400.0)])]
+    for seconds, command, price in (
+        (3.0, [], "about 2 min 36 s: 26 rounds"),
+        (3.0, COMMAND, "about 2 min 36 s: `dbdyno run mine.toml --rounds 26`"),
+        (300.0, COMMAND, "not within an hour"),
+    ):
+        cells = [
+            cell(name, rates, {"system": "sqlite:", "index": name}, durations={"total_s": seconds})
+            for name, rates in levels
+        ]
+        (row,) = build_answer({}, "mine", cells, {}, MARGIN, 0.95, command=command)["advice"]
+        assert row["price"] == price

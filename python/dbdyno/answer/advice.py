@@ -90,6 +90,10 @@ def advise(
     ]
     if len(factors) > 1 and chosen:
         taken, rest = _by_effects(ranking, chosen, cells, systems)
+        if not taken and ranking.best is not ranking.first:
+            # A combination may gain what none of its levels does by itself.
+            best = _of_configuration(ranking.best, ranking)
+            taken, rest = [best], [each for each in rest if not each.levels.items() <= best.levels.items()]
     else:
         taken, rest = _by_configurations(ranking)
     rows = [_row("take", each, apply) for each in taken]
@@ -194,14 +198,21 @@ def _choice(
         {factor: level},
         _change_name(factor, level, systems),
         near or pairs,
-        at_base["ratio"],
-        at_base["ci95"],
+        *_gain_of(at_base),
         at_base["verdict"],
         at_base["more_rounds"],
         price,
         gain,
         pooled=at_base is effect and len(pairs) > 1,
     )
+
+
+def _gain_of(effect: Effect) -> tuple[float | None, Sequence[float] | None]:
+    """Return the ratio of an effect and its interval, inverted for times, so that more is better."""
+    ratio, ends = effect["ratio"], effect["ci95"]
+    if effect["metric"] == "throughput":
+        return ratio, ends
+    return 1 / ratio if ratio else None, None if ends is None or not all(ends) else [1 / ends[1], 1 / ends[0]]
 
 
 def _change_name(factor: str, level: Any, systems: Mapping[str, str]) -> str:

@@ -122,10 +122,15 @@ def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequenc
         return "not settled by 1,000 more rounds"
     wanted = rounds + max(known, default=_FIRST_ROUNDS - rounds)
     lengths = [fmean(seconds) for cell in cells if (seconds := _seconds(cell))]
-    took = f"about {duration(sum(lengths) * wanted)}: " if lengths else ""
-    return f"{took}`{_again(command, wanted)}`"
+    seconds_s = sum(lengths) * wanted
+    if seconds_s > _LONGEST_S:
+        return f"not within {_LONGEST}"
+    took = f"about {duration(seconds_s)}: " if lengths else ""
+    return took + (f"`{_again(command, wanted)}`" if command else f"{wanted} rounds")
 
 
+# Nobody waits longer for a choice to be settled.
+_LONGEST_S, _LONGEST = 3600.0, "an hour"
 # Options of a command that say how long it measures or where its results go.
 _ENDS = frozenset({"--rounds", "--budget", "--target", "--min-rounds", "--max-rounds"})
 _OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", "--openmetrics"})

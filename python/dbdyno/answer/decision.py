@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from dbdyno.answer.configurations import Configuration, Ranking, Standing
 from dbdyno.answer.prices import failures_words
@@ -87,10 +88,12 @@ def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
         others = [f"{name} {value}" for name, value in values if name != best.name][:_MOST_NAMES]
         where = _where([each[0] for each in group], len(groups) > 1, systems)
         if len(ranked) == 2 and not rivals and 1 < len(group) <= _FEW_LOADS:
-            ratios = [f"{_times(ranking, each[0], best)} at {named(dict(each[0]), systems)}" for each in group[:-1]]
+            ratios = [
+                f"{_times(ranking, ranked, each[0], best)} at {named(dict(each[0]), systems)}" for each in group[:-1]
+            ]
             where = f" at {named(dict(load), systems)}, {', '.join(ratios)}"
         if len(ranked) == 2:
-            text = _two(ranking, load, best, rivals, by_name, unit, metric)
+            text = _two(ranking, ranked, load, best, rivals, by_name, unit, metric)
         elif len(rivals) == len(ranked) - 1:
             figures = ", ".join(f"{name} {value}" for name, value in values[:_MOST_NAMES])
             text = f"No measurable difference{_of(metric)}: {figures}{unit}"
@@ -130,6 +133,7 @@ def _result(each: tuple[Levels, list[Configuration], Configuration, list[Configu
 
 def _two(
     ranking: Ranking,
+    ranked: Sequence[Configuration],
     load: Levels,
     best: Configuration,
     rivals: Sequence[Configuration],
@@ -137,11 +141,10 @@ def _two(
     unit: str,
     metric: str,
 ) -> str:
-    """Compare two, with the ratio that decides."""
-    first, other = ranking.first, next(each for each in ranking.configurations[1:] if load in each.cells)
-    standing = _standing(other, load)
-    behind = other if best is first else first
-    how = _times(ranking, load, best)
+    """Compare the two ranked configurations, with the ratio that decides."""
+    standing = _standing(_other(ranking, ranked), load)
+    behind = next(each for each in ranked if each is not best)
+    how = _times(ranking, ranked, load, best)
     figures = f"{values[best.name]} against {values[behind.name]}{unit}" + (f" ({how})" if how else "")
     if not rivals:
         return f"{best.name} is faster than {behind.name}{_of(metric)}: {figures}"
@@ -150,10 +153,14 @@ def _two(
     return f"{best.name} and {behind.name} {word}{_of(metric)}: {figures}"
 
 
-def _times(ranking: Ranking, load: Levels, best: Configuration) -> str:
+def _other(ranking: Ranking, ranked: Sequence[Configuration]) -> Configuration:
+    """Return the ranked one of two that the first configuration is compared with."""
+    return next(each for each in ranked if each is not ranking.first)
+
+
+def _times(ranking: Ranking, ranked: Sequence[Configuration], load: Levels, best: Configuration) -> str:
     """Write how many times as fast the better one of two is at a load, with the interval."""
-    other = next(each for each in ranking.configurations[1:] if load in each.cells)
-    standing = _standing(other, load)
+    standing = _standing(_other(ranking, ranked), load)
     if standing is None or standing.ratio is None:
         return ""
     ratio = inverse(standing.ratio) if best is ranking.first else standing.ratio
@@ -180,8 +187,13 @@ def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -
 
 
 def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
-    """Return a load's ranked configurations, best first; the best; those that may equal it; and the metric."""
+    """Return a load's ranked configurations, best first; the best; those that may equal it; and the metric.
+
+    None is ranked at a load that gave no result with the first configuration, which all are compared with.
+    """
     first = ranking.first
+    if load not in first.cells:
+        return [], first, [], ranking.metric
     ranked = [each for each in ranking.configurations if load in each.cells and not each.not_ranked]
     standings = {each.name: _standing(each, load) for each in ranked}
     metric = next((each.metric for each in standings.values() if each is not None), ranking.metric)
@@ -191,8 +203,6 @@ def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Confi
         return 1.0 if each is first else 0.0 if standing is None or standing.ratio is None else standing.ratio.mean
 
     ranked.sort(key=factor, reverse=True)
-    if not ranked:
-        return [], first, [], metric
     best = ranked[0]
     rivals = [
         each
@@ -246,9 +256,15 @@ def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
 def _apart(ranking: Ranking) -> list[str]:
     """Say what keeps configurations from being ranked, and the prices of the others."""
     others = ranking.configurations[1:]
-    said = [f"{each.name} did other work and is not ranked: {each.not_ranked}." for each in others if each.not_ranked]
+    apart = [each for each in others if each.not_ranked]
+    said = []
+    if apart:
+        names = listed([each.name for each in apart], _MOST_NAMES)
+        verb = "is" if len(apart) == 1 else "are"
+        reasons = "; ".join(dict.fromkeys(each.not_ranked for each in apart))
+        said.append(f"{names} did other work and {verb} not ranked: {reasons}.")
     priced = [f"{each.name}: {', '.join(each.price)}" for each in others if each.price]
-    return said[:1] + ([f"Price against {ranking.first.name}: {'; '.join(priced[:2])}."] if priced else [])
+    return said + ([f"Price against {ranking.first.name}: {'; '.join(priced[:2])}."] if priced else [])
 
 
 def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], margin: float) -> str:
@@ -257,25 +273,50 @@ def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], marg
     before = ranking.set_aside or first
     if best is not before:
         return f"Take {best.name}: {taking(ranking, best)}."
-    free = [each for each in ranking.free if each is not first]
-    if not free:
-        apart = [each for each in ranking.configurations[1:] if each.not_ranked]
-        if apart:
-            return f"{first.name} cannot be compared with {apart[0].name}: {apart[0].not_ranked}."
-        return f"Keep {first.name}: each other configuration has a price."
-    if any(each["action"] == "take" for each in rows):
-        return "Take the choices below; their combination was not measured."
-    if any(each["action"] == "open" for each in rows):
-        return f"Not settled: {_top(ranking, free)}."
+    apart = [each for each in ranking.configurations[1:] if each.not_ranked]
+    if apart and len(ranking.free) < 2:
+        return f"{first.name} cannot be compared with {apart[0].name}: {apart[0].not_ranked}."
+    takes = [each["levels"] for each in rows if each["action"] == "take"]
+    if takes:
+        return f"Take the choices below; {_together(ranking, takes)}."
+    unsettled = next((each for each in rows if each["action"] == "open"), None)
+    if unsettled is not None:
+        return f"Not settled: {_top(ranking) or _open_words(unsettled)}."
     return f"Keep {first.name}: {keeping(ranking, margin)}."
 
 
-def _top(ranking: Ranking, free: Sequence[Configuration]) -> str:
-    """Write the figures of the configuration that may be ahead."""
+def _together(ranking: Ranking, takes: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the combination of choices to take costs, or why that is not known. The first choice goes first."""
+    wanted = dict(ranking.first.levels)
+    for levels in reversed(takes):
+        wanted |= levels
+    found = next((each for each in ranking.configurations if dict(each.levels) == wanted), None)
+    if found is None:
+        return "their combination was not measured"
+    if found.not_ranked:
+        return f"their combination is not ranked: {found.not_ranked}"
+    return f"together they cost {', '.join(found.price)}"
+
+
+def _open_words(row: Advice) -> str:
+    return f"{row['change']} ({row['effect']})" if row["effect"] else row["change"]
+
+
+def _top(ranking: Ranking) -> str:
+    """Write the figures of the inconclusive configuration that may be ahead; empty if each one is settled."""
     load = ranking.loads[-1]
-    known = [each for each in free if each.against is not None and load in each.cells and load in ranking.first.cells]
+    known = [
+        each
+        for each in ranking.configurations[1:]
+        if each.decision is not None
+        and each.decision.verdict == "inconclusive"
+        and each.against is not None
+        and not each.not_ranked
+        and load in each.cells
+        and load in ranking.first.cells
+    ]
     if not known:
-        return "no measurable difference"
+        return ""
     top = max(known, key=lambda each: each.factor)
     values = [_value(each.cells[load], ranking.metric) for each in (top, ranking.first)]
     unit = f" {top.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
@@ -303,30 +344,33 @@ def taking(ranking: Ranking, best: Configuration) -> str:
 
 def keeping(ranking: Ranking, margin: float) -> str:
     """Say why no other configuration is taken: it is the fastest, none differs, or how small a gain can be at most."""
-    first = ranking.first
+    first, others = ranking.first, ranking.configurations[1:]
     free = [each for each in ranking.free if each is not first]
+    apart = [each for each in others if each.not_ranked]
+    if not free:
+        if apart:
+            return f"it cannot be compared with {apart[0].name}: {apart[0].not_ranked}"
+        return "each other configuration has a price"
     verdicts = {"inconclusive" if each.decision is None else each.decision.verdict for each in free}
-    load = ranking.loads[-1]
-    # The table shows all configurations, also those that are not ranked.
-    rates = [each.cells[load]["throughput"]["mean"] or 0.0 for each in ranking.configurations if load in each.cells]
-    beaten = any(each.factor > 1 for each in ranking.configurations[1:]) or (
-        ranking.metric == "throughput" and load in first.cells and max(rates) > rates[0]
-    )
     if verdicts == {"slower"}:
-        count = len(ranking.configurations)
-        if beaten:
-            return "each other configuration without a price is slower"
-        return (
-            f"it is the fastest of {count} ({_next(ranking, free)})"
-            if count > 2
-            else f"it is faster ({_next(ranking, free)})"
-        )
+        if all(_is_slower_everywhere(each, ranking) for each in others):
+            words = "it is faster" if len(others) == 1 else f"it is the fastest of {len(ranking.configurations)}"
+            return f"{words} ({_next(ranking, free)})"
+        which = "each other ranked configuration" if apart else "each other configuration"
+        which += " without a price" if any(each.price for each in others) else ""
+        return f"{which} is slower" + (" over all loads" if len(ranking.loads) > 1 else "")
     if verdicts == {"equivalent"}:
         return f"no other differs by more than {percent(margin)}"
     known = [each.against.high for each in free if each.against is not None and each.against.high is not None]
     if len(known) == len(free) and known:
         return f"no other was measurably faster; the largest gain that is not excluded is {times(max([*known, 1.0]))}x"
     return "no other was measurably faster"
+
+
+def _is_slower_everywhere(each: Configuration, ranking: Ranking) -> bool:
+    """Whether a configuration is ranked and shown to be slower than the first one at every load."""
+    slower = sum(standing.decision.verdict == "slower" for standing in each.at)
+    return not each.not_ranked and slower == len(ranking.loads)
 
 
 def _next(ranking: Ranking, free: Sequence[Configuration]) -> str:
