@@ -527,7 +527,7 @@ def test_a_p99_that_falls_is_a_gain() -> None:
 
 def test_what_is_not_settled_is_named_and_not_what_is() -> None:
     factors = [{"system": "sqlite:", "index": f"index {number}"} for number in range(3)]
-    rates = [[100.0 * each for each in NOISE], list(NOISE), [60.0, 300.0, 80.0, 250.0, 70.0]]
+    rates = [[100.0 * each for each in NOISE], [20 * each for each in NOISE], [60.0, 300.0, 80.0, 250.0, 70.0]]
     cells = [
         cell(str(place), own, levels, durability=durable, rows_changed=1000)
         for place, (own, levels, durable) in enumerate(
