@@ -292,7 +292,7 @@ def test_the_worst_cell_decides() -> None:
     [
         (["pass", "pass"], False, 0, 0),
         (["pass", "not settled"], False, 0, 4),
-        (["pass", "not settled"], True, 1, 4),
+        (["pass", "not settled"], True, 1, 1),
         (["not settled", "regression"], True, 3, 3),
         ([], False, 0, 4),
     ],
@@ -507,3 +507,16 @@ def test_of_long_texts_what_differs_is_shown() -> None:
         "…+ 1 from n where i < 10) select count(*) from n",
         "…+ 1 from n where i < 400) select count(*) from n",
     )
+
+
+def test_stored_noise_of_throughput_is_not_applied_to_response_times() -> None:
+    a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(1.0)})
+    asked = []
+
+    def earlier(cell: str, metric: str) -> list[float]:
+        asked.append(metric)
+        return [10.0, 11.0] * 10
+
+    for metric in ("throughput", "p99"):
+        compare_with_noise(Side(a), Side(b), metric=metric, noise=QUIET, earlier=earlier)
+    assert asked == ["p99"]

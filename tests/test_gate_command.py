@@ -89,7 +89,7 @@ def test_trials_that_failed_are_the_reason(gate: Cli) -> None:
     good = gate.run("--system", "exec:./fails", "--rounds", "2")["id"]
     (gate.directory / "fails").write_text("#!/bin/sh\nprintf '\\033[31mno\\001pe\\033[0m' >&2\nexit 7\n")
     gate.run("--system", "exec:./fails", "--rounds", "2", code=1)
-    gate("gate", "--baseline", good, *STORE, *FILES, "--inconclusive", "fail", code=4)
+    gate("gate", "--baseline", good, *STORE, *FILES, "--inconclusive", "fail", code=1)
     # A change that breaks trials does not pass unnoticed.
     gate("gate", "--baseline", good, *STORE, *FILES, code=1)
     assert "2 of 2 rounds of b failed: " in said(gate)
@@ -97,6 +97,15 @@ def test_trials_that_failed_are_the_reason(gate: Cli) -> None:
     suite = ElementTree.fromstring((gate.directory / "gate.xml").read_text())
     (error,) = suite.iter("error")
     assert "nope" in str(error.get("message"))
+
+
+def test_a_new_cell_that_gives_no_result_fails(gate: Cli) -> None:
+    (gate.directory / "fails").write_text("#!/bin/sh\nexit 7\n")
+    base = gate.run("--system", "exec:true", "--rounds", "2")["id"]
+    gate.run("--system", "exec:true", "--system", "exec:./fails", "--rounds", "2", code=1)
+    out = " ".join(gate("gate", "--baseline", base, "--margin", "99%", *STORE, *FILES, code=1).split())
+    assert "not settled system=exec:./fails: the baseline has no such cell; 2 of 2 rounds of b failed: " in out
+    assert "not judged, the baseline has no such cell" not in out
 
 
 def test_the_noise_of_a_program(gate: Cli) -> None:

@@ -198,6 +198,7 @@ def test_runs_that_do_not_count_are_named(made: Made) -> None:
     half = made.put(status="failed", change=lambda trials: [replace(trials[0], status="failed"), trials[1]])
     empty = made.put(None, status="failed")
     asked = made.put(3.0, design=DESIGN | {"why": {"cell": CELL}})
+    searched = made.put(3.0, design=DESIGN | {"slo": {"objective": "p99 < 50 ms"}})
     history = made.history()
     assert [each["run"] for each in series_of(history)[0]["points"]] == [*good, half]
     assert series_of(history)[0]["points"][-1]["rounds"] == 1
@@ -205,6 +206,7 @@ def test_runs_that_do_not_count_are_named(made: Made) -> None:
         "interrupted": [cut],
         "still running, or killed": [under_way],
         "asked why, by changes of a cell": [asked],
+        "searched for the highest rate": [searched],
     }
     assert history["cells"][0]["left_out"] == [{"reason": "no round gave a result", "runs": [empty]}]
     text = " ".join(shown(history).split())

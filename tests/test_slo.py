@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from conftest import Cli
+from dbdyno.bottleneck import CLIENT
+from dbdyno.cli.naming import Named
+from dbdyno.cli.running import Asked
 from dbdyno.definition.objective import read_objective
 from dbdyno.document.schema import json_schema
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.errors import InputError
+from dbdyno.report.charts.slo import _rows
+from dbdyno.slo.conclude import conclude
 from dbdyno.slo.decide import Window, decide, metric_value
 from dbdyno.slo.search import Bounds, Search
 from http_service import service
 from simulated_queue import Neighbor, Queue, highest_rate, search
+from synthetic import histogram
+from synthetic_cells import cell
 
 Small = Callable[..., str]
 
@@ -281,3 +289,93 @@ def test_a_wrong_objective_in_a_file_names_its_key(cli: Cli, small: Small) -> No
     said = cli("run", cli.write("small.toml", text), code=2)
     assert "slo" in said
     assert "write `p99 < 50 ms`" in said
+
+
+PLANNED = {"objective": "p99 < 50 ms", "budget_s": 60.0, "window_s": 1.0, "approach": {}}
+
+
+def closed(system: str, values: list[float | None], **changes: Any) -> Any:
+    """The closed loop that a search begins with."""
+    levels = {"offered": "closed", "system": system}
+    changes = {"histograms": {}, "listeners": [], "error": "", "transactions_per_s": 100.0} | changes
+    return cell(f"offered=closed,system={system}", values, levels, system=system, **changes)
+
+
+def offering(rate: float, median_ms: float) -> Any:
+    """Five windows at a rate, in which all requests took about as long."""
+    made = closed("sqlite:", [rate] * 5, histograms={"response": histogram(median_ms * 1e3)})
+    return made | {"id": f"offered={rate:g}", "factors": {"offered": rate, "system": "sqlite:"}}
+
+
+def concluded(*searches: list[Any]) -> list[Any]:
+    cells = [each for own in searches for each in own]
+    planned = PLANNED | {"searches": [{"cells": [each["id"] for each in own]} for own in searches]}
+    return list(conclude(planned, cells, "requests")["searches"])
+
+
+def test_a_system_for_which_the_time_was_over_is_not_dropped() -> None:
+    found = concluded([closed("sqlite:", [100.0])], [closed("postgresql:", [1.0]) | {"rounds": []}])
+    assert [each["configuration"] for each in found] == ["sqlite", "postgresql"]
+    assert found[1]["text"] == ["postgresql was not measured in the time there was; use a longer --budget."]
+    assert found[1]["status"] == "open"
+
+
+def test_a_search_that_ended_after_the_closed_loop_has_a_result() -> None:
+    (found,) = concluded([closed("sqlite:", [100.0])])
+    assert (found["status"], found["carries"]) == ("open", 100.0)
+    assert "gave no result" not in " ".join(found["text"])
+    assert "sqlite carries at most 100.0 requests/s (closed loop)." in found["text"]
+    (found,) = concluded([closed("sqlite:", [None], error="it ended with 1", transactions_per_s=None)])
+    assert found["status"] == "failed"
+    assert found["text"] == ["sqlite gave no result: it ended with 1."]
+    # Interrupted while the closed loop was measured.
+    (found,) = concluded([closed("sqlite:", [None], status="interrupted", transactions_per_s=None)])
+    assert found["status"] == "open"
+
+
+def test_no_rate_is_interpolated_beyond_what_the_load_machine_offers() -> None:
+    cells = [closed("sqlite:", [1000.0], transactions_per_s=1000.0), offering(500, 5.0), offering(900, 400.0)]
+    (found,) = concluded(cells)
+    assert found["status"] == "found"
+    assert 500 < found["rate"] < 900
+    cells[2]["bottleneck"] = {"resource": CLIENT, "evidence": "", "advice": "", "proven": None}
+    (found,) = concluded(cells)
+    assert (found["status"], found["rate"], found["low"]) == ("client", None, 500)
+
+
+def test_a_slowest_request_is_not_known_without_requests() -> None:
+    assert decide(read_objective("max < 50 ms", "x"), [window([])] * 5).verdict == "undecided"
+    assert decide(read_objective("max < 50 ms", "x"), [window([1.0] * 300)] * 5).verdict == "holds"
+
+
+def test_a_time_of_zero_is_drawn_at_the_bottom_and_no_end_at_the_top() -> None:
+    probes: Any = [{"rate": 1.0, "values": {"p99": value}, "windows": 3, "due": 9} for value in (0.0, 5.0, None)]
+    rows = _rows({"configuration": "x", "probes": probes}, "p99", 50.0)  # type: ignore[typeddict-item]
+    assert [each["ms"] for each in rows] == [0.001, 5.0, 500.0]
+
+
+SEARCHED = 'slo = "p99 < 50 ms"\nname ='
+
+
+def asked(cli: Cli, small: Small, **options: Any) -> Any:
+    """The search that an experiment's file with an objective leads to."""
+    file = cli.write("small.toml", small().replace("name =", SEARCHED, 1))
+    return Asked(Named([str(cli.directory / file)]), **options).request(["dbdyno"]).slo
+
+
+def test_only_a_run_without_rounds_searches_for_the_objective_of_a_file(cli: Cli, small: Small) -> None:
+    assert str(asked(cli, small, searches=True).objective) == "p99 < 50 ms"
+    # As `gate --against` and `noise` do.
+    assert asked(cli, small, margin="3%", rounds="5") is None
+    assert asked(cli, small) is None
+    assert asked(cli, small, searches=True, rounds="5") is None
+    with pytest.raises(InputError) as caught:
+        asked(cli, small, searches=True, margin="3%")
+    assert "`slo` in " in str(caught.value) and "`--rounds` measures rounds instead" in str(caught.value)
+
+
+def test_a_description_says_that_a_run_searches(cli: Cli, small: Small) -> None:
+    file = cli.write("small.toml", small().replace("name =", SEARCHED, 1))
+    said = cli("describe", file)
+    assert "a run searches for the highest rate that holds p99 < 50 ms" in said
+    assert "rounds of" not in said

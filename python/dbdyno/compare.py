@@ -133,7 +133,11 @@ def compare(
     confidence = _confidence(a.document, b.document)
     judged = [Pair(x, y, paired=same_run, metric=metric, confidence=confidence) for x, y in pairs]
     if not same_run:
-        judged = [replace(pair, between=noise or _noise_of(pair, earlier)) for pair in judged]
+        # Stored noise is of throughput.
+        judged = [
+            replace(pair, between=noise if noise and pair.by == "throughput" else _noise_of(pair, earlier))
+            for pair in judged
+        ]
         widest = max((pair.between for pair in judged if pair.between is not None), key=lambda each: each.deviation)
         weaker.append(_of_two_runs(widest, a.document["experiment"]))
         if any(_is_short(cell) for pair in pairs for cell in pair):
@@ -231,7 +235,7 @@ def _compared(
         _differences(a, b, pairs),
         made,
         [each["lacking"] or _lacking(x, y, each) for (x, y), each in zip(pairs, made, strict=True)],
-        [_failed(y, "b") for _, y in pairs],
+        [failed_rounds(y, "b") for _, y in pairs],
         [cell["id"] for cell in a.document["cells"] if whole and cell["id"] not in of_a],
         [cell["id"] for cell in b.document["cells"] if whole and cell["id"] not in of_b],
         not_comparable,
@@ -278,7 +282,7 @@ def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
     for cell, whose in ((x, "a"), (y, "b")):
         if len(values_by_block(cell, metric)) > 1:
             continue
-        failed = _failed(cell, whose)
+        failed = failed_rounds(cell, whose)
         if failed:
             return failed
         if metric == "instructions" and not values_by_block(cell, metric):
@@ -288,7 +292,7 @@ def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
     return "an interval needs two rounds on either side"
 
 
-def _failed(cell: Cell, whose: str) -> str:
+def failed_rounds(cell: Cell, whose: str) -> str:
     """Say how many rounds gave no result, and why the first of them did not; nothing where all gave one."""
     failed = [each for each in cell["rounds"] if each["status"] != "done"]
     if not failed:

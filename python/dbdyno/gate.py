@@ -112,13 +112,13 @@ def overall(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def exit_code(judged: Sequence[Judgement], *, fail_if_not_settled: bool) -> int:
-    """Return 3 for a regression, 4 for what is not settled if that fails, 1 if trials of b failed, otherwise 0."""
+    """Return 3 for a regression, 1 if trials of b failed, 4 for what is not settled if that fails, otherwise 0."""
     verdict = overall([each.verdict for each in judged])
     if verdict == "regression":
         return REGRESSION_CODE
-    if verdict == "not settled" and fail_if_not_settled:
-        return NOT_SETTLED_CODE
-    return 1 if any(each.broken for each in judged) else 0
+    if any(each.broken for each in judged):
+        return 1
+    return NOT_SETTLED_CODE if verdict == "not settled" and fail_if_not_settled else 0
 
 
 def _judge(
@@ -143,7 +143,7 @@ def _judge(
         return Judgement("regression", reason, comparison, broken=broken)
     if ratio is None or ends is None or lacking:
         return Judgement("not settled", lacking or "no interval", comparison, broken=broken)
-    also = "".join(f"; {each.reason}, which costs no more" for each in plans)
+    also = "".join(f"; {each.reason}, which costs less than the margin" for each in plans)
     low, high = ends
     bound, loss = _allowed(comparison["metric"], margin)
     # Of throughput a value below the bound is a loss, of every other metric one above.

@@ -16,6 +16,7 @@ from dbdyno.console import Console
 from dbdyno.errors import InputError
 from dbdyno.history.identity import definition_of
 from dbdyno.history.reading import read_runs
+from dbdyno.history.summary import SEARCH, other_kind
 from dbdyno.machines import same_machine
 from dbdyno.noise import stored_noise
 from dbdyno.report.columns import Column, table, tables
@@ -25,7 +26,7 @@ from dbdyno.report.table import verdict_text
 from dbdyno.results.comparing import without_side
 from dbdyno.results.judging import RunNoise
 from dbdyno.stats import MARGIN
-from dbdyno.store import Store, open_store
+from dbdyno.store import RunRecord, Store, open_store
 
 
 def print_comparison(
@@ -81,6 +82,7 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
 def _keep(store: Store, name: str, run: str) -> str:
     """Keep a run as a baseline, and say so. Raises InputError for a run that is none, and for a name that runs have."""
     kept = store.run(run)
+    _refuse_search(kept)
     done = [trial for trial in store.trials(kept.id, intervals=False) if trial.status == "done"]
     if not done:
         raise InputError(f"run {kept.id}", "none of its trials gave a result", "keep a run that has measured something")
@@ -92,6 +94,15 @@ def _keep(store: Store, name: str, run: str) -> str:
     if before is not None and before != kept.id:
         said += f", in place of {before}"
     return said if kept.status == "done" else f"{said}; not all of the run is there: its status is {kept.status}"
+
+
+def _refuse_search(run: RunRecord) -> None:
+    """Raise InputError for a search: each one measures other rates, above the limit as well."""
+    if other_kind(run.design) == SEARCH:
+        problem = "a search for the highest rate cannot be compared"
+        raise InputError(
+            f"run {run.id}", problem, "name a run that measured rounds (`dbdyno run EXPERIMENT --rounds N`)"
+        )
 
 
 def _is_run(store: Store, name: str) -> bool:
@@ -115,6 +126,7 @@ def side(store: Store, text: str) -> Side:
     except InputError as error:
         kept = ", ".join(f"`{each}`" for each in baselines)
         raise InputError(error.place, error.problem, f"{error.hint}; baselines: {kept or 'none'}") from None
+    _refuse_search(run)
     trials = store.trials(run.id, intervals=False)
     plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}
     with store.interpreting(run.id):

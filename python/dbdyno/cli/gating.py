@@ -20,7 +20,7 @@ from dbdyno.answer.build import said
 from dbdyno.cli.comparing import differences_view, earlier_values, noise_between, side
 from dbdyno.cli.running import INTERRUPTED, Asked, command_line, holder, tell_troubles, writing_store
 from dbdyno.cli.values import read_duration, read_share
-from dbdyno.compare import Compared, compare, compare_sides
+from dbdyno.compare import Compared, compare, compare_sides, failed_rounds
 from dbdyno.console import Console
 from dbdyno.document import Document
 from dbdyno.errors import InputError, reason
@@ -29,6 +29,7 @@ from dbdyno.gate import Judgement, Verdict, exit_code, judge, overall
 from dbdyno.history.identity import definition_of
 from dbdyno.report.export import check_writable, is_output, write_json, write_text
 from dbdyno.results.comparing import BASELINE, CANDIDATE, SIDE, without_side
+from dbdyno.results.metrics import done
 from dbdyno.run.against import Against
 from dbdyno.run.estimate import duration
 from dbdyno.run.execute import execute
@@ -296,7 +297,7 @@ def _conclude(gated: Gated, options: GateOptions, console: Console, details: Seq
 
 def _differences(compared: Compared, console: Console) -> list[RenderableType]:
     found = differences_view(compared, console.width)
-    notes = [Text(f"! not judged, the baseline has no such cell: {without_side(each)}") for each in compared.only_b]
+    notes = [Text(f"! not judged, the baseline has no such cell: {without_side(each)}") for each in _new(compared)]
     weaker = [Text(each, style="dim") for each in compared.weaker]
     return [*([found] if found is not None else []), *notes, *weaker]
 
@@ -310,11 +311,31 @@ def _of_compared(compared: Compared, options: GateOptions) -> Gated:
     # What a change took away is not faster for it.
     missing = Judgement("not settled", "the baseline has this cell, and the run has not")
     judged += [(_names(compared.a)[cell], missing) for cell in compared.only_a]
+    judged += [
+        (names[cell], Judgement("not settled", f"the baseline has no such cell; {failed}", broken=True))
+        for cell, failed in _broken(compared).items()
+    ]
     about = f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}"
     notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
-    notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in compared.only_b]
+    notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in _new(compared)]
     notes += [*compared.weaker, *compared.said]
     return Gated(compared.b["experiment"], about, compared.metric, judged, options.fails, notes, document=compared.b)
+
+
+def _broken(compared: Compared) -> dict[str, str]:
+    """Return the cells that only b has and that gave no result, and why they did not."""
+    cells = {cell["id"]: cell for cell in compared.b["cells"]}
+    return {
+        each: failed_rounds(cells[each], "b")
+        for each in compared.only_b
+        if cells[each]["rounds"] and not done(cells[each])
+    }
+
+
+def _new(compared: Compared) -> list[str]:
+    """Return the cells that only b has and that gave a result."""
+    broken = _broken(compared)
+    return [each for each in compared.only_b if each not in broken]
 
 
 def _names(document: Document) -> dict[str, str]:

@@ -150,6 +150,7 @@ def run(
         design=design,
         cluster=cluster,
         slo=slo,
+        searches=True,
     )
     _measure(asked, store, exports, verbose=verbose)
 

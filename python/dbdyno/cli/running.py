@@ -36,7 +36,10 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of a run as they were typed; see :class:`dbdyno.run.request.Request`."""
+    """The options of a run as they were typed; see :class:`dbdyno.run.request.Request`.
+
+    ``searches``: an objective in the experiment's file starts a search, unless ``rounds`` are given.
+    """
 
     named: Named = field(default_factory=Named)
     chosen: list[str] = field(default_factory=list)
@@ -60,6 +63,7 @@ class Asked:
     design: str = "full"
     cluster: str | None = None
     slo: str | None = None
+    searches: bool = False
 
     def request(self, command: list[str]) -> Request:
         """Check and read them. Raises InputError."""
@@ -104,7 +108,8 @@ class Asked:
 
     def _slo(self, experiment: Experiment) -> Slo | None:
         """Return the objective that is searched for; None if there is none. Raises InputError."""
-        objective = experiment.head.slo if self.slo is None else read_objective(self.slo, "--slo")
+        of_file = experiment.head.slo if self.searches and self.rounds is None else None
+        objective = of_file if self.slo is None else read_objective(self.slo, "--slo")
         if objective is None:
             return None
         others = {
@@ -120,8 +125,12 @@ class Asked:
         }
         given = [name for name, value in others.items() if value is not None]
         if given:
-            problem = f"does not apply to a search for the highest rate ({objective})"
-            raise InputError(given[0], problem, "leave it out; `--budget` limits the time of the search")
+            hint = "leave it out; `--budget` limits the time of the search"
+            asked = str(objective)
+            if self.slo is None:
+                asked = f"`slo` in {experiment.place}: {objective}"
+                hint += ", and `--rounds` measures rounds instead"
+            raise InputError(given[0], f"does not apply to a search for the highest rate ({asked})", hint)
         return Slo(objective, None if self.budget is None else read_duration(self.budget, "--budget"))
 
     def _with_settings(self, specs: list[SystemSpec]) -> list[SystemSpec]:
@@ -264,8 +273,9 @@ def _last_lines(console: Console, document: Document, interrupted: bool, store_p
     where = "" if store_place is None else f" --store {shlex.quote(shown(store_url(store_place)))}"
     console.print()
     if interrupted:
-        line = f"interrupted; go on with: dbdyno run --resume {document['id']}{where}"
-        console.print(line, soft_wrap=True)
+        resumed = f"go on with: dbdyno run --resume {document['id']}{where}"
+        line = resumed if document["slo"] is None else "a search for the highest rate cannot be resumed"
+        console.print(f"interrupted; {line}", soft_wrap=True)
     line = f"run {document['id']} is stored: dbdyno show {document['id']}{where}"
     console.print(line, soft_wrap=True)
     if can_be_proven(document):

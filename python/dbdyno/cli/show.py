@@ -67,7 +67,7 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     for text in (experiment.question, experiment.head.source and f"source: {experiment.head.source}"):
         if text:
             line(text)
-    line(f"{experiment.rounds} rounds of {len(cells.cells)} cells")
+    line(_what_a_run_measures(experiment, len(cells.cells)))
     line("\nfactors")
     for text in _factors(experiment):
         line(f"    {text}")
@@ -87,6 +87,13 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     for name, description in described.items():
         for text in _cell_lines(name, description):
             line(text)
+
+
+def _what_a_run_measures(experiment: "Experiment", cells: int) -> str:
+    objective = experiment.head.slo
+    if objective is not None:
+        return f"a run searches for the highest rate that holds {objective}"
+    return f"{experiment.rounds} rounds of {cells} cells"
 
 
 def print_opened(

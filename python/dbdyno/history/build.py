@@ -14,8 +14,8 @@ from dbdyno.history.document import CellHistory, Change, Changed, History, LeftO
 from dbdyno.history.facts import differences
 from dbdyno.history.identity import Machines, Parts, differing
 from dbdyno.history.metrics import Metric, usual_metrics
-from dbdyno.history.reading import WHY, StoredRun, StoredRuns
-from dbdyno.history.summary import CellSummary
+from dbdyno.history.reading import StoredRun, StoredRuns
+from dbdyno.history.summary import SEARCH, WHY, CellSummary
 from dbdyno.results.judging import Comparable, why_not_comparable
 from dbdyno.results.rounds import Measure
 from dbdyno.text import first_of
@@ -27,6 +27,7 @@ _WHY = {
     "running": "still running, or killed",
     "interrupted": "interrupted",
     WHY: "asked why, by changes of a cell",
+    SEARCH: "searched for the highest rate",
 }
 
 

@@ -13,7 +13,7 @@ from dbdyno.events.facts import Facts as EngineFacts
 from dbdyno.events.program import ProgramFacts
 from dbdyno.history.facts import Facts, facts
 from dbdyno.history.identity import Parts, definition_parts
-from dbdyno.history.summary import CellSummary, RunSummary, asks_why, decode, summarize
+from dbdyno.history.summary import CellSummary, RunSummary, decode, other_kind, summarize
 from dbdyno.results.derived import derived
 from dbdyno.store import Store, open_store
 from dbdyno.store.records import JsonObject
@@ -25,9 +25,6 @@ COUNTED = ("done", "failed")
 
 _MANY = 100
 """From so many runs on, summarizing them takes some seconds."""
-
-WHY = "why"
-"""In place of its status, that a run is a `dbdyno why`: it measures changes of a cell, and never the experiment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +123,10 @@ def read_runs(
             raise InputError(f"experiment {experiment}", f"the store {store.place} holds no runs of it", hint)
     summaries = {row["id"]: decode(summary) for row, summary in found}
     _complete(store, summaries, {row["id"]: row["status"] for row in listed}, tell)
+    # A run that measures something else does not count, whatever its status is.
     statuses = {
-        row["id"]: WHY if (own := summaries[row["id"]]) is not None and own.is_why else row["status"] for row in listed
+        row["id"]: own.kind if (own := summaries[row["id"]]) is not None and own.kind else row["status"]
+        for row in listed
     }
     counted = [row for row in listed if statuses[row["id"]] in COUNTED]
     shown = {row["id"] for row in counted[:limit]}
@@ -139,7 +138,7 @@ def read_runs(
             uncounted.setdefault(statuses[row["id"]], []).append(row["id"])
     runs: list[StoredRun] = []
     for row in reversed(counted):
-        summary = summaries[row["id"]] or RunSummary(is_why=False)
+        summary = summaries[row["id"]] or RunSummary()
         of_cells = {cell: each for cell, each in summary.cells.items() if cells is None or cell in cells}
         made = StoredRun(
             id=row["id"],
@@ -175,7 +174,7 @@ def _complete(
         summaries[run] = keep_summary(store, run)
     for run, summary in summaries.items():
         if summary is None:
-            summaries[run] = RunSummary(is_why=asks_why(store.run(run).design))
+            summaries[run] = RunSummary(other_kind(store.run(run).design))
 
 
 @lru_cache(maxsize=256)

@@ -28,8 +28,14 @@ from dbdyno.results.trial import ReadTrial
 from dbdyno.stats import CONFIDENCE
 from dbdyno.store.records import JsonObject, RunRecord, TrialRecord
 
-RULES = 1
+RULES = 2
 """Increase it with every change that gives another summary for the same trials."""
+
+WHY = "why"
+"""A `dbdyno why`, which measures changes of a cell."""
+
+SEARCH = "slo"
+"""A search for the highest rate, which measures a cell at rates of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,8 @@ class CellSummary:
 class RunSummary:
     """A run."""
 
-    is_why: bool
-    """Whether it is a `dbdyno why`, which measures changes of a cell."""
+    kind: str = ""
+    """What it measures in place of the experiment's cells: `WHY` or `SEARCH`; empty: it measures them."""
     planned: dict[str, JsonObject] = field(default_factory=dict)
     """The factors of the planned cells, by id, in their order."""
     cells: dict[str, CellSummary] = field(default_factory=dict)
@@ -93,15 +99,16 @@ def summarize(run: RunRecord, trials: Sequence[TrialRecord]) -> RunSummary:
         read.setdefault(each.cell, []).append(each)
     planned = objects(run.design.get("cells"))
     return RunSummary(
-        asks_why(run.design),
+        other_kind(run.design),
         {str(each.get("id", "")): part(each, "factors") for each in planned},
         {cell: _cell(run, cell, of_cell, plans.get(cell, {})) for cell, of_cell in read.items()},
     )
 
 
-def asks_why(design: object) -> bool:
-    """Whether a run with this design is a `dbdyno why`."""
-    return isinstance(design, dict) and bool(design.get("why"))
+def other_kind(design: object) -> str:
+    """Return what a run with this design measures in place of the experiment's cells; empty: it measures them."""
+    kinds = (WHY, SEARCH) if isinstance(design, dict) else ()
+    return next((kind for kind in kinds if design.get(kind)), "")  # type: ignore[attr-defined]
 
 
 def digest(parts: Parts) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import PurePath
 
@@ -53,7 +53,7 @@ def _system(cell: Cell) -> str:
 
 def _clients(cells: list[Cell]) -> str:
     """Return the numbers of clients, or the rates of open loops."""
-    offered = sorted({int(float(f"{rate:.2g}")) for cell in cells if (rate := offered_rate(cell)) is not None})
+    offered = sorted({float(f"{rate:.2g}") for cell in cells if (rate := offered_rate(cell)) is not None})
     if offered:
         return f"{_from_to(offered)} arrivals/s"
     known = {count for cell in cells for each in done(cell) if (count := number(each["window"], "clients"))}
@@ -65,8 +65,8 @@ def _clients(cells: list[Cell]) -> str:
     return f"{_from_to(sorted(map(int, known)))} {name}{plural if known != {1} else ''}"
 
 
-def _from_to(values: list[int]) -> str:
-    return f"{values[0]:,}" if len(values) == 1 else f"{values[0]:,} to {values[-1]:,}"
+def _from_to(values: Sequence[float]) -> str:
+    return " to ".join(f"{each:,.15g}" for each in dict.fromkeys((values[0], values[-1])))
 
 
 def _mix(cells: list[Cell]) -> str:

@@ -329,7 +329,7 @@ def _carry_out(
         with Display(console, trials, plan.rounds, definition.measure.unit, label, plan.stopping) as display:
             if measure_machine:
                 display.note("measuring the storage device and the worker's own ceiling")
-                seen += _measure_machine(plan, prepared, store, provisioners)
+                seen += _measure_machine(plan, prepared, store, provisioners, request)
             if interleaving_undecided:
                 display.loading(plan.cells[0].cell)
                 plan.slice_s = decide(plan.cells, provisioners)
@@ -371,10 +371,15 @@ def _by_verdicts(plan: Plan) -> bool:
     return plan.keeps or (plan.stopping is not None and plan.stopping.margin is not None)
 
 
-def _measure_machine(plan: Plan, prepared: Prepared, store: Store, provisioners: Provisioners) -> list[dict[str, Any]]:
+def _measure_machine(
+    plan: Plan, prepared: Prepared, store: Store, provisioners: Provisioners, request: Request
+) -> list[dict[str, Any]]:
     """Measure the device and the worker's ceiling. Where one cannot be had, the run goes on and says so."""
     seen: list[dict[str, Any]] = []
-    seconds = probe_seconds(None if plan.stopping is None else plan.stopping.budget_s)
+    budget_s = None if plan.stopping is None else plan.stopping.budget_s
+    if request.slo is not None:
+        budget_s = request.slo.seconds(len(prepared.searched))
+    seconds = probe_seconds(budget_s)
     try:
         facts = device_facts(provisioners.workspace.path, provisioners.interrupted, seconds)
         store.update_run(plan.run_id, device=facts)
@@ -434,7 +439,7 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
             "budget_s": request.slo.seconds(len(prepared.searched)),
             "window_s": None,
             "approach": {},
-            "searches": [{"cells": []} for _ in prepared.searched],
+            "searches": [{"cells": [closed.cell.id]} for closed in prepared.compiled],
         }
     return asked
 

@@ -123,7 +123,7 @@ def _search(
     found: SloSearch = {
         "configuration": name,
         "levels": {key: value for key, value in pilot["factors"].items() if key != OFFERED},
-        "status": "failed" if not probes else "open" if low is None or high is None else "found",
+        "status": "open" if low is None or high is None else "found",
         "carries": carries,
         "rate": None,
         "low": low,
@@ -135,19 +135,29 @@ def _search(
     if low is not None and high is not None:
         found["rate"] = estimate(objective, low, high, windows[low], windows[high])
     lowest = probes[0]["rate"] if probes else None
+    if not probes and carries is None and _is_measured(pilot):
+        found["status"] = "failed"
     if low is None and high is not None and high == lowest and carries and high <= carries * NOTHING_QUEUES:
         found["status"] = "none"
     elif found["gives_way"] is not None and found["gives_way"]["resource"] == CLIENT and low is not None:
-        found["status"] = "client"
+        # Above what the load machine offers, nothing is known of the system.
+        found["status"], found["rate"] = "client", None
     clause = broken(objective, windows[high]) if high is not None else objective.clauses[0]
     value = metric_value(clause, windows[high]) if high is not None else None
     fresh = windows[high] if high is not None else []
-    found["text"] = _sentences(found, objective, clause, value, fresh, pilot, label)
+    if _is_measured(pilot):
+        found["text"] = _sentences(found, objective, clause, value, fresh, pilot, label)
+    else:
+        found["text"] = [f"{name} was not measured in the time there was; use a longer --budget."]
     return found
 
 
 NOTHING_QUEUES = 1 / 16
 """The share of the closed loop's throughput up to which requests hardly ever wait for one another."""
+
+
+def _is_measured(pilot: Cell) -> bool:
+    return any(each["status"] != "interrupted" for each in pilot["rounds"])
 
 
 def _rate(cell: Cell) -> float:
@@ -227,7 +237,7 @@ def _sentences(
         error = next((each["error"] for each in pilot["rounds"] if each["error"]), None)
         full = found["gives_way"]
         because = "" if full is None else f"; {gives_way_words(full['resource'])}: {full['evidence']}"
-        return [f"{name} gave no result: {error or 'it was not measured'}{because}."]
+        return [f"{name} gave no result: {error or 'no request ended well'}{because}."]
     seen = ""
     if high is not None and value is not None:
         what = {"failed": "failed", "skipped": "of requests were not begun in time"}.get(clause.metric, clause.metric)

@@ -139,7 +139,10 @@ def _decide(clause: Clause, windows: Sequence[Window], most: int) -> Decision:
     count = len(windows)
     if clause.metric == "max":
         # Longer watching only finds longer times: this is of the windows measured, and not of a population.
-        return Decision("holds" if (metric_value(clause, windows) or 0.0) < clause.limit else "violated")
+        value = metric_value(clause, windows)
+        if value is None:
+            return Decision("undecided", most > count)
+        return Decision("holds" if value < clause.limit else "violated")
     whole = _excess(clause, windows)
     without = [_excess(clause, [*windows[:place], *windows[place + 1 :]]) for place in range(count)]
     pseudo = np.array([count * whole - (count - 1) * each for each in without])

@@ -14,6 +14,8 @@ _HEIGHT = 260
 _MOST_SEARCHES = 6
 # What has no end is drawn as so many times the limit, and so is what is far above it.
 _TOP = 10.0
+# A logarithmic scale has no 0.
+_LOWEST_MS = 0.001
 
 
 def slo_chart(document: Document) -> Figure | None:
@@ -38,12 +40,16 @@ def _rows(search: SloSearch, metric: str, limit: float) -> list[dict[str, Any]]:
         {
             "series": search["configuration"],
             "rate": probe["rate"],
-            "ms": min(probe["values"][metric] or limit * _TOP, limit * _TOP),
+            "ms": _height(probe["values"][metric], limit),
             "by": "decides" if probe["windows"] else "approach",
         }
         for probe in search["probes"]
         if probe["due"]
     ]
+
+
+def _height(value: float | None, limit: float) -> float:
+    return limit * _TOP if value is None else min(max(value, _LOWEST_MS), limit * _TOP)
 
 
 def _chart(searches: list[SloSearch], rows: list[dict[str, Any]], metric: str, limit: float, wide: bool) -> Any:
