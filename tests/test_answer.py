@@ -353,6 +353,16 @@ def test_the_first_line_says_how_much_of_the_run_was_measured(window_s: float, e
     assert said in measured_line(document)
 
 
+@pytest.mark.parametrize(("issued", "said"), [(1, "0.25 arrivals/s"), (9600, "2,400 arrivals/s")])
+def test_rates_below_one_are_not_zero(issued: int, said: str) -> None:
+    document: Any = lookup_document()
+    cell = document["cells"][0]
+    response = {"response": {"p99": 1.0, "at_least": []}}
+    cell["rounds"] = [each | {"elapsed_s": 4.0, "issued": issued, "latency_ms": response} for each in cell["rounds"]]
+    document |= {"cells": [cell]}
+    assert said in measured_line(document)
+
+
 def test_configurations_are_drawn_with_their_intervals_and_hostile_names_stay_text() -> None:
     rates = {"one": 100.0, "two": 200.0, "<script>": 300.0, "four": 400.0, "five": 500.0}
     cells = [a_cell(rate, place=place % 5, index=name) for place, (name, rate) in enumerate(rates.items())]

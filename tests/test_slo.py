@@ -11,8 +11,10 @@ import pytest
 
 from conftest import Cli
 from dbdyno.bottleneck import CLIENT
+from dbdyno.cli.comparing import _refuse_search
 from dbdyno.cli.naming import Named
-from dbdyno.cli.running import Asked
+from dbdyno.cli.running import Asked, _last_lines
+from dbdyno.console import Console
 from dbdyno.definition.objective import read_objective
 from dbdyno.document.schema import json_schema
 from dbdyno.engines.server.installations import find_installations
@@ -23,7 +25,7 @@ from dbdyno.slo.decide import Window, decide, metric_value
 from dbdyno.slo.search import Bounds, Search
 from http_service import service
 from simulated_queue import Neighbor, Queue, highest_rate, search
-from synthetic import histogram
+from synthetic import histogram, lookup_document, run_record
 from synthetic_cells import cell
 
 Small = Callable[..., str]
@@ -230,6 +232,8 @@ def test_sqlite_is_searched_and_shown(cli: Cli, small: Small) -> None:
     assert "p99 over the offered rate, and its limit of 50 ms" in page
     assert "Rates that were measured" in page
     assert cli("run", "--resume", "last", "--store", "runs.db", code=2).count("cannot be resumed") == 1
+    for arguments in (("compare", "last", "last"), ("gate", "--baseline", "last"), ("baseline", "main")):
+        assert "a search for the highest rate cannot be compared" in cli(*arguments, "--store", "runs.db", code=2)
 
 
 @pytest.mark.slow
@@ -352,6 +356,23 @@ def test_a_time_of_zero_is_drawn_at_the_bottom_and_no_end_at_the_top() -> None:
     probes: Any = [{"rate": 1.0, "values": {"p99": value}, "windows": 3, "due": 9} for value in (0.0, 5.0, None)]
     rows = _rows({"configuration": "x", "probes": probes}, "p99", 50.0)  # type: ignore[typeddict-item]
     assert [each["ms"] for each in rows] == [0.001, 5.0, 500.0]
+
+
+def test_a_search_cannot_be_compared() -> None:
+    _refuse_search(run_record({"why": {"cell": "x"}}))
+    with pytest.raises(InputError, match="a search for the highest rate cannot be compared"):
+        _refuse_search(run_record({"slo": PLANNED}))
+
+
+@pytest.mark.parametrize(("slo", "words"), [(None, "run --resume"), ({}, "a search for the highest rate cannot be")])
+def test_what_was_interrupted_is_resumed_unless_it_is_a_search(
+    slo: Any, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document: Any = {**lookup_document(), "slo": slo}
+    _last_lines(Console(width=200), document, True, None)
+    said = capsys.readouterr().out
+    assert f"interrupted; {words}" in said.replace("go on with: dbdyno ", "")
+    assert ("--resume" in said) == (slo is None)
 
 
 SEARCHED = 'slo = "p99 < 50 ms"\nname ='

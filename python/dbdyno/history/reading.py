@@ -138,7 +138,7 @@ def read_runs(
             uncounted.setdefault(statuses[row["id"]], []).append(row["id"])
     runs: list[StoredRun] = []
     for row in reversed(counted):
-        summary = summaries[row["id"]] or RunSummary()
+        summary = summaries[row["id"]] or RunSummary(kind="")
         of_cells = {cell: each for cell, each in summary.cells.items() if cells is None or cell in cells}
         made = StoredRun(
             id=row["id"],

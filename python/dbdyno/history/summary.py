@@ -59,7 +59,7 @@ class CellSummary:
 class RunSummary:
     """A run."""
 
-    kind: str = ""
+    kind: str
     """What it measures in place of the experiment's cells: `WHY` or `SEARCH`; empty: it measures them."""
     planned: dict[str, JsonObject] = field(default_factory=dict)
     """The factors of the planned cells, by id, in their order."""
