@@ -60,7 +60,7 @@ class SloSearch(TypedDict):
     carries: float | None
     """Requests per second of the closed loop."""
     rate: float | None
-    """The highest rate that meets the objective, interpolated between the ends of the interval."""
+    """The highest rate that meets the objective, interpolated between the ends of the interval; null unless found."""
     low: float | None
     """The highest rate at which the objective was shown to hold."""
     high: float | None
