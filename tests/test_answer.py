@@ -570,6 +570,8 @@ def test_the_fastest_is_ahead_of_all_at_each_load() -> None:
         return str(answered(cells, clients="load")["recommended"]["why"])
 
     assert why({"a": (100, 200), "b": (50, 150), "c": (60, 170)}).startswith("it is the fastest of 3 (")
+    assert why({"a": (100, 200), "b": (50, 150)}).startswith("it is faster (200.0 against 150.0 1/s")
+    assert why({"a": (100, 200), "b": (10, 220)}) == "it is faster over all loads"
     # One is faster at one load, and much slower over both.
     assert why({"a": (100, 200), "b": (10, 220), "c": (60, 170)}) == "each other configuration is slower over all loads"
 

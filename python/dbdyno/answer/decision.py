@@ -356,6 +356,8 @@ def keeping(ranking: Ranking, margin: float) -> str:
         if all(_is_slower_everywhere(each, ranking) for each in others):
             words = "it is faster" if len(others) == 1 else f"it is the fastest of {len(ranking.configurations)}"
             return f"{words} ({_next(ranking, free)})"
+        if len(others) == 1:
+            return "it is faster over all loads"
         which = "each other ranked configuration" if apart else "each other configuration"
         which += " without a price" if any(each.price for each in others) else ""
         return f"{which} is slower" + (" over all loads" if len(ranking.loads) > 1 else "")
