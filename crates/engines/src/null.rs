@@ -49,6 +49,8 @@ pub struct NullSession;
 impl Engine for NullEngine {
     type Session = NullSession;
 
+    // It takes the plans of all engines, also of those that find the places themselves.
+    const PLACES: bool = false;
     const FILES: u32 = 0;
 
     async fn connect(&self, _client: u32) -> Result<NullSession, Failure> {
