@@ -105,7 +105,7 @@ fn defines_code(tokens: &[Token<'_>]) -> bool {
 }
 
 /// Why a statement leads beyond its database.
-fn within(bounds: &Bounds, statement: &[Token<'_>]) -> Option<String> {
+pub fn within(bounds: &Bounds, statement: &[Token<'_>]) -> Option<String> {
     let verb = statement.first()?;
     if only_controls_transaction(statement) {
         return None;

@@ -2,9 +2,9 @@
 
 use super::session::PostgresqlSession;
 use super::writes::{READING, array, first};
-use crate::reach::{Bounds, kind_of, reach as find};
+use crate::reach::{Bounds, kind_of, reach as find, within};
 use crate::server::ServerTarget;
-use crate::tokens::{Kind, Token, calls, tokenize};
+use crate::tokens::{Kind, Token, calls, statements, tokenize};
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use std::sync::Arc;
@@ -95,6 +95,21 @@ const IN_CODE: [&str; 9] = [
     "tablespace",
 ];
 
+/// Catalogs and views through which a statement could change the whole server, or settings that need other rights.
+const SHARED: [&str; 11] = [
+    "pg_auth_members",
+    "pg_authid",
+    "pg_database",
+    "pg_db_role_setting",
+    "pg_parameter_acl",
+    "pg_replication_origin",
+    "pg_settings",
+    "pg_shdepend",
+    "pg_shseclabel",
+    "pg_subscription",
+    "pg_tablespace",
+];
+
 /// Returns for each text why it leads beyond its database, if it does. The server's catalog says which functions are built
 /// in, and which extensions anyone may create.
 pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
@@ -108,7 +123,8 @@ pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option
         let Ok(tokens) = tokenize(text, &BOUNDS.syntax) else {
             continue;
         };
-        let codes: Vec<String> = codes(&tokens);
+        // Code that can't be read has been refused.
+        let codes = codes(&tokens).unwrap_or_default();
         let inside = codes.iter().filter_map(|code| tokenize(code, &BOUNDS.syntax).ok());
         let called = std::iter::once(tokens.clone())
             .chain(inside)
@@ -146,28 +162,40 @@ fn extension(tokens: &[Token<'_>]) -> Option<String> {
     name.name()
 }
 
-/// The code in the strings of DO, CREATE FUNCTION and CREATE PROCEDURE.
-fn codes(tokens: &[Token<'_>]) -> Vec<String> {
-    let defines = |word: &str| kind_of(tokens).is_some_and(|kind| kind.is(word));
-    if !(tokens.iter().any(|token| token.is("do")) || defines("function") || defines("procedure")) {
-        return Vec::new();
+/// The code in the strings of DO, CREATE FUNCTION and CREATE PROCEDURE, or why it can't be read.
+fn codes(tokens: &[Token<'_>]) -> Result<Vec<String>, &'static str> {
+    let has_code = |statement: &[Token<'_>]| {
+        statement[0].is("do") || kind_of(statement).is_some_and(|kind| kind.is_one_of(&["function", "procedure"]))
+    };
+    let mut codes = Vec::new();
+    for statement in statements(tokens).filter(|statement| has_code(statement)) {
+        for (at, token) in statement.iter().enumerate() {
+            if token.kind == Kind::String {
+                let has_unicode_escapes = at > 1
+                    && statement[at - 1].is_mark("&")
+                    && statement[at - 2].is("u")
+                    && !token.text.starts_with('$');
+                let goes_on = statement.get(at + 1).is_some_and(|next| next.kind == Kind::String);
+                if has_unicode_escapes || goes_on {
+                    return Err("write it as one string without Unicode escapes");
+                }
+                codes.push(content(token.text).ok_or("write it as a string without escapes, such as `$$…$$`")?);
+            }
+        }
     }
-    let strings = tokens.iter().filter(|token| token.kind == Kind::String);
-    strings.map(|token| code_in(token.text)).collect()
+    Ok(codes)
 }
 
-/// The content of a string.
-fn code_in(string: &str) -> String {
-    match string.find('$').filter(|at| *at == 0) {
-        Some(_) => {
-            let tag = string[1..].find('$').map_or(1, |end| end + 2);
-            string.get(tag..string.len() - tag).unwrap_or_default().to_owned()
-        }
-        None => string
-            .trim_start_matches(['e', 'E'])
-            .trim_matches('\'')
-            .replace("''", "'"),
+/// The content of a string, unless it has escapes.
+fn content(string: &str) -> Option<String> {
+    if string.starts_with('$') {
+        let tag = string[1..].find('$').map_or(1, |end| end + 2);
+        return string.get(tag..string.len() - tag).map(str::to_owned);
     }
+    let quoted = string.trim_start_matches(['e', 'E']);
+    let has_escapes = quoted.len() < string.len() && quoted.contains('\\');
+    let inside = quoted.get(1..quoted.len().saturating_sub(1))?;
+    (!has_escapes).then(|| inside.replace("''", "'"))
 }
 
 fn beyond(statement: &[Token<'_>]) -> Option<String> {
@@ -176,6 +204,9 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
     let defines_routine = kind_of(statement).is_some_and(|kind| kind.is_one_of(&["function", "procedure"]));
     if (verb.is("set") || defines_routine) && sets_role(statement) || sets_role_by_call(statement) {
         return leads("set role");
+    }
+    if let Some(catalog) = written_catalog(statement) {
+        return leads(&catalog);
     }
     if verb.is("prepare") && rest.first().is_some_and(|next| next.is("transaction")) {
         return leads("prepare transaction");
@@ -186,10 +217,17 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
     if verb.is("copy") && !copies_to_client(rest) {
         return leads("copy");
     }
-    for code in codes(statement) {
+    let codes = match codes(statement) {
+        Err(how) => return Some(format!("its code can't be read: {how}")),
+        Ok(codes) => codes,
+    };
+    for code in codes {
         match tokenize(&code, &BOUNDS.syntax) {
             Err(error) => return Some(format!("its code can't be read: {error}")),
             Ok(tokens) => {
+                if let Some(catalog) = written_catalog(&tokens) {
+                    return leads(&catalog);
+                }
                 if let Some(word) = tokens.iter().find(|token| token.is_one_of(&IN_CODE)) {
                     return leads(&word.text.to_lowercase());
                 }
@@ -203,11 +241,36 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
         .iter()
         .position(|token| token.is("language"))
         .and_then(|at| rest.get(at + 1));
-    let name = language.map(|token| token.name().unwrap_or_else(|| code_in(token.text)));
+    let name = language.map(|token| {
+        let name = token.name().or_else(|| content(token.text));
+        name.unwrap_or_else(|| token.text.to_owned())
+    });
     match name {
         Some(name) if !["sql", "plpgsql"].contains(&name.to_lowercase().as_str()) => leads(&format!("language {name}")),
-        _ => None,
+        _ => statements(statement)
+            .skip(1)
+            .find_map(|further| match further[0].is("return") {
+                true => None,
+                false => within(&BOUNDS, further),
+            }),
     }
+}
+
+/// The catalog that a statement writes and that belongs to the whole server, or the settings of the session by their view.
+fn written_catalog(tokens: &[Token<'_>]) -> Option<String> {
+    let defines_view = tokens.iter().any(|token| token.is_one_of(&["rule", "view"]));
+    tokens.iter().enumerate().find_map(|(at, token)| {
+        let name = token.name().filter(|name| SHARED.contains(&name.as_str()))?;
+        let mut before = tokens[..at].iter().rev().peekable();
+        if before.next_if(|mark| mark.is_mark(".")).is_some() {
+            before.next();
+        }
+        before.next_if(|word| word.is("only"));
+        let verb = before.next()?;
+        let is_written = verb.is_one_of(&["copy", "into", "update"])
+            || verb.is("from") && before.next().is_some_and(|verb| verb.is("delete"));
+        (is_written || defines_view && name == "pg_settings").then_some(name)
+    })
 }
 
 /// Whether SET is of a role, wherever it is. The setting's name may be in quotes.
@@ -227,7 +290,8 @@ fn sets_role_by_call(tokens: &[Token<'_>]) -> bool {
         let calls = pair[0].name().is_some_and(|name| name == "set_config") && pair[1].is_mark("(");
         calls
             && !matches!(tokens[at + 2..], [setting, comma, ..]
-                if setting.kind == Kind::String && comma.is_mark(",") && !is_role(&code_in(setting.text)))
+                if setting.kind == Kind::String && comma.is_mark(",")
+                    && content(setting.text).is_some_and(|setting| !is_role(&setting)))
     })
 }
 
@@ -313,6 +377,57 @@ mod tests {
             ),
             ("do $$ begin set \"role\" = postgres; end $$", true),
             ("update t set role = 1", false),
+            (r"select set_config(E'\x72ole', 'postgres', false)", true),
+            (r"select set_config(U&'\0072ole', 'postgres', false)", true),
+            ("select set_config('ro'\n'le', 'postgres', false)", true),
+            (r"do E'begin \x65xecute ''drop database app''; end'", true),
+            (r"do U&'begin \0065xecute ''drop database app''; end'", true),
+            (r"do u&'begin !0065xecute ''x''; end' uescape '!'", true),
+            ("do 'begin exe'\n'cute ''drop database app''; end'", true),
+            ("do E'begin insert into t values (1); end'", false),
+            (
+                r"create function f() returns int language plpgsql as E'begin \x65xecute ''x''; end'",
+                true,
+            ),
+            (
+                r"create function f() returns text language sql as $$ select E'a\nb' $$",
+                false,
+            ),
+            (
+                r"create function f() returns text language sql as 'select ''\d'''",
+                false,
+            ),
+            (r"insert into t values (E'role\n') on conflict do nothing", false),
+            (
+                "create trigger r before insert on t for each row execute function f()",
+                false,
+            ),
+            (
+                "create trigger r before insert on t for each row execute function f(); drop database app",
+                true,
+            ),
+            (
+                "create trigger r before insert on t for each row execute function f(); do 'begin execute x; end'",
+                true,
+            ),
+            (
+                "create procedure p() begin atomic insert into t values (1); delete from t; end",
+                false,
+            ),
+            (
+                "create function f() returns int begin atomic select 1; return 2; end; drop database app",
+                true,
+            ),
+            ("update pg_settings set setting = 'postgres' where name = 'role'", true),
+            ("update only pg_catalog.\"pg_settings\" set setting = 'x'", true),
+            ("do $$ begin update pg_settings set setting = 'x'; end $$", true),
+            ("create view v as select * from pg_settings", true),
+            ("insert into pg_db_role_setting values (0, 0, '{a=b}')", true),
+            ("delete from pg_catalog.pg_db_role_setting", true),
+            ("update pg_authid set rolsuper = true", true),
+            ("select setting from pg_settings where name = 'work_mem'", false),
+            ("insert into t select datname from pg_database", false),
+            ("create table t as select name from pg_settings", false),
             ("prepare transaction 'a'", true),
             ("prepare p as select 1", false),
             ("comment on database app is 'a'", true),
