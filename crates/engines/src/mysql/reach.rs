@@ -1,7 +1,7 @@
 //! Which MariaDB and MySQL statements lead beyond their database.
 
 use crate::reach::{Bounds, kind_of};
-use crate::tokens::Token;
+use crate::tokens::{Kind, Token, statements};
 
 /// What stays within the database.
 pub const BOUNDS: Bounds = Bounds {
@@ -31,7 +31,7 @@ const FILES: [&str; 4] = ["dumpfile", "load_file", "outfile", "soname"];
 const SET: [&str; 6] = ["default", "global", "password", "persist", "persist_only", "role"];
 
 /// Words with which statements of a routine lead elsewhere, or are strings.
-const IN_CODE: [&str; 15] = [
+const IN_CODE: [&str; 13] = [
     "execute",
     "flush",
     "global",
@@ -39,14 +39,23 @@ const IN_CODE: [&str; 15] = [
     "install",
     "kill",
     "load",
-    "password",
     "persist",
     "prepare",
     "purge",
     "revoke",
-    "role",
     "shutdown",
     "uninstall",
+];
+
+/// Storage engines whose tables are outside the server's own directory.
+const OUTSIDE: [&str; 6] = ["connect", "federated", "federatedx", "s3", "sphinx", "spider"];
+
+/// Variables that choose a storage engine.
+const ENGINES: [&str; 4] = [
+    "default_storage_engine",
+    "default_tmp_storage_engine",
+    "enforce_storage_engine",
+    "storage_engine",
 ];
 
 fn beyond(statement: &[Token<'_>]) -> Option<String> {
@@ -62,11 +71,25 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
     // Of the statements that begin with it, only MariaDB's BEGIN NOT ATOMIC does more than begin a transaction.
     let is_code = verb.is("begin") || verb.is("create") && has(&["function", "procedure", "trigger"]).is_some();
     let leads = |what: &str| format!("`{}` accesses something outside its own database", what.to_lowercase());
-    let places_files = |pair: &[Token<'_>]| pair[0].is_one_of(&["data", "index"]) && pair[1].is("directory");
-    if kind_of(statement).is_some_and(|kind| kind.is("table")) && statement.windows(2).any(places_files) {
-        return Some(leads("data directory"));
+    let defined = statements(statement).flat_map(|part| (0..part.len()).map(move |at| &part[at..]));
+    let mut defined = defined.filter(|part| is_code || std::ptr::eq(*part, statement));
+    if let Some(what) = defined.find_map(outside_table) {
+        return Some(leads(&what));
+    }
+    if verb.is("set") || is_code {
+        let names_engine = |at: usize| {
+            let name = statement[at].name().map(|name| name.to_lowercase());
+            name.is_some_and(|name| ENGINES.contains(&name.as_str()))
+                && statement[at + 1..].iter().take(2).any(is_outside_engine)
+        };
+        if (0..statement.len()).any(names_engine) {
+            return Some(leads("default_storage_engine"));
+        }
     }
     if is_code {
+        if let Some(word) = statements(statement).find_map(set_account) {
+            return Some(leads(&format!("set {word}")));
+        }
         let foreign_kind = (1..statement.len()).find_map(|at| {
             let kind = kind_of(&statement[at..])?;
             (!kind.is_one_of(BOUNDS.kinds)).then(|| format!("{} {kind}", statement[at]))
@@ -79,6 +102,73 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
         .or_else(|| has(&SET).filter(|_| verb.is("set")))
         .or_else(|| has(&IN_CODE).filter(|_| is_code));
     found.map(|word| leads(word.text))
+}
+
+/// The option with which CREATE TABLE or ALTER TABLE places data outside the server's own directory, if it does.
+fn outside_table(statement: &[Token<'_>]) -> Option<String> {
+    kind_of(statement).filter(|kind| kind.is("table"))?;
+    let mut depth = 0_i32;
+    for (at, token) in statement.iter().enumerate() {
+        depth += i32::from(token.is_mark("(")) - i32::from(token.is_mark(")"));
+        // The options end here.
+        if depth == 0 && token.is("select") && !token.conditional {
+            break;
+        }
+        let mut behind = statement[at + 1..].iter().skip_while(|next| next.is_mark("="));
+        let Some(value) = behind.next() else { break };
+        let is_path = value.kind == Kind::String;
+        if token.is("directory") && is_path && at > 0 && statement[at - 1].is_one_of(&["data", "index"]) {
+            return Some("data directory".into());
+        }
+        if token.is("engine") && is_outside_engine(value) {
+            return Some(format!("engine {value}"));
+        }
+        let name = token.name().unwrap_or_default().to_lowercase();
+        if depth == 0 && is_path && ["connection", "file_name"].contains(&name.as_str()) {
+            return Some(name);
+        }
+    }
+    None
+}
+
+/// Whether a token is the name of a storage engine whose tables are outside.
+fn is_outside_engine(token: &Token<'_>) -> bool {
+    let name = match token.kind {
+        Kind::String => Some(token.text.trim_matches(['\'', '"']).to_owned()),
+        _ => token.name(),
+    };
+    name.is_some_and(|name| OUTSIDE.iter().any(|engine| engine.eq_ignore_ascii_case(&name)))
+}
+
+/// The word with which SET changes the account in a statement of a routine, if it does. UPDATE and INSERT have a SET of
+/// columns.
+fn set_account<'a>(statement: &[Token<'a>]) -> Option<Token<'a>> {
+    const BEFORE: [&str; 7] = ["begin", "do", "else", "loop", "repeat", "row", "then"];
+    let of_columns = |set: usize| {
+        let before = statement[..set]
+            .iter()
+            .rev()
+            .take_while(|token| !token.is_one_of(&BEFORE));
+        before
+            .into_iter()
+            .any(|token| token.is_one_of(&["insert", "replace", "update"]))
+    };
+    let set = (0..statement.len()).filter(|at| statement[*at].is("set") && !of_columns(*at));
+    let behind = |set: usize| (set + 1..statement.len()).map(move |at| (set, at));
+    set.flat_map(behind).find_map(|(set, at)| {
+        let before = &statement[at - 1];
+        let count = |mark: &str| statement[set..at].iter().filter(|token| token.is_mark(mark)).count();
+        let follows = before.is_one_of(&["set", "default"]) || before.is_mark(",") && count("(") == count(")");
+        let next = statement.get(at + 1);
+        let assigned = next.is_some_and(|next| next.is_mark("=") || next.is_mark(":="));
+        let named = next.is_some_and(|next| matches!(next.kind, Kind::Word | Kind::Name | Kind::String));
+        let changes = match statement[at] {
+            token if token.is("password") => assigned || named,
+            token if token.is("role") => named,
+            _ => false,
+        };
+        (follows && changes).then_some(statement[at])
+    })
 }
 
 #[cfg(test)]
@@ -141,6 +231,74 @@ mod tests {
             ("create function f returns int soname 'f.so'", true),
             ("create table t (a int) data directory = '/tmp'", true),
             ("create table t (directory int)", false),
+            (
+                "begin not atomic create table t (a int) data directory='/tmp'; end",
+                true,
+            ),
+            (
+                "create procedure p() begin create table t (a int) index directory '/tmp'; end",
+                true,
+            ),
+            (
+                "create procedure p() begin alter table t data directory = '/tmp'; end",
+                true,
+            ),
+            (
+                "create procedure p() begin select data directory from t; insert into t values ('/tmp'); end",
+                false,
+            ),
+            (
+                "create table t (a int) engine=federated connection='mysql://a@b/c/d'",
+                true,
+            ),
+            ("create table t (a int) engine = 'CONNECT' table_type=csv", true),
+            ("create table t (a int) `file_name`='/tmp/x'", true),
+            ("create table t (a int) connection 'mysql://a@b/c/d'", true),
+            ("alter table t engine `spider`", true),
+            ("create table t (a int) /*!50000 engine = federated */", true),
+            (
+                "create procedure p() begin create table t (a int) engine=connect; end",
+                true,
+            ),
+            ("set default_storage_engine = federated", true),
+            ("set session default_storage_engine = InnoDB", false),
+            ("create table t (a int) engine = innodb comment 'a'", false),
+            (
+                "create table t (connection varchar(9), file_name text, engine int)",
+                false,
+            ),
+            ("create table t (a int) select * from u where connection = 'a'", false),
+            (
+                "create procedure p() begin update t set connection = 'a' where engine = 'connect'; end",
+                false,
+            ),
+            ("create procedure p() select role, password from users", false),
+            (
+                "create procedure p() begin update users set a = 1, password = 'x', role = 'y'; end",
+                false,
+            ),
+            (
+                "create trigger a before update on t for each row set new.password = 'x', new.role = 'y'",
+                false,
+            ),
+            (
+                "create trigger a before update on t for each row set password = 'x'",
+                true,
+            ),
+            (
+                "create procedure p() begin if 1 then set password for a = 'x'; end if; end",
+                true,
+            ),
+            ("create procedure p() set @a = 1, password = 'x'", true),
+            (
+                "create procedure p() set @a = exists (select a, password from t)",
+                false,
+            ),
+            ("create procedure p() set default role a to b", true),
+            (
+                "begin not atomic insert into t (role) values (1); set role a; end",
+                true,
+            ),
         ] {
             assert_eq!(leads_beyond(sql), expected, "{sql}");
         }
