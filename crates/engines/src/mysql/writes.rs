@@ -43,6 +43,10 @@ const BODY_EFFECTS: [&str; 17] = [
     "drop",
 ];
 
+/// Errors of the statement itself: its syntax, an unknown column, an unknown function. Others may depend on what earlier
+/// statements of the file do.
+const OWN_ERRORS: [&str; 3] = ["1064", "1054", "1305"];
+
 /// The servers' own schemas, whose views only read.
 const SYSTEM: &str = "('information_schema', 'mysql', 'performance_schema', 'sys')";
 
@@ -113,7 +117,9 @@ async fn judge(
         return Ok(Writes::Unknown(why));
     }
     let columns = match session.columns_of(index).await {
-        Err(failure) if failure.kind == FailureKind::Other => return Ok(Writes::Rejected(error_of(&failure, name))),
+        Err(failure) if failure.code.as_deref().is_some_and(|code| OWN_ERRORS.contains(&code)) => {
+            return Ok(Writes::Rejected(error_of(&failure, name)));
+        }
         columns => columns?,
     };
     Ok(match columns {

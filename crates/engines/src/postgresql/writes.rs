@@ -74,6 +74,10 @@ const IMPLIED: [&str; 14] = [
     "=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*",
 ];
 
+/// Errors of the statement itself: its syntax, an unknown column, an unknown function. Others may depend on what earlier
+/// statements of the file do.
+const OWN_ERRORS: [&str; 3] = ["42601", "42703", "42883"];
+
 /// The words that a query begins with, besides a parenthesis.
 const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
 
@@ -148,7 +152,9 @@ async fn judge(session: &mut PostgresqlSession, index: usize, text: &Text, synta
         return Ok(Writes::No);
     }
     let prepared = match session.prepare_one(index).await {
-        Err(failure) if failure.kind == FailureKind::Other => return Ok(Writes::Rejected(error_of(&failure, name))),
+        Err(failure) if failure.code.as_deref().is_some_and(|code| OWN_ERRORS.contains(&code)) => {
+            return Ok(Writes::Rejected(error_of(&failure, name)));
+        }
         prepared => prepared?,
     };
     match form {
