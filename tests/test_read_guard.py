@@ -967,6 +967,8 @@ def test_duckdb_itself_says_which_statements_write(tmp_path: Path) -> None:
     writing = [
         "insert into users values (2, 3)",
         "explain analyze delete from users",
+        "explain analyse delete from users",
+        "explain (analyse) delete from users",
         "EXPLAIN /* a */ (format json, analyze) delete from users",
         "explain analyze select nextval('s')",
         "select nextval('s')",
@@ -1010,6 +1012,11 @@ def test_a_statement_that_the_server_rejects_is_told_so(cli: Cli, postgresql: Se
         assert f"the server does not accept `{statement}`: " in said
         assert error in said
         assert "--allow-writes" not in said
+    # An earlier statement of the file may make a table.
+    file = cli.write("mine.toml", HEAD + transaction("select * from nowhere", own="postgresql"))
+    said = cli("run", file, "--system", postgresql.url, "--store", "runs.db", code=2)
+    assert 'relation "nowhere" does not exist' in said
+    assert "--allow-writes" in said
 
 
 @needs_postgresql

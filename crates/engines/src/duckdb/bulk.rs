@@ -15,7 +15,11 @@ pub fn load(target: &DuckdbTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
     let engine = DuckdbEngine::new(target, &[], PrepareMode::Never, false)?;
     let session = engine.open()?;
     let run = |sql: &str| {
-        let done = session.run(sql);
+        let done = if target.confined {
+            session.run_confined(sql)
+        } else {
+            session.run(sql)
+        };
         done.map_err(|failure| failure.explained(|message| format!("{message}: in `{sql}`")))
     };
     for sql in &load.before {

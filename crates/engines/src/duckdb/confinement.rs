@@ -8,7 +8,7 @@ use super::reach::BOUNDS;
 use super::writes::judge;
 use super::{DuckdbEngine, DuckdbTarget, kinds};
 use crate::reach::reach;
-use crate::tokens::tokenize;
+use crate::tokens::{Kind, Token, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::{PrepareMode, Statement};
@@ -31,13 +31,23 @@ pub fn confined(target: &DuckdbTarget, statements: &[Statement]) -> Result<Duckd
                 (_, Writes::No) => &[],
                 (Ok(kinds::SET | kinds::VARIABLE_SET | kinds::PRAGMA), _) => &[READ_ONLY, LOCKED],
                 (Ok(_), _) => &[READ_ONLY],
-                // It reads files, or tables that an earlier statement makes.
-                (Err(_), _) => &[READ_ONLY, NO_FILES, LOCKED],
+                (Err(failure), _) if may_read_files(&failure, &statement.sql) => &[READ_ONLY, NO_FILES],
+                // Such as a table that an earlier statement makes.
+                (Err(_), _) => &[READ_ONLY],
             };
             settings.retain(|each| !needs.contains(each));
         }
     }
     Ok(with(target, &settings))
+}
+
+/// Whether a statement that can't be prepared without other files may need them: DuckDB denies one, or the text has something
+/// that could name one.
+fn may_read_files(failure: &Failure, sql: &str) -> bool {
+    let may_name_file =
+        |token: &Token<'_>| matches!(token.kind, Kind::String | Kind::Name) && token.text.contains(['.', '/']);
+    failure.message.starts_with("Permission Error")
+        || tokenize(sql, &BOUNDS.syntax).is_ok_and(|tokens| tokens.iter().any(may_name_file))
 }
 
 /// The target with further settings, except those that it has.

@@ -135,6 +135,12 @@ impl DuckdbSession {
         }
     }
 
+    /// Runs one statement, unless it may leave the database.
+    pub(super) fn run_confined(&self, sql: &str) -> Result<(), Failure> {
+        self.prepare_one(sql).map(|statement| self.forget(statement))?;
+        self.run(sql)
+    }
+
     /// A failure, which says so if what confines the statements caused it.
     #[cold]
     fn explain(&self, failure: Failure) -> Failure {

@@ -55,7 +55,10 @@ fn explained(session: &DuckdbSession, sql: &str) -> Writes {
 
 /// The first token of the statement that EXPLAIN ANALYZE runs; `None` if EXPLAIN only plans one.
 fn analyzed<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
-    let is_analyze = |token: &Token<'_>| token.name().is_some_and(|name| name.eq_ignore_ascii_case("analyze"));
+    let is_analyze = |token: &Token<'_>| {
+        let name = token.name().map(|name| name.to_ascii_lowercase());
+        name.is_some_and(|name| name == "analyze" || name == "analyse")
+    };
     let options = &tokens[1..];
     if options.first().is_some_and(is_analyze) {
         return options.get(1);
@@ -80,6 +83,8 @@ mod tests {
             ("explain analyze delete from t", Some("delete")),
             ("explain (analyze, format json) delete from t", Some("delete")),
             ("explain (\"analyze\") delete from t", Some("delete")),
+            ("explain analyse delete from t", Some("delete")),
+            ("explain (\"ANALYSE\", format json) delete from t", Some("delete")),
             ("EXPLAIN /* a */ ANALYZE\nselect 1", Some("select")),
             ("explain delete from t", None),
             ("explain (format json) delete from t", None),
