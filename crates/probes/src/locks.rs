@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::IntoRawFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Time between two samples in milliseconds, chosen at random for each, so that no rhythm of a lock's holder is missed.
@@ -26,6 +26,8 @@ pub struct LockRange {
     pub start: i64,
     /// How many.
     pub length: i64,
+    /// While a file with this behind the data's name exists, shared locks of the range keep nobody waiting.
+    pub shared_harmless_with: Option<&'static str>,
 }
 
 /// Other programs that held a lock which one of the engine's would have had to wait for.
@@ -59,13 +61,14 @@ pub fn sample(data: &Path, ranges: &[LockRange], running: impl Fn() -> bool) -> 
         samples += 1;
         for (range, file) in ranges.iter().zip(&mut files) {
             if file.is_none() {
-                let mut name = data.as_os_str().to_owned();
-                name.push(range.suffix);
                 // Never closed: closing any descriptor of a file drops all locks that this process has on it.
-                *file = File::open(name).ok().map(File::into_raw_fd);
+                *file = File::open(beside(data, range.suffix)).ok().map(File::into_raw_fd);
             }
+            let exclusive_only = range
+                .shared_harmless_with
+                .is_some_and(|suffix| beside(data, suffix).exists());
             let holder = file
-                .and_then(|file| holder(file, range))
+                .and_then(|file| holder(file, range, exclusive_only))
                 .filter(|pid| !is_sibling(*pid));
             if let Some(pid) = holder {
                 *found.entry((pid, command(pid))).or_default() += 1;
@@ -86,11 +89,20 @@ pub fn sample(data: &Path, ranges: &[LockRange], running: impl Fn() -> bool) -> 
     LockHolders { samples, holders }
 }
 
+/// The file whose name is that of the data with a suffix.
+fn beside(data: &Path, suffix: &str) -> PathBuf {
+    let mut name = data.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
 /// The process that holds a lock on a range; 0 if it is none that can be named. A process does not see its own locks.
-fn holder(file: i32, range: &LockRange) -> Option<i32> {
+fn holder(file: i32, range: &LockRange, exclusive_only: bool) -> Option<i32> {
     // SAFETY: all zeroes is a value of the structure, which the call reads and fills.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = libc::F_WRLCK as libc::c_short;
+    // A shared lock would conflict with exclusive ones only.
+    let wanted = if exclusive_only { libc::F_RDLCK } else { libc::F_WRLCK };
+    lock.l_type = wanted as libc::c_short;
     lock.l_whence = libc::SEEK_SET as libc::c_short;
     lock.l_start = range.start;
     lock.l_len = range.length;
@@ -128,19 +140,36 @@ mod tests {
         suffix: "-lock",
         start: 100,
         length: 10,
+        shared_harmless_with: Some("-log"),
     };
 
     #[test]
     fn a_program_that_holds_a_lock_is_named() {
+        check("LOCK_EX", false, true);
+        check("LOCK_EX", true, true);
+    }
+
+    #[test]
+    fn a_shared_lock_counts_unless_it_is_harmless() {
+        check("LOCK_SH", false, true);
+        check("LOCK_SH", true, false);
+    }
+
+    /// `logged`: the file exists with which shared locks are harmless.
+    fn check(lock: &str, logged: bool, counts: bool) {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().join("data");
         std::fs::write(directory.path().join("data-lock"), "").expect("a file");
+        if logged {
+            std::fs::write(directory.path().join("data-log"), "").expect("a file");
+        }
         let program = "import fcntl, sys; file = open(sys.argv[1], 'r+b'); \
-                       fcntl.lockf(file, fcntl.LOCK_EX, 1, 105); print(flush=True); sys.stdin.read()";
+                       fcntl.lockf(file, getattr(fcntl, sys.argv[2]), 1, 105); print(flush=True); sys.stdin.read()";
         // Below a shell of its own: it is no sibling of this process.
         let mut other = Command::new("sh")
-            .args(["-c", "python3 -c \"$0\" \"$1\"; true", program])
+            .args(["-c", "python3 -c \"$0\" \"$1\" \"$2\"; true", program])
             .arg(directory.path().join("data-lock"))
+            .arg(lock)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -154,11 +183,11 @@ mod tests {
         let left = std::cell::Cell::new(4);
         let found = sample(&data, &[RANGE], || left.replace(left.get() - 1) > 0);
         assert_eq!(found.samples, 4);
-        let [holder] = &found.holders[..] else {
-            panic!("one program holds it: {found:?}");
-        };
-        assert_eq!(holder.samples, 4);
-        assert!(holder.pid > 0 && holder.command.contains("python3"), "{holder:?}");
+        assert_eq!(found.holders.len(), usize::from(counts), "{found:?}");
+        for holder in &found.holders {
+            assert_eq!(holder.samples, 4);
+            assert!(holder.pid > 0 && holder.command.contains("python3"), "{holder:?}");
+        }
         other.stdin.take().expect("a pipe").flush().expect("it ends");
         other.wait().expect("it ends");
         let left = std::cell::Cell::new(1);

@@ -14,18 +14,20 @@ use dbdyno_probes::locks::LockRange;
 use dbdyno_program::Programs;
 use std::path::Path;
 
-/// The bytes of SQLite's locks: of the database file those for writing and reading, of the log's index those for writing,
-/// for checkpoints and for recovery.
+/// The bytes of SQLite's locks: of the log's index those for writing, for checkpoints and for recovery, of the database file
+/// those for writing and reading. With a log, each open connection has a shared lock on the database file.
 const LOCKS: &[LockRange] = &[
-    LockRange {
-        suffix: "",
-        start: 0x4000_0000,
-        length: 512,
-    },
     LockRange {
         suffix: "-shm",
         start: 120,
         length: 3,
+        shared_harmless_with: None,
+    },
+    LockRange {
+        suffix: "",
+        start: 0x4000_0000,
+        length: 512,
+        shared_harmless_with: Some("-shm"),
     },
 ];
 

@@ -215,6 +215,8 @@ impl SqliteSession {
         let mut tail = std::ptr::null();
         let length = c_int::try_from(sql.len())
             .map_err(|_| Failure::new(FailureKind::Other, "the statement is longer than 2 GiB"))?;
+        // A statement that was denied while it ran may not have failed.
+        self.denied.take();
         // SAFETY: the length is given, so no zero byte is needed; both results are written before a success is told.
         unsafe {
             let code = (self.api.prepare_v2)(self.db, sql.as_ptr().cast(), length, &raw mut statement, &raw mut tail);
