@@ -63,6 +63,10 @@ def test_windows_leave_room_for_the_rounds_that_are_needed() -> None:
     clock.now += 16.0
     pace.end_round(windows_s=10.0)
     assert pace.begin_round(1) == pytest.approx((24.0 - 6.0) / 4)
+    # What was loaded for all rounds doesn't count for the next one.
+    clock.now += 16.0
+    pace.end_round(windows_s=6.0, load_s=8.0)
+    assert pace.begin_round(1) == pytest.approx((8.0 - 2.0) / 4)
     # A window is never so short that it holds nothing.
     clock.now += 100.0
     shortest = pace.begin_round(1)

@@ -39,9 +39,12 @@ class Pace:
         for_windows = left / max(self._rule.kept - rounds, 1) - self._around_s
         return max(for_windows / self._cells, _SHORTEST_WINDOW_S)
 
-    def end_round(self, windows_s: float) -> None:
-        """Keep what a round took. ``windows_s``: seconds of its windows, in total."""
-        self._round_s = self._clock() - self._round_began
+    def end_round(self, windows_s: float, load_s: float = 0.0) -> None:
+        """Keep what a round took, in seconds.
+
+        ``windows_s``: its windows, in total; ``load_s``: what was loaded in it for the whole run.
+        """
+        self._round_s = max(self._clock() - self._round_began - load_s, 0.0)
         self._around_s = max(self._round_s - windows_s, 0.0)
 
     def spent(self, rounds: int) -> bool:

@@ -76,7 +76,7 @@ def carry_out(
     at_once = plan.growth.windows if plan.growth is not None else 1
     for block in range(plan.first, plan.first + plan.rounds, at_once):
         plan.longest_window_s = pace.begin_round(block - plan.first)
-        windows_s = 0.0
+        windows_s = load_s = 0.0
         if plan.growth is not None:
             records = grow(plan.growth, block, plan, provisioners, watcher, interrupted)
         else:
@@ -84,6 +84,7 @@ def carry_out(
         for record in records:
             store.add_trial(plan.run_id, record)
             windows_s += _window_s(record)
+            load_s += _loaded_once_s(record)
             if record.status == "done":
                 # What is drawn is in the store.
                 bare = _without_intervals(record.parts)
@@ -93,7 +94,7 @@ def carry_out(
         if interrupted:
             return None
         blocks = block + at_once
-        pace.end_round(windows_s)
+        pace.end_round(windows_s, load_s)
         ended = _ended(plan, store, blocks - plan.first, pace) if blocks > known else None
         if ended:
             return ended
@@ -195,8 +196,9 @@ class KeptSystem:
             self._used = max(self._used, values * used)
         record = trial.record(self._interrupted)
         if trial.kind == "server":
-            self._stack.close()
             self._system, self._used = None, 0
+        if self._system is None:
+            self._stack.close()
         return record
 
 
@@ -241,6 +243,11 @@ def _within_budget(request: dict[str, Any], longest_s: float | None) -> dict[str
 def _window_s(record: TrialRecord) -> float:
     results = [record.result, *record.parts]
     return max((number(part(each, "result") or each, "elapsed_s") or 0.0 for each in results if each), default=0.0)
+
+
+def _loaded_once_s(record: TrialRecord) -> float:
+    """Return the seconds of loading that later rounds don't repeat. Without copies, every trial loads."""
+    return number(record.durations, "load_s") or 0.0 if "copy_s" in record.durations else 0.0
 
 
 def _measure_on(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> int:
