@@ -187,7 +187,7 @@ struct Work {
 struct Server {
     /// CPU used.
     cpu: ServerCpu,
-    /// Seconds that its threads were ready but had no CPU, summed over those that were there all the time.
+    /// Seconds that its threads were ready but had no CPU, summed over the threads that exist at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_queue_wait_s: Option<f64>,
 }

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from errno import ENOSPC
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -194,7 +195,9 @@ def _open_copy(url: URL, path: Path) -> Pool:
     except (OSError, sqlite3.Error) as error:
         directory.cleanup()
         why = reason(error) if isinstance(error, OSError) else str(error)
-        raise StoreError(f"store {path}: cannot be copied to read it: {why}; free some space") from error
+        full = getattr(error, "errno", None) == ENOSPC or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        hint = f"; free some space in {directory.name}" if full else ""
+        raise StoreError(f"store {path}: cannot be copied to read it: {why}{hint}") from error
     except BaseException:
         directory.cleanup()
         raise
