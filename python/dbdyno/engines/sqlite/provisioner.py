@@ -10,6 +10,7 @@ from dbdyno.engines.sqlite.targets import file_plan, load_target, named_target, 
 from dbdyno.errors import SystemFailed
 from dbdyno.events.answers import FileSet
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.steps import begins
 from dbdyno.worker import ask
 
 # What the worker says where a file cannot have a setting.
@@ -42,10 +43,11 @@ class SqliteProvisioner(FileProvisioner):
         return file_plan(target) if target["file_pragmas"] else None
 
     def can_share_file(self, compiled: CompiledCell) -> bool:
-        """Allow it unless a connection keeps others out or the cell begins with a file outside the page cache."""
+        """Allow it unless a client locks others out or the cell begins with a file outside the page cache."""
         settings = settings_of(compiled)
         locking = [*settings.trial_pragmas, *(each["sql"] for each in compiled.trial["statements"])]
-        return compiled.definition.load.fresh_os_cache == "warm" and "locking_mode" not in str(locking).lower()
+        locks = "locking_mode" in str(locking).lower() or not begins(compiled.trial) <= {"deferred"}
+        return compiled.definition.load.fresh_os_cache == "warm" and not locks
 
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:
         """Write the log back, and set what decides the bytes of a file."""
