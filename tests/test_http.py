@@ -102,6 +102,7 @@ def test_a_visit_sends_what_it_took_before(cli: Cli, port: int) -> None:
     assert cell["system"]["engine"] == "http"
     assert cell["system"]["durability"] is None
     assert cell["system"]["settings"]["version"] == "1.1"
+    assert document["ceiling"]["operations_per_s"] > 0
 
 
 def test_what_changes_a_service_must_be_allowed(cli: Cli, port: int) -> None:

@@ -2,8 +2,10 @@
 
 import shlex
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,17 +15,31 @@ from dbdyno.design import make_cells
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.managed import ManagedProvisioner
 from dbdyno.engines.server.server import start_server
+from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, SystemFailed
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.plan.cell import CompiledCell
+from dbdyno.run import runner
 from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.trial import Trial
 from dbdyno.worker import worker_path
 from fresh_data import fresh_data
 from test_server_runs import DOCUMENTS, needs_ferretdb, needs_mysql, needs_postgresql
 
 Small = Callable[..., str]
+
+READING = """
+name = "reading"
+title = "Reads"
+rounds = 1
+[load]
+stop = { transactions = 5 }
+[[transactions]]
+name = "read"
+steps = [{ begin = BEGIN }, { execute = "select 1" }, { commit = true }]
+"""
 
 
 def compiled(text: str, url: str) -> CompiledCell:
@@ -169,6 +185,35 @@ def test_a_server_is_asked_for_its_version_once(server_cli: Cli, small: Small) -
     assert [len(cell["rounds"]) for cell in document["cells"]] == [2, 2]
     # As what it may be, MongoDB and FerretDB.
     assert asked.read_text().splitlines() == ["asked", "asked"]
+
+
+@pytest.mark.parametrize(
+    ("begin", "shares"),
+    [('"deferred"', True), ('"immediate"', False), ('"exclusive"', False)],
+)
+def test_transactions_that_lock_a_file_have_it_alone(begin: str, shares: bool) -> None:
+    text = READING.replace("BEGIN", begin)
+    cell = compiled(text, "sqlite:")
+    with Provisioners() as provisioners:
+        provisioner = provisioners.of(cell)
+        assert isinstance(provisioner, SqliteProvisioner)
+        assert provisioner.can_share_file(cell) is shares
+
+
+def test_a_system_that_is_not_ready_is_left_before_the_next_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[int] = []
+
+    def fail(_: Trial, stack: ExitStack, *__: object) -> None:
+        # The settings of a trial may be wrong when its server has been started.
+        stack.callback(left.append, len(left))
+
+    monkeypatch.setattr(runner, "_made_ready", fail)
+    trial = Mock(request={}, kind=None)
+    with runner.KeptSystem(Mock(), Mock(), Mock()) as kept:
+        kept.measure(trial)
+        assert left == [0]
+        kept.measure(trial)
+    assert left == [0, 1]
 
 
 def test_a_library_is_looked_at_once(tmp_path: Path, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.statements import places
+from dbdyno.errors import SystemFailed
 from dbdyno.events.answers import Loaded, OnlyReads, Reach, Writes
 from dbdyno.plan.cell import PLAN
 from dbdyno.worker import ask
@@ -940,7 +941,25 @@ def test_a_named_duckdb_file_and_the_files_beside_it_stay_as_they_are(cli: Cli) 
     settings = document["cells"][0]["system"]["settings"]
     confined = {name: settings[name] for name in ("access_mode", "enable_external_access", "lock_configuration")}
     assert confined == {"access_mode": "read_only", "enable_external_access": "false", "lock_configuration": "true"}
+    # A table that an earlier statement makes lifts nothing but read-only access.
+    making = transaction("create or replace table made (id int)", "select id from made")
+    late = HEAD.replace("[load]\n", '[load]\nprepare = "never"\n')
+    document = cli.run(cli.write("makes.toml", late + making), "--system", url)
+    settings = document["cells"][0]["system"]["settings"]
+    confined = {name: settings[name] for name in ("access_mode", "enable_external_access", "lock_configuration")}
+    assert confined == {"access_mode": "automatic", "enable_external_access": "false", "lock_configuration": "true"}
     assert state_of(cli.directory) == before
+
+
+@needs_duckdb
+@pytest.mark.parametrize("statement", ["set temp_directory = 'other'", "copy users to 'other.csv'", "load httpfs"])
+def test_duckdb_confines_statements_that_load(tmp_path: Path, statement: str) -> None:
+    place = {"engine": "duckdb", "path": str(tmp_path / "t.duckdb"), "library": str(LIBRARY), "confined": True}
+    before = ["create table users (id int)", "insert into users values (1)", "create index i on users (id)", statement]
+    task = {"kind": "load", "target": place, "before": before, "tables": [], "after": []}
+    with pytest.raises(SystemFailed, match="not allowed on a copy of a database"):
+        ask({"schema": PLAN, "seed": 1, "task": task}, Loaded, 300.0)
+    assert not list(tmp_path.glob("other*"))
 
 
 @needs_duckdb

@@ -1,5 +1,6 @@
 """Opening a store that is no regular file, that can only be read, or that this process has open already."""
 
+import errno
 import json
 import os
 import re
@@ -116,6 +117,20 @@ def copied_while_open(path: Path, ends: tuple[str, ...]) -> None:
             store.add_trial(run.id, TrialRecord(cell="a", block=1, position=0, status="done"))
             for end in ends:
                 shutil.copyfile(f"{other}{end}", f"{path}{end}")
+
+
+@pytest.mark.parametrize(("code", "hints"), [(errno.ENOSPC, True), (errno.EACCES, False), (errno.EIO, False)])
+def test_free_space_is_suggested_only_for_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, hints: bool
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(opening, "_copy", fail)
+    path = tmp_path / "runs.db"
+    with pytest.raises(StoreError, match="cannot be copied to read it") as raised:
+        opening._open_copy(URL.create("sqlite", database=str(path)), path)
+    assert ("free some space" in str(raised.value)) is hints
 
 
 def of_version_2(path: Path) -> None:

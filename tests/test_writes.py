@@ -178,7 +178,7 @@ def test_statements_that_write_are_refused_before_anything_runs(provisioners: Pr
         assert postgresql.url in said
         assert "--allow-writes" in said
     for sql, error in [
-        ("select * from nowhere", 'relation "nowhere" does not exist (42P01)'),
+        ("select nam from users", 'column "nam" does not exist (42703)'),
         (
             "select * from dblink('', 'delete from users') as t(id int)",
             "function dblink(unknown, unknown) does not exist",
@@ -187,6 +187,11 @@ def test_statements_that_write_are_refused_before_anything_runs(provisioners: Pr
         said = str(check(provisioners, compiled(HEAD + transaction(sql, own="postgresql"), postgresql.url)))
         assert f"the server does not accept `{sql}`: {error}" in said
         assert "--allow-writes" not in said
+    # An earlier statement may make a table.
+    missing = compiled(HEAD + transaction("select * from nowhere", own="postgresql"), postgresql.url)
+    said = str(check(provisioners, missing))
+    assert 'relation "nowhere" does not exist (42P01)' in said
+    assert "--allow-writes" in said
     assert postgresql.rows() == before
     assert postgresql.sql("select count(*) from pg_class where relname = 'other'") == "0"
     assert postgresql.sql("select last_value from users_id_seq") == "3"
@@ -295,7 +300,11 @@ def test_mariadb_statements_that_write_are_refused(provisioners: Provisioners, m
         assert said is not None, sql
         assert sql[:60] in said
         assert "--allow-writes" in said
-    for sql in ["select * from nowhere", "selct * from users", "select 'open"]:
+    missing = compiled(HEAD + transaction("select * from nowhere", own="mysql"), mysql.url)
+    said = str(check(provisioners, missing))
+    assert "nowhere' doesn't exist" in said
+    assert "--allow-writes" in said
+    for sql in ["select nam from users", "selct * from users", "select 'open"]:
         said = str(check(provisioners, compiled(HEAD + transaction(sql, own="mysql"), mysql.url)))
         assert f"the server does not accept `{sql}`: " in said
         assert "--allow-writes" not in said

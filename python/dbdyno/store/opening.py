@@ -195,7 +195,9 @@ def _open_copy(url: URL, path: Path) -> Pool:
     except (OSError, sqlite3.Error) as error:
         directory.cleanup()
         why = reason(error) if isinstance(error, OSError) else str(error)
-        full = getattr(error, "errno", None) == ENOSPC or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        full = (
+            getattr(error, "errno", None) == ENOSPC or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        )
         hint = f"; free some space in {directory.name}" if full else ""
         raise StoreError(f"store {path}: cannot be copied to read it: {why}{hint}") from error
     except BaseException:
