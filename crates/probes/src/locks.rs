@@ -26,7 +26,7 @@ pub struct LockRange {
     pub start: i64,
     /// How many.
     pub length: i64,
-    /// While a file with this behind the data's name exists, shared locks of the range keep nobody waiting.
+    /// Suffix of a file; while it exists, shared locks of the range delay no other client.
     pub shared_harmless_with: Option<&'static str>,
 }
 
@@ -89,7 +89,7 @@ pub fn sample(data: &Path, ranges: &[LockRange], running: impl Fn() -> bool) -> 
     LockHolders { samples, holders }
 }
 
-/// The file whose name is that of the data with a suffix.
+/// The data's file name with a suffix.
 fn beside(data: &Path, suffix: &str) -> PathBuf {
     let mut name = data.as_os_str().to_owned();
     name.push(suffix);

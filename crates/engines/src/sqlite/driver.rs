@@ -14,8 +14,8 @@ use dbdyno_probes::locks::LockRange;
 use dbdyno_program::Programs;
 use std::path::Path;
 
-/// The bytes of SQLite's locks: of the log's index those for writing, for checkpoints and for recovery, of the database file
-/// those for writing and reading. With a log, each open connection has a shared lock on the database file.
+/// The bytes of SQLite's locks. In the log's index: writing, checkpoints and recovery. In the database file: writing and
+/// reading. With a log, each open connection has a shared lock on the database file.
 const LOCKS: &[LockRange] = &[
     LockRange {
         suffix: "-shm",
