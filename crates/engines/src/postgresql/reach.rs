@@ -188,8 +188,8 @@ fn codes(tokens: &[Token<'_>]) -> Result<Vec<String>, &'static str> {
 
 /// The content of a string, unless it has escapes.
 fn content(string: &str) -> Option<String> {
-    if string.starts_with('$') {
-        let tag = string[1..].find('$').map_or(1, |end| end + 2);
+    if let Some(rest) = string.strip_prefix('$') {
+        let tag = rest.find('$').map_or(1, |end| end + 2);
         return string.get(tag..string.len() - tag).map(str::to_owned);
     }
     let quoted = string.trim_start_matches(['e', 'E']);
