@@ -2,7 +2,6 @@
 
 import math
 import re
-import time
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -180,13 +179,6 @@ def test_factor_settings_name_the_factor() -> None:
     made = small('[factors]\na = [1]\n[system.sqlite]\ncache_size = "${a}"\nmmap_size = 0\n')
     assert made.factor_settings("sqlite", made.first_levels()) == {"cache_size": "a"}
     assert made.factor_settings("mysql", made.first_levels()) == {}
-
-
-def test_reading_is_quick() -> None:
-    start = time.perf_counter()
-    for path in ALL:
-        load_experiment(path)
-    assert time.perf_counter() - start < 2
 
 
 def test_an_empty_document_names_what_is_missing() -> None:

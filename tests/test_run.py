@@ -288,7 +288,7 @@ def test_a_worker_that_another_program_stops_fails_its_trial(cli: Cli, small: Sm
 
 
 def test_a_worker_that_was_suspended_fails_its_trial(cli: Cli, small: Small) -> None:
-    path = cli.write("two.toml", small(("clients = [1, 2]", "clients = [2]"), (LONG[0], "stop = { seconds = 3 }")))
+    path = cli.write("two.toml", small(("clients = [1, 2]", "clients = [2]"), (LONG[0], "stop = { seconds = 6 }")))
     process = cli.start("run", path, "--rounds", "1", "--store", "runs.db", "--json", "out.json")
     worker = _worker_of(process.pid)
     # It computes in its window only.

@@ -6,6 +6,7 @@ from conftest import Cli
 from dbdyno.shipped import template_names
 from experiment_files import SERVICES, shortened
 from http_service import service
+from repeated import repeated
 from test_server_runs import needs_mysql, needs_postgresql
 
 # Of the factors that are settings or choices, what leaves one or two cells.
@@ -30,6 +31,7 @@ def test_each_has_its_test() -> None:
     assert template_names() == sorted([*FEWER, *SERVICES])
 
 
+@repeated
 @pytest.mark.parametrize("name", sorted(FEWER))
 def test_one_is_written_and_runs_on_sqlite_as_it_is(cli: Cli, name: str) -> None:
     path = written(cli, name)

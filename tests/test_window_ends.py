@@ -115,6 +115,7 @@ def test_arrivals_that_a_hanging_client_never_began_are_in_the_percentiles(cli: 
     )
 
 
+@repeated
 def test_open_loops_that_keep_up_are_judged_by_how_long_they_took(cli: Cli) -> None:
     text = experiment(
         '{ think = 0 }, { repeat = "${work}", steps = [{ set = "n", value = 1 }] }',
