@@ -8,7 +8,7 @@ use super::reach::BOUNDS;
 use super::writes::judge;
 use super::{DuckdbEngine, DuckdbTarget, kinds};
 use crate::reach::reach;
-use crate::tokens::{Kind, Token, tokenize};
+use crate::tokens::{Kind, Token, statements, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::{PrepareMode, Statement};
@@ -91,5 +91,15 @@ pub fn problem(kind: i32, sql: &str) -> Option<String> {
     if !begins {
         return Some(format!("DuckDB calls it a statement of type {kind}"));
     }
+    problem_of_text(sql)
+}
+
+/// Why a text of one or several statements may leave the database, if it may.
+pub fn problem_of_text(sql: &str) -> Option<String> {
     reach(&BOUNDS, &[sql.to_owned()], &[]).into_iter().next().flatten()
+}
+
+/// Whether a text has more than one statement.
+pub fn has_several_statements(sql: &str) -> bool {
+    tokenize(sql, &BOUNDS.syntax).is_ok_and(|tokens| statements(&tokens).count() > 1)
 }

@@ -135,9 +135,16 @@ impl DuckdbSession {
         }
     }
 
-    /// Runs one statement, unless it may leave the database.
+    /// Runs a text, unless it may leave the database.
     pub(super) fn run_confined(&self, sql: &str) -> Result<(), Failure> {
-        self.prepare_one(sql).map(|statement| self.forget(statement))?;
+        if confinement::has_several_statements(sql) {
+            // DuckDB prepares one statement at a time, and a later one may need what an earlier one makes.
+            if let Some(why) = confinement::problem_of_text(sql) {
+                return Err(Failure::new(FailureKind::Other, format!("{DENIED}: {why}")));
+            }
+        } else {
+            self.prepare_one(sql).map(|statement| self.forget(statement))?;
+        }
         self.run(sql)
     }
 
