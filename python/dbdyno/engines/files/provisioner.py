@@ -196,6 +196,9 @@ class FileProvisioner(ABC):
 
     def _only_reads(self, compiled: CompiledCell, path: Path) -> bool:
         statements, transactions = compiled.trial["statements"], compiled.trial["transactions"]
+        # Without transactions, something other than the worker uses the file, such as a web server.
+        if not transactions:
+            return False
         key = json.dumps([statements, transactions, self._library(compiled).path])
         if key not in self._reading:
             target = self._target_of(compiled, path)
