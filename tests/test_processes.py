@@ -36,23 +36,16 @@ def by_kind(document: dict[str, Any]) -> dict[tuple[int, str], dict[str, Any]]:
     return {(each["factors"]["clients"], each["factors"]["as"]): each["rounds"][0] for each in document["cells"]}
 
 
-def is_at_work(process: psutil.Process) -> bool:
-    """Whether a worker has a copy of the tables open, or the loaded tables for longer than to prepare statements."""
-    # Of trials that are interleaved the first has `trial.db`, the second `trial-2.db`.
-    paths = [file.path for file in process.open_files()]
-    if any(re.search(r"/trial(-\d+)?\.db$", path) for path in paths):
-        return True
-    if not any(re.search(r"/templates/\w+\.db$", path) for path in paths):
-        return False
-    return sum(process.cpu_times()[:2]) > 0.1 or time.time() - process.create_time() > 1
-
-
 def workers_at_work(process_id: int, count: int) -> list[psutil.Process]:
     """Wait until so many workers have a trial's database open."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         # Others load tables, look at the library or measure the device, and are over at once.
-        found = those(psutil.Process(process_id).children(), is_at_work)
+        # Of trials that are interleaved the first has `trial.db`, the second `trial-2.db`.
+        found = those(
+            psutil.Process(process_id).children(),
+            lambda child: any(re.search(r"/trial(-\d+)?\.db$", file.path) for file in child.open_files()),
+        )
         if len(found) == count:
             return found
         time.sleep(0.02)

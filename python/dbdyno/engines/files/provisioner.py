@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.engines.files.database_file import NamedFile, SideFiles, State, TrialFile, state_of
+from dbdyno.engines.files.database_file import NamedFile, SideFiles, State, TrialFile
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.writes import ALLOW, OTHER_FILES, allowed, reaching_statements, refuse, writes_by_transaction
@@ -44,7 +44,7 @@ class Copied(Ready):
 
 
 class FileProvisioner(ABC):
-    """Keeps the files that trials work on. Trials that only read share one; others have one each.
+    """Keeps the files that trials work on. Interleaved trials share one if they only read; others have one each.
 
     What an engine's own says of its files are the abstract methods.
     """
@@ -146,62 +146,36 @@ class FileProvisioner(ABC):
         library = self._library(compiled)
         source = self._source(compiled, library)
         source = self._loaded.pop(source.path, source)
-        if self._reads_in_place(compiled, source):
-            before = state_of(source.path)
-            target, durations = self._target_of(compiled, source.path), {"load_s": source.load_s, "copy_s": 0.0}
-            yield Copied(target, durations, source.loaded, system=compiled.cell.system)
-            if state_of(source.path) != before:
-                source.path.unlink(missing_ok=True)
-                raise SystemFailed(f"{source.path}: a trial that was to read it has written to it")
-            return
         file = self._shared_file(compiled, source) or self._free_file()
         shared = bool(file.users)
         file.users.append(compiled)
         try:
-            target = self._target_of(compiled, file.path)
+            target = self._target_of(compiled, file)
             copy_s = 0.0 if shared else file.fresh(source.path, block, self.keeping_plan(target), self._set_file)
             durations = {"load_s": source.load_s, "copy_s": copy_s}
             yield Copied(target, durations, source.loaded, system=compiled.cell.system)
         finally:
             file.users.remove(compiled)
 
-    def _target_of(self, compiled: CompiledCell, path: Path) -> Target:
-        return self._confined(self.trial_target(compiled, str(path), self._library(compiled).path))
-
-    def _reads_in_place(self, compiled: CompiledCell, source: Template) -> bool:
-        """Whether trials of a cell can read the tables where they were loaded, without a copy.
-
-        They can't if the data are to be on another device.
-        """
-        return (
-            compiled.cell.system.database is None
-            and source.path.stat().st_dev == self._directory.stat().st_dev
-            and self.can_share_file(compiled)
-            and self.keeping_plan(self._target_of(compiled, source.path)) is None
-            and self._only_reads(compiled, source.path)
-        )
+    def _target_of(self, compiled: CompiledCell, file: TrialFile) -> Target:
+        return self._confined(self.trial_target(compiled, str(file.path), self._library(compiled).path))
 
     def _shared_file(self, compiled: CompiledCell, source: Template) -> TrialFile | None:
         """Return a file that interleaved trials have at the moment and that this cell can read beside them, if any."""
         for file in self._files:
             if (
                 file.users
-                and file.is_copy(source.path, self.keeping_plan(self._target_of(compiled, file.path)))
-                and all(
-                    self.can_share_file(each) and self._only_reads(each, file.path) for each in (*file.users, compiled)
-                )
+                and file.is_copy(source.path, self.keeping_plan(self._target_of(compiled, file)))
+                and all(self.can_share_file(each) and self._only_reads(each, file) for each in (*file.users, compiled))
             ):
                 return file
         return None
 
-    def _only_reads(self, compiled: CompiledCell, path: Path) -> bool:
+    def _only_reads(self, compiled: CompiledCell, file: TrialFile) -> bool:
         statements, transactions = compiled.trial["statements"], compiled.trial["transactions"]
-        # Without transactions, something other than the worker uses the file, such as a web server.
-        if not transactions:
-            return False
         key = json.dumps([statements, transactions, self._library(compiled).path])
         if key not in self._reading:
-            target = self._target_of(compiled, path)
+            target = self._target_of(compiled, file)
             self._reading[key] = not any(writes_by_transaction(compiled, target).values())
         return self._reading[key]
 
