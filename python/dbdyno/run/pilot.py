@@ -11,17 +11,16 @@ from dbdyno.design import Chosen, make_cells
 from dbdyno.engines import engine_of
 from dbdyno.engines.server.local import runs_here
 from dbdyno.errors import InputError, RunInterrupted, SystemFailed
-from dbdyno.events.trial import Interval, TrialResult
+from dbdyno.events.trial import TrialResult
 from dbdyno.experiment import Experiment
-from dbdyno.plan.cell import Cell, CompiledCell, ResolvedCell
+from dbdyno.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.plan.change import Resource
 from dbdyno.plan.system import SystemSpec
 from dbdyno.run.machine import ceiling, probe_seconds
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.request import check_capacity
 from dbdyno.run.runner import FRESH_WARMUP_S, measure
-from dbdyno.run.trial import Plan, Trial
-from dbdyno.store import TrialRecord
+from dbdyno.run.trial import Plan, Trial, Watcher
 from dbdyno.why.cells import Why, base_cell
 from dbdyno.why.changes import changes_of
 from dbdyno.why.pilot import Assumed, Pilot, read_pilot
@@ -66,25 +65,6 @@ def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], 
     if len(cells) == 1:
         return Picked(taken, "")
     return Picked(taken, f"of {len(cells)} cells, the one asked about is {taken.id}; --cell or --set takes another")
-
-
-class _Nobody:
-    """Is told how the pilot goes on, and says nothing of it."""
-
-    def loading(self, _cell: Cell) -> None:
-        """Say nothing."""
-
-    def trials(self, block: int, cells: Sequence[Cell]) -> None:
-        """Say nothing."""
-
-    def interval(self, cell: Cell, event: Interval) -> None:
-        """Say nothing."""
-
-    def machine(self, number: int, of: int, event: Interval) -> None:
-        """Say nothing."""
-
-    def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
-        """Say nothing."""
 
 
 def plan_why(
@@ -149,7 +129,7 @@ def _planted() -> Mapping[str, Any]:
 def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> tuple[Pilot, dict[str, Any]]:
     """Try the cell; give what that showed, and its system as the plan named it."""
     trial = Trial(base, 0, 0, Plan("pilot", [base], 1, seed))
-    (record,) = measure([trial], provisioners, _Nobody(), provisioners.interrupted)
+    (record,) = measure([trial], provisioners, Watcher(), provisioners.interrupted)
     if provisioners.interrupted:
         raise RunInterrupted("the run was interrupted before it began")
     if record.status != "done" or not isinstance(trial.result, TrialResult):

@@ -10,6 +10,7 @@ from dbdyno.design import SINGLE
 from dbdyno.events.trial import Interval
 from dbdyno.numbers import duration, figure
 from dbdyno.plan.cell import Cell
+from dbdyno.run.trial import Watcher
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
 
@@ -17,7 +18,7 @@ from dbdyno.store import TrialRecord
 _QUIET_S = 10.0
 
 
-class Display:
+class Display(Watcher):
     """Shows round, cell, live throughput and time left. Use it as a context."""
 
     def __init__(

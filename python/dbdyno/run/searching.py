@@ -16,19 +16,18 @@ from dbdyno.definition.objective import QUANTILES, Objective
 from dbdyno.design import SINGLE, cell_id, factors_of
 from dbdyno.engines import engine_of
 from dbdyno.errors import InputError
-from dbdyno.events.trial import Interval
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM
 from dbdyno.experiment.substitute import references
 from dbdyno.limits import HIGHEST_RATE
 from dbdyno.numbers import figure
-from dbdyno.plan.cell import Cell, CompiledCell, ResolvedCell
+from dbdyno.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.results.derived import derived
 from dbdyno.results.rounds import Measure, build_round
 from dbdyno.run.designing import designed
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import KeptSystem, measure
-from dbdyno.run.trial import Plan, Trial
+from dbdyno.run.trial import Plan, Trial, Watcher
 from dbdyno.slo.conclude import CLOSED, OFFERED, window_of
 from dbdyno.slo.decide import metric_value
 from dbdyno.slo.search import Probe, Search
@@ -286,7 +285,7 @@ def _rate_of(record: TrialRecord) -> float | None:
     return build_round(read, Measure("transaction", ""))["transactions_per_s"] or None
 
 
-class Progress:
+class Progress(Watcher):
     """Shows each window of a search in a line."""
 
     def __init__(self, console: Console) -> None:
@@ -295,18 +294,3 @@ class Progress:
     def says(self, text: str) -> None:
         """Write a line."""
         self._console.print(text, style="dim", soft_wrap=True)
-
-    def loading(self, _cell: Cell) -> None:
-        """Show nothing."""
-
-    def trials(self, block: int, cells: Sequence[Cell]) -> None:
-        """Show nothing."""
-
-    def interval(self, cell: Cell, event: Interval) -> None:
-        """Show nothing."""
-
-    def machine(self, number: int, of: int, event: Interval) -> None:
-        """Show nothing."""
-
-    def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
-        """Show nothing."""

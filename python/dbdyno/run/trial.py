@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dbdyno.cluster.dividing import divided
 from dbdyno.cluster.machines import LoadMachines
@@ -37,8 +37,8 @@ LONGEST_TRIAL_S = 3600.0
 _SLACK_S = 120.0
 
 
-class Watcher(Protocol):
-    """Is told how a run goes on."""
+class Watcher:
+    """Is told how a run goes on; this one shows nothing of it."""
 
     def loading(self, _cell: Cell) -> None:
         """The tables of a cell are about to be made or copied."""
