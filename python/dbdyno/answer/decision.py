@@ -21,8 +21,6 @@ from dbdyno.stats import inverse
 
 # The slowest request is worth a word from this many milliseconds.
 _SLOW_MS = 1000.0
-# A gain of at most this that an interval does not exclude is no reason to measure on.
-_SMALL_GAIN = 1.1
 # Kinds of findings that a reader must know before the figures.
 _URGENT = ("backlog full", "durability contradicted", "lost updates", "unsettled", "two levels")
 _MESSAGE = 60
