@@ -92,8 +92,10 @@ def prepare(request: Request) -> Prepared:
     experiment = request.experiment
     chosen = parse_set(request.chosen, experiment)
     cells = make_cells(experiment, chosen, request.systems, refusal)
-    if request.why is not None or request.slo is not None:
-        return _adaptive(request, cells)
+    if request.why is not None:
+        return _of_why(request, request.why, cells)
+    if request.slo is not None:
+        return _of_slo(request, request.slo, cells)
     if request.against is not None:
         cells = on_side(cells, CANDIDATE, experiment)
     of = len(cells.cells)
@@ -154,14 +156,6 @@ def check_capacity(compiled: CompiledCell) -> None:
     if engine.in_worker:
         check_threads(load.clients, place)
     check_open_files(load.clients, engine.files_per_client, place)
-
-
-def _adaptive(request: Request, cells: Cells) -> Prepared:
-    """Check a run that decides while it goes on what it measures. Raises InputError."""
-    if request.why is not None:
-        return _of_why(request, request.why, cells)
-    assert request.slo is not None  # noqa: S101 - only called then
-    return _of_slo(request, request.slo, cells)
 
 
 def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
