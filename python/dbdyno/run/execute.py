@@ -114,7 +114,6 @@ def _execute(request: Request, store: Store, console: Console) -> tuple[Document
                 measure_machine=True,
                 interleaving_undecided=undecided,
                 request=request,
-                began=began,
             )
 
 
@@ -204,7 +203,6 @@ def _resume(run: RunRecord, store: KeepingStore, console: Console, given: list[S
             measure_machine=run.device is None,
             interleaving_undecided=undecided,
             request=request,
-            began=time.monotonic(),
         )
 
 
@@ -306,7 +304,6 @@ def _carry_out(
     measure_machine: bool,
     interleaving_undecided: bool,
     request: Request,
-    began: float,
 ) -> tuple[Document, bool]:
     definition = prepared.compiled[0].definition
     label = definition.measure.label or f"{definition.measure.unit}s"
@@ -317,7 +314,7 @@ def _carry_out(
     fixer = None if of is None else Fixer(of, plan, store, provisioners, console)
     searcher = None
     if request.slo is not None:
-        searcher = Searcher(experiment, prepared.searched, request.slo, plan, store, provisioners, console, began)
+        searcher = Searcher(experiment, prepared.searched, request.slo, plan, store, provisioners, console)
     seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
     expected = estimate(
         plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels, verdicts=_by_verdicts(plan)

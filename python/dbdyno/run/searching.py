@@ -151,9 +151,8 @@ class Searcher:
         store: Store,
         provisioners: Provisioners,
         console: Console,
-        began: float,
     ) -> None:
-        """``of``: the configurations; ``began``: when the budget began, by the monotonic clock."""
+        """``of``: the configurations."""
         self._experiment = experiment
         self._of = of
         self._slo = slo
@@ -162,12 +161,11 @@ class Searcher:
         self._provisioners = provisioners
         self._interrupted = provisioners.interrupted
         self._shown = Progress(console)
-        self._began = began
         self._planned: dict[str, Any] = dict(store.run(plan.run_id).design["slo"])
 
     def measure(self) -> None:
         """Search for each configuration in its share of the budget. Raises DbdynoError."""
-        ends = self._began + (1 - _AFTERWARDS) * self._slo.seconds(len(self._of))
+        ends = self._plan.began + (1 - _AFTERWARDS) * self._slo.seconds(len(self._of))
         for place, cell in enumerate(self._of):
             if self._interrupted:
                 return
