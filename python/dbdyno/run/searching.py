@@ -178,7 +178,7 @@ class Searcher:
                 kept = None
                 if engine_of(cell.system.engine).is_server:
                     kept = stack.enter_context(KeptSystem(self._provisioners, self._shown, self._interrupted))
-                _Of(self, cell, kept).search(until)
+                _ConfigurationSearch(self, cell, kept).search(until)
 
     def trial(self, compiled: CompiledCell, block: int, kept: KeptSystem | None) -> TrialRecord:
         """Measure one window and store it."""
@@ -209,11 +209,11 @@ class Searcher:
         self._store.update_run(run.id, design=design)
 
 
-class _Of:
+class _ConfigurationSearch:
     """The search for one configuration."""
 
     def __init__(self, searcher: Searcher, cell: ResolvedCell, kept: KeptSystem | None) -> None:
-        self._all = searcher
+        self._searcher = searcher
         self._cell = cell
         self._kept = kept
         self._slo = searcher._slo
@@ -223,15 +223,15 @@ class _Of:
     def search(self, until: float) -> None:
         """Measure windows until all is known or the time is over. ``until``: by the monotonic clock."""
         budget_s = max(until - time.monotonic(), 1.0)
-        place = self._all._of.index(self._cell)
-        pilot = closed_loop(self._all._experiment, self._cell, self._slo, budget_s)
-        self._all.keep(pilot, place)
-        record = self._all.trial(pilot, 0, self._kept)
+        place = self._searcher._of.index(self._cell)
+        pilot = closed_loop(self._searcher._experiment, self._cell, self._slo, budget_s)
+        self._searcher.keep(pilot, place)
+        record = self._searcher.trial(pilot, 0, self._kept)
         capacity = _rate_of(record)
-        if self._all._interrupted:
+        if self._searcher._interrupted:
             return
         told = f"no result: {record.error}" if capacity is None else f"{figure(capacity)}/s"
-        self._all._shown.says(f"closed loop: {told}")
+        self._searcher._shown.says(f"closed loop: {told}")
         # A closed loop overloads a short accept queue at once, which an open loop does not.
         if capacity is None and "listeners" not in record.around:
             return
@@ -239,7 +239,7 @@ class _Of:
         window_s, warmup_s = _window_s(objective, budget_s, capacity), _warmup_s(objective, budget_s)
         search = Search(objective, capacity, HIGHEST_RATE, window_s)
         spent: list[float] = []
-        while not self._all._interrupted:
+        while not self._searcher._interrupted:
             each_s = sum(spent) / len(spent) if spent else window_s + warmup_s + _AROUND_S
             probe = search.next(int((until - time.monotonic()) / each_s))
             if probe is None:
@@ -251,17 +251,17 @@ class _Of:
     def _measure(self, search: Search, probe: Probe, window_s: float, warmup_s: float, place: int) -> None:
         compiled = self._made.get(probe.rate)
         if compiled is None:
-            compiled = offered(self._all._experiment, self._cell, probe.rate, window_s, warmup_s)
+            compiled = offered(self._searcher._experiment, self._cell, probe.rate, window_s, warmup_s)
             self._made[probe.rate] = compiled
         name = compiled.cell.id
         block = self._blocks.get(name, 0)
         self._blocks[name] = block + 1
-        approach = self._all._planned["approach"]
+        approach = self._searcher._planned["approach"]
         if not probe.confirms:
             approach = approach | {name: block + 1}
         if not block or not probe.confirms:
-            self._all.keep(compiled, place, approach=approach, window_s=window_s)
-        record = self._all.trial(compiled, block, self._kept)
+            self._searcher.keep(compiled, place, approach=approach, window_s=window_s)
+        record = self._searcher.trial(compiled, block, self._kept)
         if record.status == "interrupted":
             return
         (read,) = derived([record])
@@ -273,7 +273,7 @@ class _Of:
             if (value := metric_value(clause, [window])) is not None
         ]
         verdict = f" · {search.verdict(probe.rate)}" if probe.confirms else ""
-        self._all._shown.says(f"{figure(probe.rate)}/s: {', '.join(values)}{verdict}")
+        self._searcher._shown.says(f"{figure(probe.rate)}/s: {', '.join(values)}{verdict}")
 
 
 def _rate_of(record: TrialRecord) -> float | None:
