@@ -80,6 +80,11 @@ pub enum LexError {
 }
 
 impl Token<'_> {
+    /// The rest of the text that it was cut from, from its first byte on.
+    pub fn and_after<'t>(&self, text: &'t str) -> &'t str {
+        &text[self.text.as_ptr() as usize - text.as_ptr() as usize..]
+    }
+
     /// Whether it is a word without quotes; `word` is in lower case.
     pub fn is(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)

@@ -30,7 +30,7 @@ pub fn judge(session: &DuckdbSession, sql: &str) -> Writes {
             Err(error) => Writes::Unknown(error.to_string()),
             Ok(tokens) => match analyzed(&tokens) {
                 None => Writes::No,
-                Some(begin) => judge(session, &sql[begin.text.as_ptr() as usize - sql.as_ptr() as usize..]),
+                Some(begin) => judge(session, begin.and_after(sql)),
             },
         },
         Ok(kind) => Writes::Yes(format!(

@@ -51,15 +51,10 @@ pub fn reach(texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
     let one = |text: &String| match tokenize(text, &super::SYNTAX) {
         Err(error) => Some(error.to_string()),
         Ok(tokens) => statements(&tokens)
-            .filter_map(|statement| Some((statement, text.get(offset(text, statement.first()?)..)?)))
+            .filter_map(|statement| Some((statement, statement.first()?.and_after(text))))
             .find_map(|(statement, rest)| session.denies(rest).or_else(|| unasked(statement))),
     };
     Ok(texts.iter().map(one).collect())
-}
-
-/// Where a token of a text begins.
-fn offset(text: &str, token: &Token<'_>) -> usize {
-    token.text.as_ptr() as usize - text.as_ptr() as usize
 }
 
 /// Why a statement leads out of its database, by what the authorizer is asked about only when the statement runs: VACUUM INTO,
