@@ -32,7 +32,7 @@ pub const DROP: usize = 9;
 /// The client of a system's sessions.
 pub type ClientOf<S> = Client<<<S as System>::Engine as Engine>::Session>;
 
-/// A system with a table that is not there yet and nobody else's, and engines for it.
+/// A system whose table does not exist yet and belongs to this test alone, and engines for it.
 pub trait System: Sized {
     /// Its engine.
     type Engine: Engine;
@@ -43,16 +43,16 @@ pub trait System: Sized {
     const BYTES: &str;
     /// The name of the table's key.
     const ID: &str = "id";
-    /// Of the rows that were loaded one in so many is compared, and those where batches may begin and end. A server that uses
-    /// no index reads all rows to find one by its key.
+    /// Every how many loaded rows one is compared, beside those where batches may begin and end. A server without an index
+    /// reads all rows to find one by its key.
     const COMPARED: u64 = 1;
-    /// What the plan of a look-up says of the table's key.
+    /// How the plan of a lookup names the table's key.
     const KEY: &str;
     /// The names the engine may have.
     const NAMES: &[&str];
     /// A setting that is shown.
     const SHOWN: &str;
-    /// What is said of the first statement that cannot be prepared when the table is there.
+    /// The message on the first statement that cannot be prepared although its table exists.
     const UNPREPARED: &str;
 
     /// The checks that are made on such a system.
