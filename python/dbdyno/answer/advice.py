@@ -135,30 +135,24 @@ def _by_effects(
     whole = [each for each in effects if not each["at"]]
     taken: list[Choice] = []
     open_factors = list(dict.fromkeys(each["factor"] for each in whole))
+
+    def choice(each: Effect) -> Choice:
+        return _choice(each, effects, by_id, base, systems, ranking.price)
+
     while open_factors:
-        choices = [
-            _choice(each, effects, by_id, base, systems, ranking.price)
-            for each in whole
-            if each["factor"] in open_factors
-        ]
+        choices = [choice(each) for each in whole if each["factor"] in open_factors]
         free = [each for each in choices if each.gains and not each.price]
         if not free:
-            return taken, choices + _left_behind(whole, taken, effects, by_id, base, systems, ranking.price)
+            return taken, choices + _left_behind(whole, taken, choice)
         best = max(free, key=lambda each: (each.cures, each.ratio or 0.0))
         taken.append(best)
         base |= best.levels
         open_factors = [name for name in open_factors if name not in best.levels]
-    return taken, _left_behind(whole, taken, effects, by_id, base, systems, ranking.price)
+    return taken, _left_behind(whole, taken, choice)
 
 
 def _left_behind(
-    whole: Sequence[Effect],
-    taken: Sequence[Choice],
-    effects: Sequence[Effect],
-    by_id: Mapping[str, Cell],
-    base: Levels,
-    systems: Mapping[str, str],
-    price_of: Price,
+    whole: Sequence[Effect], taken: Sequence[Choice], choice_of: Callable[[Effect], Choice]
 ) -> list[Choice]:
     """Return the other levels of the factors of which one is taken, as far as they gain more than that, at a price."""
     made = []
@@ -166,7 +160,7 @@ def _left_behind(
         best = next((one for one in taken if each["factor"] in one.levels), None)
         if best is None or best.levels[each["factor"]] == each["level"]:
             continue
-        choice = _choice(each, effects, by_id, base, systems, price_of)
+        choice = choice_of(each)
         if choice.price and (choice.ratio or 0.0) > (best.ratio or 0.0):
             made.append(choice)
     return made
