@@ -149,7 +149,11 @@ def rank(
 
 def behind(each: Configuration, best: Configuration) -> bool:
     """Whether the interval of one lies below that of the best; both are held against the same first one."""
-    a, b = each.against, best.against
+    return is_below(each.against, best.against)
+
+
+def is_below(a: Ratio | None, b: Ratio | None) -> bool:
+    """Whether the interval of ``a`` ends before that of ``b`` begins; not where one of them has no interval."""
     return a is not None and b is not None and a.high is not None and b.low is not None and a.high < b.low
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from dbdyno.answer.configurations import Configuration, Ranking, Standing
+from dbdyno.answer.configurations import Configuration, Ranking, Standing, is_below
 from dbdyno.answer.prices import failures_words
 from dbdyno.answer.short import AS_IT_IS, Levels, named
 from dbdyno.answer.words import listed, offered_rate
@@ -216,9 +216,7 @@ def _is_ahead(best: Standing | None, other: Standing | None, best_first: bool, o
         return other is not None and other.decision.verdict == "slower"
     if other_first:
         return best is not None and best.decision.verdict == "faster"
-    ends = [None if each is None or each.ratio is None else each.ratio for each in (best, other)]
-    a, b = ends
-    return a is not None and b is not None and a.low is not None and b.high is not None and b.high < a.low
+    return best is not None and other is not None and is_below(other.ratio, best.ratio)
 
 
 def _standing(each: Configuration, load: Levels) -> Standing | None:
