@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from shlex import quote
+from collections.abc import Container, Iterable, Mapping, Sequence
+from shlex import join, quote
 from statistics import fmean
 from typing import Any
 
@@ -138,14 +138,19 @@ _OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", 
 
 def _again(command: Sequence[str], rounds: int) -> str:
     """Return the command with another number of rounds."""
-    words, skipping = [], False
-    for word in command:
-        name, _, value = word.partition("=")
-        dropped = name in _ENDS or name in _OUTPUTS
-        if not skipping and not dropped:
-            words.append(quote(word))
-        skipping = dropped and not value
-    return " ".join([*words, "--rounds", str(rounds)])
+    return join([*without_options(command, _ENDS | _OUTPUTS), "--rounds", str(rounds)])
+
+
+def without_options(command: Iterable[str], options: Container[str]) -> list[str]:
+    """Leave options out of a command line, each with its value."""
+    kept: list[str] = []
+    words = iter(command)
+    for word in words:
+        if word in options:
+            next(words, None)
+        elif word.partition("=")[0] not in options:
+            kept.append(word)
+    return kept
 
 
 def _seconds(cell: Cell) -> list[float]:

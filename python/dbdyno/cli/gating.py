@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from rich.console import RenderableType
 from rich.text import Text
 
-from dbdyno.answer.build import said
+from dbdyno.answer.build import said, without_options
 from dbdyno.cli.comparing import differences_view, earlier_values, noise_between, side
 from dbdyno.cli.running import INTERRUPTED, Asked, command_line, holder, tell_troubles, writing_store
 from dbdyno.cli.values import read_duration, read_share
@@ -235,20 +235,8 @@ def _advice(gated: Gated, document: Document, command: list[str]) -> str:
     if seconds > _LONGEST_BUDGET_S:
         return f"not even {duration(_LONGEST_BUDGET_S)} of measuring will probably settle it; use a larger `--margin`"
     minutes = max(1, round(seconds / 60 + 0.5))
-    words = [*_without(command_line(command), ("--budget", "--rounds")), "--budget", f"{minutes}m"]
+    words = [*without_options(command_line(command), ("--budget", "--rounds")), "--budget", f"{minutes}m"]
     return f"to settle it, about {minutes} min: {shlex.join(words)}"
-
-
-def _without(command: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Leave options out of a command line, each with its value."""
-    kept: list[str] = []
-    words = iter(command)
-    for word in words:
-        if word in options:
-            next(words, None)
-        elif word.partition("=")[0] not in options:
-            kept.append(word)
-    return kept
 
 
 def _definitions(store: Store, run_id: str, other: Against) -> dict[str, Any]:
