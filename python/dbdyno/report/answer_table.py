@@ -75,9 +75,10 @@ def waits_and_failures(cell: Cell) -> dict[str, str]:
     waits = shown_times(cell["latency_ms"])
     slowest = waits["max"] if waits else None
     bound = "≥" if waits and "max" in waits["at_least"] else ""
+    share = failing(cell)
     return {
         "slowest": "" if slowest is None else bound + time_words(slowest),
-        "failed": percent(failing(cell)).replace("0 %", "0") if not failing(cell) else percent(failing(cell)),
+        "failed": percent(share) if share else "0",
     }
 
 
