@@ -89,8 +89,11 @@ def rate_of(each: Round) -> Rate | None:
 
 def rates_by_block(cell: Cell) -> Rates:
     """Return the throughput of each block that gave one."""
-    rates = {each["block"]: rate for each in cell["rounds"] if (rate := rate_of(each)) is not None}
-    return merged(rates, windows_of(cell), merged_rate)
+    return merged(_rates(cell), windows_of(cell), merged_rate)
+
+
+def _rates(cell: Cell) -> dict[int, Rate]:
+    return {each["block"]: rate for each in cell["rounds"] if (rate := rate_of(each)) is not None}
 
 
 def windows_of(cell: Cell) -> int:
@@ -117,7 +120,7 @@ def values_by_block(cell: Cell, metric: str) -> dict[int, float]:
 
 def _values(cell: Cell, metric: str) -> dict[int, float]:
     if metric == "throughput":
-        return {each["block"]: rate.value for each in cell["rounds"] if (rate := rate_of(each)) is not None}
+        return {block: rate.value for block, rate in _rates(cell).items()}
     if metric == "active":
         return _active_ms(cell)
     if metric == "instructions":
