@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 
 import numpy
@@ -148,6 +149,19 @@ def test_rounds_that_agree_to_the_last_digit_are_never_enough() -> None:
     same = {block: Rate(1.0) for block in range(30)}
     assert not Stopping().enough([paired_rates(same, same)])
     assert not Stopping().enough([rate_interval(list(same.values()))])
+
+
+@pytest.mark.parametrize("ratio", [1.5, 4.0, 30.0])
+def test_a_large_difference_need_not_be_known_as_narrowly(ratio: float) -> None:
+    draws = normal(0.1, RUNS, 3) * numpy.asarray([[[1.0], [ratio]]])
+    always = range(Stopping().minimum, Stopping().maximum + 1)
+    found = [ended(Stopping(), each, always) for each in draws]
+    assert 1 - numpy.mean([each.low <= ratio <= each.high for each in found if each.low and each.high]) <= most(
+        0.05, RUNS
+    )
+    strict = [ended(replace(Stopping(), of_difference=0.0), each, always) for each in draws[:100]]
+    assert numpy.mean([each.count for each in found]) < numpy.mean([each.count for each in strict])
+    assert all(decide([each])[0].verdict == "faster" for each in found)
 
 
 def test_what_is_known_of_both_alike_is_enough() -> None:

@@ -93,9 +93,6 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show all t
 StatementBudgetOption = Annotated[
     str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 10m")
 ]
-StatementTargetOption = Annotated[
-    str, typer.Option("--target", metavar="SHARE", help="Half the interval that is precise enough")
-]
 ValuesOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUES", help="Of a parameter :NAME: 1..1000, 'a','b', @column of table"),

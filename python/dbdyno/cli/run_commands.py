@@ -25,7 +25,6 @@ from dbdyno.cli.options import (
     SeedOption,
     SetOption,
     StatementBudgetOption,
-    StatementTargetOption,
     StoreOption,
     SystemOption,
     TranslateOption,
@@ -62,7 +61,9 @@ def run(
     target: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARE", help="Measure until each interval is within ± this share (3%); implies --rounds auto"
+            metavar="SHARE",
+            help="Half of each interval that is precise enough (3%, or a tenth of the difference); "
+            "implies --rounds auto",
         ),
     ] = None,
     min_rounds: Annotated[
@@ -172,7 +173,13 @@ def try_statements(
         str | None,
         typer.Option("--budget", metavar="TIME", help="Time that the run may take (30s; 3s without --system)"),
     ] = None,
-    target: StatementTargetOption = "3%",
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Half of each interval that is precise enough (3%, or a tenth of the difference)",
+        ),
+    ] = None,
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
     translate: TranslateOption = False,
@@ -202,7 +209,7 @@ def queries(
     system: SystemOption = None,
     values: ValuesOption = None,
     budget: StatementBudgetOption = "1m",
-    target: StatementTargetOption = "5%",
+    target: Annotated[str, typer.Option(metavar="SHARE", help="Half of each interval that is precise enough")] = "5%",
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
     translate: TranslateOption = False,

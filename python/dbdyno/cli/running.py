@@ -156,12 +156,15 @@ class Asked:
         maximum = self.max_rounds or max(usual.maximum, minimum)
         if minimum > maximum:
             raise InputError("--min-rounds", f"{minimum} is more than the {maximum} allowed", "raise `--max-rounds`")
-        return Stopping(
-            usual.target if self.target is None else read_share(self.target, "--target"),
-            minimum,
-            maximum,
-            None if self.budget is None else read_duration(self.budget, "--budget"),
+        rule = replace(
+            usual,
+            minimum=minimum,
+            maximum=maximum,
+            budget_s=None if self.budget is None else read_duration(self.budget, "--budget"),
         )
+        if self.target is None:
+            return rule
+        return replace(rule, target=read_share(self.target, "--target"), of_difference=0.0)
 
 
 def _design(name: str) -> Design:

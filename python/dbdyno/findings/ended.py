@@ -8,6 +8,7 @@ from dbdyno.document.finding import Kind
 from dbdyno.document.reading import number, part
 from dbdyno.document.shape import Finding
 from dbdyno.findings.rule import Material, Rule
+from dbdyno.stats import Stopping
 
 ENDED = Kind("ended", ("rounds", "why"))
 
@@ -15,7 +16,7 @@ ENDED = Kind("ended", ("rounds", "why"))
 def ended(material: Material) -> Iterator[Finding]:
     """Say it, by the rule that the design has and the laboratory found to hold."""
     rule = part(material.run.design, "stopping")
-    target = f"±{(number(rule, 'target') or 0.0) * 100:.3g} %"
+    target = Stopping.from_stored(rule).precision
     enough, not_enough = f"every interval asked for is within {target}", f"{target} is not reached"
     if part(material.run.design, "why") or number(rule, "margin") is not None:
         enough, not_enough = "every verdict is settled", "not every verdict is settled"

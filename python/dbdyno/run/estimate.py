@@ -33,7 +33,7 @@ def estimate(
     words = f"{count} cell{'s' * (count != 1)}{f' of {of}' if count < of else ''}, "
     round_s = _round_s(cells)
     if stopping is not None:
-        until = "each verdict is settled" if verdicts else f"the interval is within ±{stopping.target * 100:g} %"
+        until = "each verdict is settled" if verdicts else f"the interval is within {stopping.precision}"
         words += f"{stopping.minimum} to {rounds} rounds, until {until}"
         if stopping.budget_s is None:
             return words

@@ -222,7 +222,7 @@ def _stored_request(run: RunRecord, store: Store, given: list[SystemSpec]) -> Re
         options["directory"],
         run.command,
         run.design.get("margin"),
-        _stored_stopping(run),
+        Stopping.from_stored(run.design.get("stopping") or {}),
         bool(options.get("wait_idle")),
         bool(options.get("instructions")),
         bool(options.get("try_recommendations")),
@@ -439,10 +439,3 @@ def _asked(request: Request, prepared: Prepared) -> dict[str, Any]:
             "searches": [{"cells": [closed.cell.id]} for closed in prepared.compiled],
         }
     return asked
-
-
-def _stored_stopping(run: RunRecord) -> Stopping:
-    stored = run.design.get("stopping") or {}
-    return Stopping(
-        **{name: stored[name] for name in ("target", "minimum", "maximum", "budget_s", "kept") if name in stored}
-    )

@@ -10,9 +10,9 @@ of Chow and Robbins (1965, doi:10.1214/aoms/1177700156) with a bounded number of
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
 from dbdyno.stats.intervals import Interval, Ratio
 
@@ -39,7 +39,9 @@ ratio. At 98.5 % it covers at least 95 %.
 class Stopping:
     """When a run with ``rounds = "auto"`` ends.
 
-    ``target``: half the width of the interval, as a share; ``minimum`` (at least 2) and ``maximum``: rounds;
+    ``target``: half the width of the interval, as a share; ``of_difference``: half the width that is also enough, as a
+    share of the difference's logarithm, so that a ratio of 20 need not be known to ±3 %, but to ±35 %; 0 where a target
+    was asked for. ``minimum`` (at least 2) and ``maximum``: rounds;
     ``budget_s``: seconds that a run may take, or None; ``kept``: rounds that are measured whatever they take, since
     fewer have no interval. The budget does not depend on the measured values, so it needs no correction.
     ``margin``: of a gate, which ends when each verdict about this loss of ``metric`` is settled, and whose ``target``
@@ -53,6 +55,13 @@ class Stopping:
     kept: int = 2
     margin: float | None = None
     metric: str | None = None
+    of_difference: float = 0.1
+
+    @property
+    def precision(self) -> str:
+        """How narrow intervals are to be, in words."""
+        words = f"±{self.target * 100:.3g} %"
+        return f"{words} or a tenth of the difference" if self.of_difference else words
 
     @property
     def confidence(self) -> float:
@@ -77,6 +86,12 @@ class Stopping:
         """Return the rule as it is kept with a run."""
         return asdict(self) | {"confidence": self.confidence}
 
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the rule of a stored run. One that says nothing of differences looked at the target only."""
+        known = {each.name: stored[each.name] for each in fields(cls) if each.name in stored}
+        return cls(**{"of_difference": 0.0} | known)
+
     def spent(self, rounds: int, passed_s: float, round_s: float) -> bool:
         """Return whether the budget has no room for another round.
 
@@ -94,4 +109,7 @@ class Stopping:
     def _narrow(self, asked: Ratio | Interval | None) -> bool:
         if asked is None or asked.count < max(self.minimum, 2) or not asked.low or not asked.high:
             return False
-        return math.log(asked.high / asked.low) / 2 <= math.log1p(self.target)
+        enough = math.log1p(self.target)
+        if isinstance(asked, Ratio):
+            enough = max(enough, self.of_difference * abs(math.log(asked.mean)))
+        return math.log(asked.high / asked.low) / 2 <= enough
