@@ -20,7 +20,7 @@ _FINDING = 160
 # So many pairs of cells are written for a claim.
 _PAIRS = 3
 _OPPOSITE = {"faster": "slower", "slower": "faster"}
-_WORDS = {"confirmed": "Confirmed", "refuted": "Refuted", "open": "Not settled"}
+_WORDS = {"confirmed": "Confirmed:", "refuted": "Refuted:", "open": "Not settled whether"}
 
 
 def judged_claims(
@@ -67,7 +67,7 @@ def judged_claims(
         shown = sorted(zip(verdicts, figures, strict=True), key=lambda each: each[0] != verdict)[:_PAIRS]
         rest = len(own) - len(shown)
         more = f"; {rest} more" if rest else ""
-        said.append(f"{_WORDS[verdict]}: {says}: {'; '.join(each for _, each in shown)}{more}.")
+        said.append(f"{_WORDS[verdict]} {says}: {'; '.join(each for _, each in shown)}{more}.")
     return said
 
 
