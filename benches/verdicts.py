@@ -10,7 +10,9 @@ import random
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -184,9 +186,87 @@ def time_to_a_verdict(bench: Bench) -> Iterator[Figure]:
     yield Figure(f"auto's time against {FIXED} rounds", statistics.median(shares), "; ".join(told), 0.5, at_most=True)
 
 
+EQUAL = """
+name = "equal"
+title = "Two systems that are equal"
+[tables.t]
+rows = 20000
+[tables.t.columns]
+id = {{ type = "integer", primary_key = true, fill = {{ serial = 1 }} }}
+v = {{ type = "integer", fill = {{ serial = 1 }} }}
+[load]
+clients = {clients}
+warmup = {{ seconds = 0.1 }}
+stop = {{ seconds = 0.4 }}
+{arrival}
+"""
+ONE = '[[transactions]]\nname = "{name}"\nweight = {weight}\nsteps = [{step}]\n'
+LOOK_UP = '{ execute = "select v from t where id = ?", params = [{ key = "t.id" }] }'
+SUM = '{{ execute = "select sum(v) from t where id between ? and {most}", params = [{{ key = "t.id" }}] }}'
+CHANGE = '{ execute = "update t set v = v + 1 where id = ?", params = [{ key = "t.id" }] }'
+INSERT = '{ execute = "insert into t (v) select v from t limit 200" }'
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load that two equal systems carry. ``steps``: of its transactions, each with its weight."""
+
+    name: str
+    steps: Sequence[tuple[int, str]]
+    clients: int = 1
+    system: str = "sqlite:"
+    rate: float = 0.0
+    beside: str = ""
+
+    def experiment(self) -> str:
+        """Return it as a file says it."""
+        arrival = f"arrival = {{ rate = {self.rate:g} }}" if self.rate else ""
+        made = [ONE.format(name=f"t{i}", weight=weight, step=step) for i, (weight, step) in enumerate(self.steps)]
+        return EQUAL.format(clients=self.clients, arrival=arrival) + "".join(made)
+
+
+# A program that computes for a second or two, and then waits as long.
+NEIGHBOR = (
+    "import time\nwhile True:\n    end = time.time() + 1.7\n    while time.time() < end: pass\n    time.sleep(1.3)\n"
+)
+LOADS = (
+    Load("1 client", [(1, LOOK_UP)]),
+    Load("8 clients", [(1, LOOK_UP)], clients=8),
+    Load("synced file", [(1, CHANGE)]),
+    Load("file in memory", [(1, CHANGE)], system="sqlite:?synchronous=off&journal_mode=memory"),
+    Load("server", [(1, LOOK_UP)], clients=4, system="postgresql:"),
+    Load("open loop", [(1, LOOK_UP)], clients=4, rate=2000),
+    Load("heavy tail", [(1, SUM.format(most=20_000))]),
+    Load("two kinds of transactions", [(20, LOOK_UP), (1, SUM.format(most=20_000))]),
+    Load("drifting: a table that grows", [(1, SUM.format(most=10**9)), (1, INSERT)]),
+    Load("neighbor that comes and goes", [(1, LOOK_UP)], clients=2, beside=NEIGHBOR),
+)
+RUNS_OF_EACH = 10
+
+
+def equal_systems(bench: Bench) -> Iterator[Figure]:
+    """How often a run tells two equal systems apart, of ten kinds of load."""
+    told = []
+    for load in LOADS:
+        file = bench.directory / "equal.toml"
+        file.write_text(load.experiment())
+        with ExitStack() as stack:
+            if load.beside:
+                neighbor = stack.enter_context(subprocess.Popen([sys.executable, "-c", load.beside]))
+                stack.callback(neighbor.kill)
+            for _ in range(RUNS_OF_EACH):
+                systems = [word for name in "ab" for word in ("--system", f"{name}={load.system}")]
+                document = measured(bench, str(file), [], *systems, "--rounds", "5")
+                if any(each["verdict"] in ("faster", "slower") for each in document["comparisons"]):
+                    told.append(load.name)
+    count = RUNS_OF_EACH * len(LOADS)
+    spread = f"{len(told)} of {count}" + (f": {', '.join(told)}" if told else "")
+    yield Figure("runs that tell equal systems apart, %", 100 * len(told) / count, spread, 5, at_most=True)
+
+
 def measured(bench: Bench, name: str, settings: list[str], *options: str) -> dict[str, Any]:
     """The document of a run."""
-    out = bench.directory / f"{name}.json"
+    out = bench.directory / f"{Path(name).stem}.json"
     chosen = [word for setting in settings for word in ("--set", setting)]
     command: list[str | Path] = [DBDYNO, "run", name, *chosen, *options]
     subprocess.run(
@@ -198,7 +278,7 @@ def measured(bench: Bench, name: str, settings: list[str], *options: str) -> dic
 
 def machine_time(document: dict[str, Any]) -> float:
     """Seconds of all blocks; trials that are interleaved are there together."""
-    together = max if document["options"]["turn_s"] else sum
+    together = max if document["options"]["slice_s"] else sum
     blocks = zip(*(cell["rounds"] for cell in document["cells"]), strict=True)
     return float(sum(together(each["durations"]["total_s"] for each in block) for block in blocks))
 
@@ -209,6 +289,7 @@ ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
     power_interleaved,
     counting,
     time_to_a_verdict,
+    equal_systems,
     gates_of_equal_code,
     gates_of_slower_code,
     history_without_a_change,
