@@ -30,7 +30,7 @@ _ALLOWED = 0.75
 # The average of the estimate and that allowance, in standard errors, if the true correlation is 0.
 _USUALLY_ALLOWED = 1.2
 _MOST_CORRELATED = 0.8
-_LEAST_ROUNDS = 3
+_LEAST_ROUNDS = 4
 _CLOSE = 1e-3
 
 
@@ -289,7 +289,7 @@ def correlation(series: Sequence[Sequence[float]], independent: int = 1) -> floa
     ``series``: values by round, of which so many are ``independent``. The autocorrelation at lag 1 of them all, with
     three quarters of its standard error (Moran 1948, doi:10.1093/biomet/35.3-4.255) added, is compared with what an
     AR(1) process has on average in so few rounds. The result is between 0 and 0.8; it is 0.3 if there are fewer than
-    10 values, or 3 rounds.
+    10 values, or 4 rounds.
     """
     count = round(fmean(map(len, series)))
     if count < _LEAST_ROUNDS or independent * count < LEAST_FOR_CORRELATION:
