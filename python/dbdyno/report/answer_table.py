@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.answer.short import SYSTEM, named
+from dbdyno.answer.short import STATEMENT, SYSTEM, named
+from dbdyno.answer.words import interval_of, time_of
 from dbdyno.document.cell import Cell
-from dbdyno.document.effects import Configuration
+from dbdyno.document.effects import Configuration, Standing
 from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, factor_words, figure, level, milliseconds, percent
-from dbdyno.report.lines import latency
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.plans import whole_reads
+from dbdyno.numbers import NONE, bracketed, factor_words, figure, level, milliseconds, percent
+from dbdyno.report.estimates import estimate_words
+from dbdyno.report.lines import interval, latency, published_value
 from dbdyno.report.rows import RATIO, Row
 from dbdyno.results.alike import varied
 from dbdyno.results.metrics import failing
@@ -29,8 +33,15 @@ class AnswerTable:
     corner: str
 
 
+def has_choices(document: Document) -> bool:
+    """Whether rows are configurations to choose from, and not cells."""
+    return bool(document["answer"]["configurations"]) and document["report"].get("times") is not True
+
+
 def answer_table(document: Document) -> AnswerTable:
     """Return the figures of the configurations; with several loads, throughput or p99 at the first and last ones."""
+    if not has_choices(document):
+        return AnswerTable(_cells(document), "")
     found = document["answer"]["configurations"]
     by_id = {cell["id"]: cell for cell in document["cells"]}
     loads = load_names(document)
@@ -68,6 +79,79 @@ def answer_table(document: Document) -> AnswerTable:
         row.label == level(each["levels"][factors[0]]) for row, each in zip(rows, ordered(document), strict=True)
     )
     return AnswerTable(rows, factors[0] if bare else "")
+
+
+def _cells(document: Document) -> list[Row]:
+    """Return a row for each cell, in the order of the loads."""
+    systems, cells, loads = document["answer"]["systems"], document["cells"], load_names(document)
+    choices = [name for name in varied(cells) if name not in loads]
+    at = {cell["id"]: named({name: cell["factors"].get(name) for name in loads}, systems) for cell in cells}
+    standings = _standings(document["answer"]["configurations"], cells, loads)
+    order = list(dict.fromkeys(at.values()))
+    # The first of those that others are held against.
+    first = {name for each in document["answer"]["configurations"][:1] for name in each["cells"]}
+    called = {name: each["name"] for each in document["answer"]["configurations"] for name in each["cells"]}
+    times = document["report"].get("times") is True
+    made = []
+    for cell in sorted(cells, key=lambda each: order.index(at[each["id"]])):
+        levels = {name: cell["factors"][name] for name in (*loads, *choices) if name in cell["factors"]}
+        alone = cell["system"]["engine"] or cell["id"]
+        standing = standings.get(cell["id"])
+        ratio, word = ("1" if cell["id"] in first else "", "") if standing is None else _compared(standing)
+        values = {
+            **(_of_one(cell) if times else _rate(cell)),
+            "p99 ms": latency(cell, "p99") if shown_times(cell["latency_ms"]) else "",
+            **({} if times else waits_and_failures(cell)),
+            "published": published_value(cell["published"]) if cell["published"] else "",
+            RATIO: ratio,
+            "verdict": word,
+        }
+        label = named(levels, systems) or (alone if len(cells) == 1 else cell["id"])
+        if cell["id"] in called:
+            label = f"{at[cell['id']]} {called[cell['id']]}".strip()
+        made.append(Row(label.removeprefix(f"{STATEMENT}=") if times else label, values))
+    return made
+
+
+def _rate(cell: Cell) -> dict[str, str]:
+    return {cell["throughput"]["unit"]: figure(cell["throughput"]["mean"]), "95 %": interval(cell)}
+
+
+def _of_one(cell: Cell) -> dict[str, str]:
+    """Give the time of one execution with its interval, the rows that it returns, and what its plan reads whole."""
+    span = interval_of(cell)
+    return {
+        "ms": milliseconds(time_of(cell)),
+        "ms 95 %": f"{milliseconds(span[0])} to {milliseconds(span[1])}" if span else "",
+        "rows": figure(cell["rows_per_transaction"]),
+        "plan": ", ".join(filter(None, (_plan(cell), estimate_words(cell)))),
+    }
+
+
+def _plan(cell: Cell) -> str:
+    """Say in a few words what is costly in the plan of a cell's one statement."""
+    engine = engine_of_product(cell["system"]["engine"])
+    read = engine.read_plan(cell["statements"][0]["plan"]) if len(cell["statements"]) == 1 else None
+    if read is None:
+        return ""
+    tables = [each.table for each in whole_reads(read)]
+    return ", ".join([*([f"all of {' and '.join(tables)}"] if tables else []), *(["sort"] if read.sorts else [])])
+
+
+def _standings(
+    configurations: Sequence[Configuration], cells: Sequence[Cell], loads: Sequence[str]
+) -> dict[str, Standing]:
+    by_id = {cell["id"]: cell for cell in cells}
+    found: dict[str, Standing] = {}
+    for each in configurations:
+        for name in each["cells"]:
+            own: dict[str, Any] = {load: by_id[name]["factors"].get(load) for load in loads}
+            found.update((name, standing) for standing in each["at"] if standing["load"] == own)
+    return found
+
+
+def _compared(standing: Standing) -> tuple[str, str]:
+    return NONE if standing["ratio"] is None else bracketed(standing["ratio"], standing["ci95"]), standing["verdict"]
 
 
 def waits_and_failures(cell: Cell) -> dict[str, str]:

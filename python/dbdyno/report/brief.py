@@ -8,30 +8,23 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rich.text import Text
 
-from dbdyno.answer.short import STATEMENT, named
-from dbdyno.answer.words import durability_words, interval_of, time_of
+from dbdyno.answer.short import named
+from dbdyno.answer.words import durability_words
 from dbdyno.console import Console
-from dbdyno.document.cell import Cell
-from dbdyno.document.effects import Advice, Configuration, Effect, Standing
-from dbdyno.document.reading import shown_times
+from dbdyno.document.effects import Advice, Effect
 from dbdyno.document.shape import Document, Finding
-from dbdyno.engines import engine_of_product
-from dbdyno.engines.plans import whole_reads
 from dbdyno.findings.whole_tables import WHOLE_TABLE
-from dbdyno.numbers import NONE, bracketed, figure, milliseconds, percent
-from dbdyno.report.answer_table import AnswerTable, answer_table, load_names, waits_and_failures
-from dbdyno.report.estimates import estimate_words
+from dbdyno.numbers import bracketed, percent
+from dbdyno.report.answer_table import answer_table, has_choices
 from dbdyno.report.fixes import fix_lines
 from dbdyno.report.indexes import index_lines
-from dbdyno.report.lines import failed_trials, findings, interval, latency, published_value, warnings
+from dbdyno.report.lines import failed_trials, findings, warnings
 from dbdyno.report.measured import legend, measured_line
 from dbdyno.report.operations import where_time_goes
-from dbdyno.report.rows import RATIO as _RATIO
-from dbdyno.report.rows import Row, laid_out, wrapped
+from dbdyno.report.rows import laid_out, wrapped
 from dbdyno.report.scalability import refusals, sentences
 from dbdyno.report.slo import slo_lines
 from dbdyno.report.why import why_lines
@@ -163,12 +156,8 @@ def effect_words(effect: Effect, document: Document) -> str:
 
 
 def _table(document: Document, width: int, rest: str, most: int) -> Iterator[Text]:
-    if document["answer"]["configurations"] and document["report"].get("times") is not True:
-        table = answer_table(document)
-    else:
-        loads = load_names(document)
-        choices = [name for name in varied(document["cells"]) if name not in loads]
-        table, most = AnswerTable(_cells(document, loads, choices), ""), _ROWS
+    table = answer_table(document)
+    most = most if has_choices(document) else _ROWS
     shown, left = table.rows[:most], len(table.rows) - most
     if left == 1:
         shown, left = table.rows, 0
@@ -184,80 +173,6 @@ def _table(document: Document, width: int, rest: str, most: int) -> Iterator[Tex
 
 def _first_name(document: Document) -> list[str]:
     return [each["name"] for each in document["answer"]["configurations"][:1]]
-
-
-def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:
-    return named({name: cell["factors"].get(name) for name in loads}, document["answer"]["systems"])
-
-
-def _cells(document: Document, loads: Sequence[str], choices: Sequence[str]) -> list[Row]:
-    systems, cells = document["answer"]["systems"], document["cells"]
-    standings = _standings(document["answer"]["configurations"], cells, loads)
-    order = list(dict.fromkeys(_load(cell, loads, document) for cell in cells))
-    # The first of those that others are held against.
-    first = {name for each in document["answer"]["configurations"][:1] for name in each["cells"]}
-    called = {name: each["name"] for each in document["answer"]["configurations"] for name in each["cells"]}
-    times = document["report"].get("times") is True
-    made = []
-    for cell in sorted(cells, key=lambda each: order.index(_load(each, loads, document))):
-        levels = {name: cell["factors"][name] for name in (*loads, *choices) if name in cell["factors"]}
-        alone = cell["system"]["engine"] or cell["id"]
-        standing = standings.get(cell["id"])
-        ratio, word = ("1" if cell["id"] in first else "", "") if standing is None else _compared(standing)
-        values = {
-            **(_of_one(cell) if times else _rate(cell)),
-            "p99 ms": latency(cell, "p99") if shown_times(cell["latency_ms"]) else "",
-            **({} if times else waits_and_failures(cell)),
-            "published": published_value(cell["published"]) if cell["published"] else "",
-            _RATIO: ratio,
-            "verdict": word,
-        }
-        label = named(levels, systems) or (alone if len(cells) == 1 else cell["id"])
-        if cell["id"] in called:
-            label = f"{_load(cell, loads, document)} {called[cell['id']]}".strip()
-        made.append(Row(label.removeprefix(f"{STATEMENT}=") if times else label, values))
-    return made
-
-
-def _rate(cell: Cell) -> dict[str, str]:
-    return {cell["throughput"]["unit"]: figure(cell["throughput"]["mean"]), "95 %": interval(cell)}
-
-
-def _of_one(cell: Cell) -> dict[str, str]:
-    """Give the time of one execution with its interval, the rows that it returns, and what its plan reads whole."""
-    span = interval_of(cell)
-    return {
-        "ms": milliseconds(time_of(cell)),
-        "ms 95 %": f"{milliseconds(span[0])} to {milliseconds(span[1])}" if span else "",
-        "rows": figure(cell["rows_per_transaction"]),
-        "plan": ", ".join(filter(None, (_plan(cell), estimate_words(cell)))),
-    }
-
-
-def _plan(cell: Cell) -> str:
-    """Say in a few words what is costly in the plan of a cell's one statement."""
-    engine = engine_of_product(cell["system"]["engine"])
-    read = engine.read_plan(cell["statements"][0]["plan"]) if len(cell["statements"]) == 1 else None
-    if read is None:
-        return ""
-    tables = [each.table for each in whole_reads(read)]
-    return ", ".join([*([f"all of {' and '.join(tables)}"] if tables else []), *(["sort"] if read.sorts else [])])
-
-
-def _standings(
-    configurations: Sequence[Configuration], cells: Sequence[Cell], loads: Sequence[str]
-) -> dict[str, Standing]:
-    by_id = {cell["id"]: cell for cell in cells}
-    found: dict[str, Standing] = {}
-    for each in configurations:
-        for name in each["cells"]:
-            own: dict[str, Any] = {load: by_id[name]["factors"].get(load) for load in loads}
-            found.update((name, standing) for standing in each["at"] if standing["load"] == own)
-    return found
-
-
-def _compared(standing: Standing) -> tuple[str, str]:
-    return NONE if standing["ratio"] is None else bracketed(standing["ratio"], standing["ci95"]), standing["verdict"]
 
 
 def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:

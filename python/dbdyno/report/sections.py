@@ -84,17 +84,24 @@ _ANSWER_ROWS = 5
 
 
 def answer_rows(document: Document) -> CellTable | None:
-    """Return the small table of the answer; None if nothing is to be chosen."""
-    if not document["answer"]["configurations"] or document["report"].get("times") is True:
+    """Return the small table of the answer; None of statements, whose chart has their names and times."""
+    if document["report"].get("times") is True:
         return None
     table = answer_table(document)
     # The page names the bottlenecks below.
     known = {head for row in table.rows for head, value in row.values.items() if value} - {"limited by"}
     heads = [head for head in dict.fromkeys(head for row in table.rows for head in row.values) if head in known]
-    columns = [Column(table.corner, right=False)]
-    columns += [Column(head, right=head not in LEFT, style="" if head in LEFT else "number") for head in heads]
+    columns = [Column(_breakable(table.corner), right=False)]
+    columns += [
+        Column(_breakable(head), right=head not in LEFT, style="" if head in LEFT else "number") for head in heads
+    ]
     rows = [[row.label, *(row.values.get(head, "") for head in heads)] for row in table.rows[:_ANSWER_ROWS]]
     return CellTable(columns, rows)
+
+
+def _breakable(head: str) -> str:
+    """Let a head break before `=` and `/` where a phone has no room for it, by a space without width."""
+    return head.replace("=", "\u200b=").replace("/", "\u200b/")
 
 
 def effect_table(document: Document) -> CellTable:

@@ -14,11 +14,8 @@ from dbdyno.document.reading import shown_times
 from dbdyno.document.shape import Document
 from dbdyno.numbers import figure, level, milliseconds, percent
 from dbdyno.report.answer_table import load_names, metric_of, ordered
-from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, decades, draw
+from dbdyno.report.charts.drawing import COLOURS, WIDE, WIDTH, Figure, data, decades, draw
 from dbdyno.results.metrics import failing, values_by_block
-
-WIDE = 560
-"""Pixels of the chart beside the text of the answer."""
 
 # Rows and labeled lines.
 _MOST_ROWS, _MOST_SLIM, _MOST_LINES = 8, 5, 6

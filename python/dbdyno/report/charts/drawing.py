@@ -17,16 +17,16 @@ from dbdyno.text import printable
 WIDTH = 348
 """Pixels. Fits a phone of 390 unscaled, so that the letters keep their size; wider screens set charts side by side."""
 
-WIDE = 1100
-"""Pixels of a chart that has the width of a page to itself."""
+WIDE = 560
+"""Pixels of the chart beside the text of the answer."""
 
 # Told apart by lightness as well as by hue, and seen on white as on black.
 COLOURS = [
     "#2b7fd4", "#e0702f", "#2a9d6f", "#b45fc4", "#c99a1f", "#d64570", "#1aa0a8", "#8a8f98", "#9c7a4d", "#6b6fd6",
 ]  # fmt: skip
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left"]
-# A legend of more entries than this has two columns of short names, or one of long ones.
-_LETTERS_PER_LINE = 44
+# Letters of a legend's line, by width of the chart.
+_LETTERS_PER_LINE = {WIDTH: 44, WIDE: 76}
 
 _numbers = count()
 
@@ -55,13 +55,14 @@ def colour(
     legend: bool = True,
     wide: bool = False,
 ) -> alt.Color:
-    """Return the colour of a named series; with ``legend``, explained under the chart, or beside one that is wide."""
+    """Return the colour of a named series; with ``legend``, explained under the chart."""
+    width = WIDE if wide else WIDTH
     longest = max((len(name) for name in names), default=1) + 4
     shown = alt.Legend(
         title=title,
-        orient="right" if wide else "bottom",
-        columns=1 if wide else max(1, min(len(names), _LETTERS_PER_LINE // longest)),
-        labelLimit=WIDTH - 40,
+        orient="bottom",
+        columns=max(1, min(len(names), _LETTERS_PER_LINE[width] // longest)),
+        labelLimit=width - 40,
         symbolStrokeWidth=2,
         # As seen as lines and points are, also where the first of what it explains is an area.
         symbolOpacity=1,
@@ -124,7 +125,7 @@ def _printable(value: Any) -> Any:
 
 
 def fitted(chart: Any, height: int, *, wide: bool = False) -> Any:
-    """Give a chart without panels the common width, or that of a page, axes included."""
+    """Give a chart without panels the common width, or that beside the answer, axes included."""
     width = WIDE if wide else WIDTH
     return chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
 

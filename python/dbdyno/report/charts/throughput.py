@@ -15,12 +15,14 @@ from dbdyno.report.lines import published_references, published_sources
 _HEIGHT = 290
 # Levels further apart than this are shown on a logarithmic axis: on a linear one the smaller would lie on the floor.
 _LOG_RATIO = 30
+# Intervals end at so many times the greatest throughput that was measured.
+_ROOM = 1.3
 
 
 def throughput_chart(document: Document, *, lead: bool = False) -> Figure | None:
     """Draw mean, 95 % interval and every round of each cell; none where nothing was measured.
 
-    ``lead``: it has the width of the page to itself.
+    ``lead``: it is the chart beside the answer.
     """
     chosen = axes(document)
     means: list[dict[str, Any]] = []
@@ -40,15 +42,21 @@ def throughput_chart(document: Document, *, lead: bool = False) -> Figure | None
         # A logarithm has no place for an interval that reaches below zero.
         for each in means:
             each["low"] = max(each["low"], each["value"] / 10)
+    top = max(each["value"] for each in (*means, *dots)) * _ROOM
     for each in means:
-        # No throughput is below zero, however wide its interval.
-        each["low"] = max(each["low"], 0.0)
+        # No throughput is below zero, however wide its interval; above, it must not push the points to the floor.
+        each["low"], each["high"] = max(each["low"], 0.0), min(each["high"], top)
     y = _y(unit, means, logarithmic=logarithmic)
     label = f"Throughput by {chosen.x or 'cell'}"
     slim = draw(_measured(chosen, y, means, dots, wide=False), label)
     wide = draw(_measured(chosen, y, means, dots, wide=True), label) if lead else ""
     note = "Large: mean of the rounds; bar: its 95 % interval; small, beside it: every round."
-    return Figure("Throughput, measured here", slim, note + (" Logarithmic axis." if logarithmic else ""), wide=wide)
+    return Figure(
+        f"{unit[:1].upper()}{unit[1:]} by {chosen.x or 'cell'}",
+        slim,
+        note + (" Logarithmic axis." if logarithmic else ""),
+        wide=wide,
+    )
 
 
 def _measured(
