@@ -40,7 +40,7 @@ export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 # Images for containers often have it set, and then each program of a test would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-rust test-rust-aside test-python bench schema docs postgres team ferretdb webapp clean
+.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-rust test-rust-aside test-python bench schema docs docs-output postgres team ferretdb webapp clean
 
 RUN := run pk-lookup --set threads=1,2 --set lookups=50000 --budget 15s --report pk-lookup.html
 
@@ -192,6 +192,11 @@ schema: dev
 	$(TEST_BIN)/dbdyno-worker schema event | $(TEST_BIN)/python -m json.tool > docs/event.schema.json
 	$(TEST_BIN)/python -m dbdyno.document.schema docs/result.schema.json
 	$(TEST_BIN)/python -m dbdyno.predict.schema docs/prediction.schema.json
+
+# The output of commands on pages, as a release build prints it now. It measures: nothing else should run.
+PAGES ?= docs/tour.md $(wildcard docs/guides/*.md docs/experiments/*.md)
+docs-output: install $(TEST_VENV)/.python
+	$(TEST_BIN)/python tools/docs_output.py $(BIN)/dbdyno $(PAGES)
 
 # The site of docs/, in target/site: open target/site/index.html. A broken link is an error.
 docs: $(DOCS_VENV)/.installed

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shlex
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +19,9 @@ from markdown_it import MarkdownIt
 
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
+from docs_output import Command, File, Output, commands, renewed, steps
 from experiment_files import shortened
+from reference import pages as generated
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -36,16 +36,6 @@ SERVERS = re.compile(r"\b(postgresql|mysql|mongodb):")
 
 def parse(text: str) -> list[Token]:
     return MarkdownIt("commonmark").enable("table").parse(text)
-
-
-def generated() -> dict[str, str]:
-    """The pages that the site has and docs/ has not."""
-    spec = spec_from_file_location("reference", ROOT / "tools/reference.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    pages: dict[str, str] = module.pages()
-    return pages
 
 
 # Lines
@@ -136,61 +126,27 @@ def test_the_reference_has_each_command_option_and_experiment(cli: Cli) -> None:
 # Commands
 
 
-@dataclass(frozen=True)
-class Command:
-    """A command of a page, and the exit codes that the page says it can have."""
-
-    arguments: list[str]
-    codes: frozenset[int]
+Step = Command | File | Output
 
 
-@dataclass(frozen=True)
-class File:
-    """A file that a page shows."""
-
-    name: str
-    text: str
-
-
-def steps(text: str) -> Iterator[Command | File]:
-    """What a reader of a page does, in order: write its files, and run its commands."""
-    for token in parse(text):
-        if token.type != "fence":
-            continue
-        title = re.search(r'title="([^"]+)"', token.info)
-        if title:
-            yield File(title[1], token.content)
-        elif token.info.split()[:1] in (["sh"], ["console"]):
-            yield from commands(token.content)
-
-
-def commands(block: str) -> Iterator[Command]:
-    """The commands of a block that are dbdyno's, or that fill a SQLite database from a file."""
-    for each in block.replace("\\\n", " ").splitlines():
-        if not each.removeprefix("$ ").startswith(("dbdyno ", "sqlite3 ")):
-            continue
-        line, _, remark = each.removeprefix("$ ").partition("  # ")
-        words = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
-        words.whitespace_split, words.commenters = True, ""
-        arguments = list(words)
-        said = re.match(r"exit code ([0-9, or]+)", remark)
-        yield Command(arguments, frozenset(map(int, re.findall(r"\d+", said[1]))) if said else frozenset({0}))
-
-
-def brief(step: Command | File) -> Command | File:
+def brief(step: Step) -> Step:
     """The same with shorter windows and budgets. Commands end alike with them: what a gate finds is large."""
     if isinstance(step, File):
         return replace(step, text=shortened(step.text)[0])
+    if isinstance(step, Output):
+        return step
     arguments = [re.sub(r"^\d+(s|m)$", "1s", each) for each in step.arguments]
     return replace(step, arguments=arguments)
 
 
-def do(cli: Cli, step: Command | File) -> None:
+def do(cli: Cli, step: Step) -> None:
     """Do what a page says. Fails where that does not end as the page says."""
     if isinstance(step, File):
         path = cli.directory / step.name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(step.text)
+        return
+    if isinstance(step, Output):
         return
     program, *arguments = step.arguments
     if program == "sqlite3":
@@ -236,3 +192,18 @@ def test_a_command_that_fails_is_found(cli: Cli) -> None:
         do(cli, command)
     (said,) = commands("dbdyno describe a.toml  # exit code 0 or 2\n")
     do(cli, said)
+
+
+def test_output_is_put_beneath_its_command(tmp_path: Path) -> None:
+    program = tmp_path / "dbdyno"
+    program.write_text(
+        "#!/bin/sh\necho first of $2 $(cat a.toml)\necho second\necho\necho run 1 is stored: dbdyno show 1\n"
+    )
+    program.chmod(0o755)
+    block = '```toml title="a.toml"\nx = 1\n```\n\n```sh\ndbdyno run {}\n```\n\n'
+    old = "```text\nold\nold\n```\n\n"
+    page = f"# A\n\n{block}{old}Words.\n\n# B\n\n{block}{old}# C\n\n```text\nkept\n```\n"
+    made = renewed(page.format("a.toml", "b.toml"), program)
+    new = "```text\nfirst of {} x = 1\nsecond\n```\n\n"
+    expected = f"# A\n\n{block}{new}Words.\n\n# B\n\n{block}{new}# C\n\n```text\nkept\n```\n"
+    assert made == expected.format("a.toml", "a.toml", "b.toml", "b.toml")

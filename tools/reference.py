@@ -273,7 +273,7 @@ def _experiment(experiment: Experiment) -> Iterator[str]:
 
 def _published(experiment: Experiment) -> Iterator[str]:
     published = experiment.head.published
-    assert published is not None  # noqa: S101 - asked for where there is one
+    assert published is not None
     path = package_path("published", published.file)
     lines = path.read_text(encoding="utf-8").splitlines()
     figures = list(csv.reader(line for line in lines if line and not line.startswith("#")))[1:]
