@@ -194,7 +194,7 @@ schema: dev
 	$(TEST_BIN)/python -m dbdyno.predict.schema docs/prediction.schema.json
 
 # The output of commands on pages, as a release build prints it now. It measures: nothing else should run.
-PAGES ?= docs/tour.md $(wildcard docs/guides/*.md docs/experiments/*.md)
+PAGES ?= docs/tour.md docs/dictionary-search.md docs/key-order.md docs/cpu-cost-workload.md $(wildcard docs/guides/*.md docs/experiments/*.md)
 docs-output: install $(TEST_VENV)/.python
 	$(TEST_BIN)/python tools/docs_output.py $(BIN)/dbdyno $(PAGES)
 
