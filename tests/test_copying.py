@@ -47,3 +47,19 @@ def test_a_directory_is_copied_with_its_links_and_permissions(tmp_path: Path, th
     for state in ("warm", "cold"):
         set_os_cache(there / "copy", state)
     assert (there / "copy" / "link").read_bytes() == b"rows" * 5000
+
+
+def test_a_file_that_a_server_removes_meanwhile_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"rows")
+    seen = []
+
+    def removing(directory: Path) -> Iterator[os.DirEntry[str]]:
+        for each in list(os.scandir(directory)):
+            Path(each.path).unlink()
+            seen.append(each.name)
+            yield each
+
+    monkeypatch.setattr("dbdyno.workplace.copying.files_below", removing)
+    set_os_cache(tmp_path, "cold")
+    assert sorted(seen) == ["a", "b"]

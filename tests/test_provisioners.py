@@ -18,13 +18,14 @@ from dbdyno.engines.server.server import start_server
 from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, SystemFailed
+from dbdyno.events.answers import Answer
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.plan.cell import PLAN, CompiledCell
 from dbdyno.run import runner
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.trial import Trial
-from dbdyno.worker import worker_path
+from dbdyno.worker import ask, worker_path
 from fresh_data import fresh_data
 from test_server_runs import DOCUMENTS, needs_ferretdb, needs_mysql, needs_postgresql
 
@@ -149,6 +150,59 @@ def test_what_a_session_refuses_is_bad_input(
     cell = compiled(small(), f"{url}?{TAKEN[engine]}")
     with Provisioners(server_cli.directory) as provisioners, pytest.raises(SystemFailed):
         provisioners.of(cell).check(cell)
+
+
+# Whether a server has analyzed `t` since it was started, and what nearly no two samples of it have in common.
+ANALYZED = {
+    "PostgreSQL": "select last_analyze > pg_postmaster_start_time() from pg_stat_user_tables where relname = 't'",
+    "MariaDB": "select variable_value from information_schema.global_status where variable_name = 'com_analyze'",
+}
+SAMPLE = "select string_agg(correlation::text, ' ') from pg_stats where tablename = 't'"
+
+
+def answers(cell: CompiledCell, question: str, **session: str) -> list[str | None]:
+    """What the servers of two trials in a row answer. ``session``: settings of the one who asks."""
+    found = []
+    with Provisioners() as provisioners:
+        for block in range(2):
+            with provisioners.of(cell).ready(cell, block) as ready:
+                assert "analyze_s" in ready.durations
+                target = ready.target | {"session": list(session.items())}
+                task = {"kind": "ask", "target": target, "sql": question}
+                found.append(ask({"schema": PLAN, "seed": 1, "task": task}, Answer).answer)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("engine", "product", "limit", "setup"),
+    [
+        pytest.param("postgresql", "PostgreSQL", "statement_timeout", "vacuum analyze", marks=needs_postgresql),
+        pytest.param("mysql", "MariaDB", "max_statement_time", "analyze table t", marks=needs_mysql),
+    ],
+)
+def test_each_trial_begins_with_new_statistics(
+    server_cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch, engine: str, product: str, limit: str, setup: str
+) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
+    if find_installations(engine)[0].product != product:
+        pytest.skip(f"no {product} is started here")
+    # What ends long statements does not end dbdyno's own.
+    cell = compiled(small(), f"{engine}:?{limit}=1")
+    assert answers(cell, ANALYZED[product], **{limit: "0"}) == ["1", "1"]
+    # What the experiment says of statistics itself holds.
+    cell = compiled(f'setup = [{{ {engine} = "{setup}" }}]\n{small()}', f"{engine}:")
+    assert answers(cell, ANALYZED[product]) == ["0", "0"]
+
+
+@needs_postgresql
+def test_each_trial_has_a_sample_of_its_own(server_cli: Cli, small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
+    # 300 of the table's 2,000 rows.
+    first, second = answers(compiled(small(), "postgresql:?default_statistics_target=1"), SAMPLE)
+    assert first != second
+    # Of all rows there is one sample.
+    first, second = answers(compiled(small(), "postgresql:"), SAMPLE)
+    assert first == second is not None
 
 
 def test_settings_that_were_tried_are_not_tried_again(

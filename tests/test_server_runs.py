@@ -121,7 +121,7 @@ def test_a_server_is_started_measured_and_removed(server_cli: Cli, small: Small)
     assert server["system"]["durability"] == "power-safe"
     assert any("Index Scan" in line for lines in server["system"]["plans"].values() for line in lines)
     assert server["cpu_percent"]["server"] > 0
-    assert set(server["rounds"][0]["durations"]) == {"load_s", "copy_s", "start_s", "total_s"}
+    assert set(server["rounds"][0]["durations"]) == {"load_s", "copy_s", "start_s", "analyze_s", "total_s"}
     assert server["bottleneck"]["resource"]
     assert server["rounds"][0]["scheduling"]["batch_threads"] == 0
     assert servers(server_cli) == []

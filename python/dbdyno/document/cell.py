@@ -498,7 +498,7 @@ class Round(TypedDict):
     competitor: float | None
     """The share of each processor that a program took which competed on purpose; null where there was none."""
     durations: JsonObject
-    """Seconds around the load: load_s, copy_s, start_s, total_s."""
+    """Seconds around the load: load_s, copy_s, start_s, analyze_s, total_s."""
     bottleneck: Bottleneck | None
     listeners: list[Listener]
     """Listening TCP sockets of this machine that clients, or parts of the system, connect to."""

@@ -380,6 +380,10 @@ class Engine:
         """Write a query that gives values of a column as an array of JSON, drawn at random; ``None``: it has none."""
         return None
 
+    def analyzing(self, table: str) -> str | None:
+        """Give the statement that samples a table for the planner; ``None``: the engine's loader samples none."""
+        return None
+
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
         """Tell what a plan does with each table; ``None``: there is none, or reading all of a table is right."""
         return None

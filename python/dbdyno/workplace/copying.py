@@ -6,7 +6,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dbdyno.workplace.listening import Interrupted
@@ -55,11 +55,12 @@ def sync_files(directory: Path) -> None:
 def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = None) -> None:
     """Bring all files of a directory into the operating system's cache (``warm``), or out of it (``cold``).
 
-    Raises OSError, and RunInterrupted when that is heard on the way.
+    A file that a server removes meanwhile is passed over. Raises OSError, and RunInterrupted when that is heard on the
+    way.
     """
     read_into = [bytearray(_READ)]
     for each in files_below(directory):
-        with _opened(each.path, os.O_RDONLY) as file:
+        with suppress(FileNotFoundError), _opened(each.path, os.O_RDONLY) as file:
             if state == "cold":
                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             else:

@@ -102,6 +102,10 @@ class Mysql(ServerEngine):
 
         return MysqlDialect(definition, place, settings.storage_engine if isinstance(settings, MysqlSettings) else None)
 
+    def analyzing(self, table: str) -> str:
+        """Give ``ANALYZE TABLE``, with which loading ends too, without an entry in the binary log."""
+        return "analyze local table `" + table.replace("`", "``") + "`"
+
     of_tables = ("engine",)
 
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "MysqlSettings":

@@ -107,6 +107,10 @@ class Postgresql(ServerEngine):
             if name != "index_directory":
                 yield f"ALTER SYSTEM SET {name} = '" + value.replace("'", "''") + "';"
 
+    def analyzing(self, table: str) -> str:
+        """Give ``ANALYZE``: loading ends with the same."""
+        return 'analyze "' + table.replace('"', '""') + '"'
+
     def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
         """Make a tablespace of the directory, and move all indexes of tables there."""
         from dbdyno.engines.postgresql.family import moving_indexes

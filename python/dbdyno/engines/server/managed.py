@@ -4,11 +4,11 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import hand_over, open_way, server_account, shut_out
@@ -18,6 +18,7 @@ from dbdyno.engines.server.installations import find_installations, how_to_insta
 from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.preload import preloads
 from dbdyno.engines.server.programs import Installation
+from dbdyno.engines.server.sampling import sample_anew
 from dbdyno.engines.server.server import Server, check_settings, start_server
 from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.errors import InputError, SystemFailed, reason
@@ -115,6 +116,7 @@ class ManagedProvisioner:
         work = room.path
         asked = server_settings_of(compiled).index_directory
         indexes = None if asked is None else self._apart.directory(asked)
+        cold = compiled.definition.load.fresh_os_cache == "cold"
         begun = time.monotonic()
         try:
             copy = self._copies.take(made.path, lambda: work / f"data-{secrets.token_hex(4)}")
@@ -132,8 +134,8 @@ class ManagedProvisioner:
                     copy.note()
                 else:
                     self._apart.move(installation, data, indexes)
-                for each in removed:
-                    set_os_cache(each, compiled.definition.load.fresh_os_cache, self._interrupted)
+                if not cold:
+                    self._set_os_cache(removed, "warm")
             except OSError as error:
                 raise SystemFailed(f"copying the loaded tables to {data}: {reason(error)}") from error
             copied = time.monotonic()
@@ -147,11 +149,17 @@ class ManagedProvisioner:
                 preloaded=preloads(compiled.trial),
             )
             page = None if server.preload is None else str(server.preload.page)
+            started = time.monotonic()
             try:
+                sample_anew(compiled, target(server), self._interrupted)
+                if cold:
+                    # Only now, so that what is sampled need not come from the device.
+                    self._set_os_cache(removed, "cold")
                 durations = {
                     "load_s": made.load_s,
                     "copy_s": copied - begun,
-                    "start_s": time.monotonic() - copied,
+                    "start_s": started - copied,
+                    "analyze_s": time.monotonic() - started,
                 }
                 yield Served(target(server), durations, made.loaded, preload=page, server=server)
             finally:
@@ -173,6 +181,13 @@ class ManagedProvisioner:
         """Remove the place of its own."""
         if self._own is not None:
             self._own.close()
+
+    def _set_os_cache(self, directories: Sequence[Path], state: Literal["warm", "cold"]) -> None:
+        for each in directories:
+            try:
+                set_os_cache(each, state, self._interrupted)
+            except OSError as error:
+                raise SystemFailed(f"the operating system's cache of {each}: {reason(error)}") from error
 
     def _try(self, installation: Installation, parameters: Mapping[str, str]) -> None:
         """Start a server on fresh data, and end it. Raises InputError where it does not take a parameter."""

@@ -17,6 +17,7 @@ from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import current_user
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
+from dbdyno.engines.server.sampling import sample_anew
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
 from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, writing_statements
@@ -181,7 +182,9 @@ class NamedProvisioner:
             loaded = time.monotonic()
             copy = self._databases.copy.replace("{template}", database_name(self._token, "template"))
             self._recreate(name, copy)
-            durations = {"load_s": load_s, "copy_s": time.monotonic() - loaded}
+            copied = time.monotonic()
+            sample_anew(compiled, self._target(compiled, name), self._interrupted)
+            durations = {"load_s": load_s, "copy_s": copied - loaded, "analyze_s": time.monotonic() - copied}
         else:
             self._recreate(name, self._databases.create)
             self._load(compiled, name)

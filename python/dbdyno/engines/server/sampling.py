@@ -1,0 +1,40 @@
+"""New statistics for the planner before each trial, so that none of their random samples is part of all of a run."""
+
+import re
+from typing import Any
+
+from dbdyno.engines.known import engine_of
+from dbdyno.engines.server.settings import server_settings_of
+from dbdyno.errors import SystemFailed
+from dbdyno.events.answers import Loaded
+from dbdyno.plan.cell import CompiledCell
+from dbdyno.worker import ask
+from dbdyno.workplace.listening import Interrupted
+
+# What a statement of `setup` names that gathers statistics or sets them: of PostgreSQL, MariaDB and MySQL.
+_OWN = re.compile(r"\banaly[sz]e\b|statistic|_stats\b|\bstats_|reltuples", re.IGNORECASE)
+
+# PostgreSQL's settings that end a statement. MariaDB and MySQL have none that ends `analyze table`.
+_TIME_LIMITS = frozenset({"statement_timeout", "transaction_timeout"})
+
+
+def sample_anew(compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted) -> None:
+    """Have the server draw a new sample of each table that it sampled when the tables were loaded.
+
+    Where the experiment's `setup` gathers or sets statistics itself, they stay as they were loaded. Raises
+    SystemFailed, and RunInterrupted when that is heard on the way.
+    """
+    engine = engine_of(compiled.cell.system.engine)
+    own = [sql.text_for(engine.name) or "" for sql in compiled.definition.setup]
+    names = dict.fromkeys(str(table["name"]) for table in compiled.tables)
+    statements = [sql for name in names if (sql := engine.analyzing(name)) is not None]
+    if not statements or any(map(_OWN.search, own)):
+        return
+    settings = server_settings_of(compiled).parameters
+    limits = [[name, "0"] for name in settings if name.lower() in _TIME_LIMITS]
+    # Of several values the last is in force.
+    unlimited = target | {"session": [*target.get("session", []), *limits]}
+    try:
+        ask(compiled.statements_plan(unlimited, statements), Loaded, interrupted=interrupted)
+    except SystemFailed as error:
+        raise SystemFailed(f"analyzing the loaded tables: {error}") from error
