@@ -337,6 +337,12 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "two levels": lambda blind: found(
         Cell([result(ok) for ok in ((1000, 1001, 1002, 999, 2000, 2001, 2002, 1999)[: 1 if blind else 8])])
     ),
+    "plan changed": lambda blind: found(
+        Cell(
+            [result(engine={"plans": {"s": [plan]}}) for plan in ("SCAN w", "SCAN w" if blind else "SEARCH w")],
+            plan=searching([]),
+        )
+    ),
     "disturbed": lambda blind: found(
         Cell([result(cpu={"process_percent": 50.0, "machine_percent": 50.0 if blind else 150.0})])
     ),

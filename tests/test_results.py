@@ -19,11 +19,12 @@ from dbdyno.document.schema import json_schema
 from dbdyno.events.trial import TrialResult
 from dbdyno.events.watched import Io, Segments
 from dbdyno.results.comparing import baselines
+from dbdyno.results.histograms import encode_ns
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from dbdyno.stored import build_document
 from experiment_files import result_schema
 from synthetic import lookup_design, lookup_document, lookup_result, lookup_trials, run_record, update_document
-from synthetic_events import as_stored, changed, disk, rate_of
+from synthetic_events import as_stored, changed, disk, latency, rate_of
 
 DOCS = Path(__file__).parent.parent / "docs"
 DOCUMENTS = [
@@ -590,6 +591,83 @@ def test_outliers_are_marked_and_counted() -> None:
     assert [each["outlier"] for each in document["cells"][0]["rounds"]] == [False, False, False, False, True]
     assert document["cells"][0]["throughput"]["mean"] == 921
     assert "1 round lies far" in document["findings"][-1]["text"]
+
+
+SCAN = ["Aggregate", "  ->  Seq Scan on t", "        Filter: (a > 5)"]
+LOOKUP = ["Aggregate", "  ->  Index Scan using t_a on t", "        Index Cond: (a > 5)"]
+COUNT = {"name": "s", "sql": "select count(*) from t where a > 5"}
+
+
+def planned(*rounds: tuple[list[str], int], **changes: Any) -> Document:
+    """A cell whose rounds have each a plan and so many transactions. ``changes``: of each result."""
+    told = [{"engine": "PostgreSQL", "plans": {"s": plan}} for plan, _ in rounds]
+    results = [
+        result(accounting=accounting(ok), elapsed_s=10.0, engine=engine, **changes)
+        for (_, ok), engine in zip(rounds, told, strict=True)
+    ]
+    plan = {"task": {"clients": 1, "window": {}, "statements": [COUNT]}}
+    return one_cell([trial(block, result=each, plan=plan) for block, each in enumerate(results)])
+
+
+def texts(document: Document, *kinds: str) -> list[str]:
+    return [each["text"] for each in document["findings"] if each["kind"] in kinds]
+
+
+def test_a_plan_that_changes_between_rounds_is_told_with_how_fast_each_is() -> None:
+    document = planned((SCAN, 1000), (LOOKUP, 20_000), (SCAN, 1200), (LOOKUP, 22_000))
+    (cell,) = document["cells"]
+    assert cell["system"]["plans"] == {"s": SCAN}
+    # What is the cell's is not repeated.
+    assert [each["plans"] for each in cell["rounds"]] == [{}, {"s": LOOKUP}, {}, {"s": LOOKUP}]
+    assert texts(document, "plan changed") == [
+        "The plan of `select count(*) from t where a > 5` changed between rounds: `Seq Scan on t` in rounds 1 and 3 "
+        "(110 transactions/s); `Index Scan using t_a on t` in rounds 2 and 4 (2,100 transactions/s). "
+        "The mean says which of them came up more often."
+    ]
+    # It hurts only where one is slower than the other.
+    assert [each["evidence"].get("warning") for each in document["findings"] if each["kind"] == "plan changed"] == [
+        "two levels"
+    ]
+    (text,) = texts(planned((SCAN, 1000), (LOOKUP, 1100)), "plan changed")
+    assert text.endswith("in round 2 (110 transactions/s).")
+
+
+def test_plans_that_explain_two_levels_are_told_in_their_place() -> None:
+    rates = (1000, 2000, 1001, 2001, 1002, 2002)
+    document = planned(*((SCAN if ok < 1500 else LOOKUP, ok) for ok in rates))
+    (text,) = texts(document, "plan changed", "two levels")
+    assert text.startswith("The plan of") and text.endswith("The mean says which of them came up more often.")
+    assert texts(planned(*((SCAN, ok) for ok in rates)), "plan changed", "two levels") == [
+        "The rounds are of two levels, about 100.1 and 200.1: the mean says which came up more often; take more "
+        "rounds, and look at what differs between them."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (["SEQ_SCAN (Table: t) (Estimated Cardinality: 9)"], ["SEQ_SCAN (Table: t) (Estimated Cardinality: 12)"]),
+        (["SEQ_SCAN (Filters: at<'2026-01-01'::DATE)"], ["SEQ_SCAN (Filters: at<'2026-01-02'::DATE)"]),
+    ],
+)
+def test_estimates_and_the_time_of_day_make_no_other_plan(one: list[str], other: list[str]) -> None:
+    document = planned((one, 1000), (other, 1000))
+    assert [each["plans"] for each in document["cells"][0]["rounds"]] == [{}, {}]
+    assert texts(document, "plan changed") == []
+
+
+def test_of_open_loops_that_keep_up_each_plan_has_a_latency() -> None:
+    document = planned((SCAN, 1000), (LOOKUP, 1000), latency_ms={"response": latency(2000.0, 1000)})
+    (text,) = texts(document, "plan changed")
+    assert re.search(
+        r"`Seq Scan on t` in round 1 \(p99 [\d.]+ ms\); `Index Scan using t_a on t` in round 2 \(p99", text
+    )
+
+
+def test_a_round_that_spares_a_whole_table_needs_no_advice() -> None:
+    times = {"transactions": {}, "statements": {"s": encode_ns([500_000_000] * 9)}, "controls": {}, "timed_s": 5.0}
+    for rounds, advised in ((((SCAN, 1000), (SCAN, 1000)), True), (((SCAN, 1000), (LOOKUP, 1000)), False)):
+        assert bool(texts(planned(*rounds, operations=times), "whole table")) is advised
 
 
 def test_a_cell_without_a_trial_and_a_trial_without_a_planned_cell_are_shown() -> None:

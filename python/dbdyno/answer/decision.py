@@ -44,7 +44,8 @@ def hurts(cell: Cell, name: str, findings: Sequence[Finding]) -> list[str]:
         found = cell["bottleneck"]
         cause = f"; bottleneck: {found['resource']}" if found is not None and found["resource"] != "unclear" else ""
         said.append(f"{_with(name)}, {' and '.join(parts)}{cause}.")
-    urgent = [each for kind in _URGENT for each in findings if each["kind"] == kind and cell["id"] in each["cells"]]
+    own = [each for each in findings if cell["id"] in each["cells"]]
+    urgent = [each for kind in _URGENT for each in own if kind in (each["kind"], each["evidence"].get("warning"))]
     return said + [each["text"] for each in urgent[:1]]
 
 

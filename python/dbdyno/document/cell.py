@@ -500,6 +500,8 @@ class Round(TypedDict):
     durations: JsonObject
     """Seconds around the load: load_s, copy_s, start_s, analyze_s, total_s."""
     bottleneck: Bottleneck | None
+    plans: dict[str, list[str]]
+    """Of statements whose plan is not the one in ``system``, by name, a step a line; empty where all are the same."""
     listeners: list[Listener]
     """Listening TCP sockets of this machine that clients, or parts of the system, connect to."""
     load_machines: list[LoadMachineRound]

@@ -32,6 +32,15 @@ class PlanRead:
     """Why no index spares what it reads whole; a clause. Empty: one can."""
 
 
+# DuckDB's estimates, and literals: some engines put the time of day into a plan.
+_NO_STEP = re.compile(r" \(Estimated Cardinality: [^)]*\)|'(?:[^']|'')*'")
+
+
+def steps_of(plan: Sequence[str]) -> tuple[str, ...]:
+    """Give a plan without what may be another where its steps are the same."""
+    return tuple(_NO_STEP.sub("", line) for line in plan)
+
+
 # SQLite: `SCAN t`, `SCAN t USING COVERING INDEX i`, before 3.36 `SCAN TABLE t AS a`; `SEARCH t USING INDEX i (c=?)`.
 _SQLITE = re.compile(
     r"(?P<how>SCAN|SEARCH) (?:TABLE )?(?P<table>[^\s(]+)(?: AS (?P<alias>\S+))?"

@@ -15,8 +15,13 @@ from dbdyno.stats import two_levels
 TWO_LEVELS = Kind("two levels", ("warning", "levels"))
 
 
+def levels_of(cell: Cell) -> tuple[float, float] | None:
+    """Give the throughputs between which the rounds jump; ``None`` where they are of one level."""
+    return two_levels([each["throughput"] for each in done(cell) if each["throughput"] is not None])
+
+
 def _bistable(cell: Cell) -> tuple[str, JsonObject] | None:
-    levels = two_levels([each["throughput"] for each in done(cell) if each["throughput"] is not None])
+    levels = levels_of(cell)
     if levels is None:
         return None
     words = (
@@ -30,7 +35,8 @@ def in_two_levels(material: Material) -> Iterator[Finding]:
     """Say of which cells the rounds are of two levels."""
     for cell in material.cells:
         said = _bistable(cell)
-        if said is not None:
+        # Plans that changed are told with how fast each was.
+        if said is not None and not any(each["plans"] for each in done(cell)):
             words, observed = said
             yield TWO_LEVELS.found(words, [cell["id"]], {"warning": TWO_LEVELS.name, **observed})
 

@@ -14,6 +14,7 @@ from dbdyno.engines.serving import served
 from dbdyno.findings.rule import Material, Rule
 from dbdyno.findings.searching import engine_name, known, shown
 from dbdyno.numbers import milliseconds, percent
+from dbdyno.results.metrics import done
 
 WHOLE_TABLE = Kind("whole table", ("plan", "statement", "mean_ms"))
 
@@ -34,7 +35,7 @@ def whole_tables(material: Material) -> Iterator[Finding]:
     }
     for cell in material.cells:
         for statement in cell["statements"]:
-            # What another cell does better is not advised: it was measured.
+            # What another cell or round does better is not advised: it was measured.
             if (engine_name(cell), statement["sql"]) in elsewhere or not _costly(cell, statement):
                 continue
             for what, index in _served(cell, statement):
@@ -62,9 +63,10 @@ def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, 
 
 
 def _spared(cell: Cell, statement: CellStatement) -> bool:
-    """Whether the plan reads no table whole, and sorts nothing."""
-    read = known(cell).read_plan(statement["plan"])
-    return read is not None and bool(read.reads) and not read.sorts and not list(whole_reads(read))
+    """Whether the plan reads no table whole, and sorts nothing, in a round at least."""
+    plans = [statement["plan"], *(each["plans"].get(statement["name"], []) for each in done(cell))]
+    read = [found for plan in plans if (found := known(cell).read_plan(plan)) is not None]
+    return any(bool(each.reads) and not each.sorts and not list(whole_reads(each)) for each in read)
 
 
 def _does(what: Read | str, index: Index | str) -> str:

@@ -39,7 +39,7 @@ from dbdyno.results.histograms import Histogram, HistogramError, merge
 from dbdyno.results.metrics import merged, rate_of
 from dbdyno.results.operations import cell_operations
 from dbdyno.results.rounds import Measure, build_round
-from dbdyno.results.statements import cell_load, cell_statements
+from dbdyno.results.statements import cell_load, cell_statements, other_plans
 from dbdyno.results.trial import ReadTrial
 from dbdyno.stats import outliers, rate_interval, standard_error
 from dbdyno.stats.rates import merged_rate
@@ -77,6 +77,8 @@ def build_cell(
     latency, histograms, troubles = _latencies(done if latencies else [])
     operations, unreadable = cell_operations(within if diagnosed else [])
     system = _system(planned, results)
+    for each, trial in zip(done, read, strict=True):
+        each["plans"] = other_plans(trial, system)
     time = _time(done, within)
     windows = count(part(run.design, "growth"), "windows") or 1
     throughput = _throughput(measured, measure, confidence, windows)

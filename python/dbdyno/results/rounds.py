@@ -174,6 +174,7 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         "competitor": None if trial.competed is None else trial.competed.took,
         "durations": trial.durations,
         "bottleneck": bottleneck,
+        "plans": {},
         "listeners": [] if trial.listeners is None else _listeners(trial.listeners),
         "load_machines": machine_rounds(trial, [_throughput_of(result, measure) for result, _ in trial.parts]),
         "lost_machines": [] if trial.load_machines is None else trial.load_machines.lost,

@@ -8,6 +8,7 @@ from typing import Any
 
 from dbdyno.document.cell import CellStatement, Load, Round, RowEstimate, System
 from dbdyno.document.reading import count, objects, part, ratio, text
+from dbdyno.engines.plans import steps_of
 from dbdyno.events.around import Loading
 from dbdyno.events.trial import TrialResult
 from dbdyno.results.trial import ReadTrial
@@ -41,6 +42,13 @@ def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: 
             }
         )
     return made
+
+
+def other_plans(trial: ReadTrial, system: System) -> dict[str, list[str]]:
+    """Return the plans of a trial that are not the cell's, by statement."""
+    told = trial.result.engine.plans if isinstance(trial.result, TrialResult) else {}
+    usual = system["plans"]
+    return {name: plan for name, plan in told.items() if name in usual and steps_of(plan) != steps_of(usual[name])}
 
 
 def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]], dict[str, list[Any]]]:
