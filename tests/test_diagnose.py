@@ -177,6 +177,17 @@ def test_reads_that_reach_the_device_are_the_devices() -> None:
     assert "5,000 reads/s of 0.12 ms" in bottleneck["evidence"]
 
 
+def test_reads_of_the_device_are_named_before_what_disturbed_them() -> None:
+    trial = result(cpu_s=0.6, cores=2, machine=100, read=0.4, engine=0.3, run_queue=0.3)
+    slow = diagnose(trial | {"disk": disk(reads=8000, read_ms=0.06)}, clients=2)
+    assert slow is not None
+    assert slow["resource"] == "device reads"
+    assert slow["evidence"].endswith("other programs used 100 % of a processor")
+    # Pages that came from the cache of the kernel were read by the CPU that others used.
+    cached = diagnose(trial | {"disk": disk(reads=8, read_ms=0.06)}, clients=2)
+    assert cached is not None and cached["resource"] == "disturbed machine"
+
+
 def test_a_mutex_is_named_with_who_takes_it() -> None:
     sites = [
         {"mutex": "shared B-tree", "function": "sqlite3BtreeEnter", "waits": 9, "wait_s": 0.9, "stack": []},

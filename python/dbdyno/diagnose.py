@@ -10,8 +10,8 @@ rules, first match wins; docs/architecture.md gives the reasons for the bounds:
 4. A CPU quota that stopped the process for a quarter of the time or more, and longer than any wait: the quota.
 5. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
 6. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
-7. A wait of a quarter or more that is the largest wait, and longer than the clients were ready without a CPU: it. What
-   other programs used is said beside it.
+7. A wait of a quarter or more that is the largest wait, and longer than the clients were ready without a CPU: it; so
+   are reads, if the device was busy with reads for at least half as long. What other programs used is said beside it.
 8. Other programs kept the processors busy, or clients were ready without a CPU for a quarter of the time: the machine
    was disturbed.
 9. Reads or writes of a quarter or more: they.
@@ -89,6 +89,9 @@ def diagnose(
         return _cpu(shares, used, possible, cores, library, cheaper(result, statements))
     if waits[wait] >= max(WAITING, delayed):
         return beside(_wait(wait, waits[wait], result, library, clients), disturbed)
+    reads = shares.get("read", 0.0)
+    if reads >= max(WAITING, delayed) and _device_read_share(result) >= reads / 2:
+        return beside(_storage("read", reads, result, library), disturbed)
     if disturbed is not None:
         return disturbed
     for name in ("read", "write"):
@@ -180,6 +183,12 @@ def _storage(name: str, share: float, result: TrialResult, library: Embedded) ->
     text = f"{percent(share)} of the time went into {_WORK[name]}; the device did {requests:,.0f} {name}s/s"
     text += f" of {each_ms:.3g} ms"
     return bottleneck(f"device {name}s" if requests >= 1 else "page cache", text, _against(name, library, ""))
+
+
+def _device_read_share(result: TrialResult) -> float:
+    """Return for which share of the window a read was under way on the device, if they did not overlap."""
+    disk = result.disk
+    return 0.0 if disk is None else disk.reads * disk.read_ms / 1e3 / max(result.watched_s, 1e-9)
 
 
 def _largest(shares: Mapping[str, float]) -> str:
