@@ -581,7 +581,7 @@ def test_nothing_is_promised_that_takes_more_than_an_hour_or_has_no_command() ->
     for seconds, command, price in (
         (3.0, [], "about 2 min 36 s: 26 rounds"),
         (3.0, COMMAND, "about 2 min 36 s: `dbdyno run mine.toml --rounds 26`"),
-        (300.0, COMMAND, "not within an hour"),
+        (300.0, COMMAND, "not settled within an hour"),
     ):
         cells = [
             cell(name, rates, {"system": "sqlite:", "index": name}, durations={"total_s": seconds})

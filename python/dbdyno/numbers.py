@@ -72,13 +72,13 @@ def factor_words(ratio: float, ci95: Sequence[float] | None) -> str:
     """Return a ratio as a factor with its interval, if it has one: ``1.92x [1.88, 1.96]``.
 
     An end more than 100 times away from the ratio is cut, unless it is on the ratio's side of 1:
-    ``1.92x [1.02, >192]``. If both are cut, nothing is known.
+    ``1.92x [1.02, >192]``. If both are cut, the interval says nothing.
     """
     if ci95 is None:
         return f"{times(ratio)}x"
     far_low, far_high = ci95[0] * _FAR < min(ratio, _FAR), ci95[1] > max(ratio * _FAR, 1.0)
     if far_low and far_high:
-        return f"{times(ratio)}x [not known]"
+        return f"{times(ratio)}x [too noisy]"
     low = f"<{times(ratio / _FAR)}" if far_low else times(ci95[0])
     high = f">{times(ratio * _FAR)}" if far_high else times(ci95[1])
     return f"{times(ratio)}x [{low}, {high}]"

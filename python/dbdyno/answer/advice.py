@@ -110,7 +110,7 @@ def advise(
         first = open_ones[0]
         alone = len(open_ones) == 1
         most = max(each.most for each in open_ones)
-        effect = _ratio(first) if alone else f"at most {times(most)}x" if most < _UNKNOWN else "not known"
+        effect = _ratio(first) if alone else f"at most {times(most)}x" if most < _UNKNOWN else "too noisy to tell"
         rows.append(_named_row("open", open_ones, effect, settle(open_ones)))
     return Advised(rows, levels)
 

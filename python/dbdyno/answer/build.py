@@ -124,7 +124,7 @@ def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequenc
     lengths = [fmean(seconds) for cell in cells if (seconds := _seconds(cell))]
     seconds_s = sum(lengths) * wanted
     if seconds_s > _LONGEST_S:
-        return f"not within {_LONGEST}"
+        return f"not settled within {_LONGEST}"
     took = f"about {duration(seconds_s)}: " if lengths else ""
     return took + (f"`{_again(command, wanted)}`" if command else f"{wanted} rounds")
 
