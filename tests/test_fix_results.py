@@ -106,6 +106,27 @@ def test_transactions_that_do_more_count_as_often() -> None:
     assert one["gain"] == pytest.approx(5.0, rel=0.02)
 
 
+def test_of_an_open_loop_a_fix_is_taken_for_its_response_time() -> None:
+    """Its rate is what is offered."""
+
+    def arriving(made: Any, p99_ms: float) -> Any:
+        for each in made["rounds"]:
+            p99 = p99_ms * each["throughput"] / 100.0
+            each["latency_ms"] = {"response": {"p99": p99, "at_least": []}}
+            each |= {"throughput": 100.0 * (1 + each["block"] / 1000), "client_s": 1.0}
+        return made
+
+    cells = [arriving(base(), 12.0), arriving(fixed(FREE, 1.0), 3.0), arriving(fixed(DEAR, 1.0), 12.0)]
+    found = judged(cells, FREE, DEAR)
+    assert found["metric"] == "p99"
+    assert found["recommended"] == "free"
+    one = next(each for each in found["tried"] if each["fix"] == "free")
+    assert one["gain"] == pytest.approx(4.0, rel=0.02)
+    assert one["p99"] == pytest.approx(0.25, rel=0.02)
+    assert found["text"][0].startswith("Take free: p99 response falls from 12.0 ms to 3.0")
+    assert found["text"][1].startswith("No help: dearer p99 12.")
+
+
 def test_other_rows_are_no_fix() -> None:
     asked = base(rows_per_transaction=3.0, rows_standard_error=0.0)
     other = fixed(FREE, 5.0, rows_per_transaction=2.0, rows_standard_error=0.0)

@@ -248,6 +248,13 @@ class TestOfNoEngine:
         (found,) = [each for each in choose(of, 99).fixes if each.name == "pool of 2"]
         assert found.load == {"clients": 2}
 
+    def test_transactions_that_arrive_by_the_clock_are_not_put_together(self) -> None:
+        """Ten in one would bring ten times the work at the same rate, and each would wait for nine others."""
+        closed, arriving = (situation("flush", load=load(**arrival)) for arrival in ({}, {"arrival": {"rate": 100}}))
+        assert "10 in a transaction" in names(closed)
+        assert "10 in a transaction" not in names(arriving)
+        assert "10 in a transaction (transactions arrive one at a time)" in choose(arriving, 99).left_out
+
     def test_no_more_are_taken_than_there_is_time_for_and_the_rest_is_named(self) -> None:
         chosen = choose(situation("flush", "write", "locks", "processors"), 3)
         assert len(chosen.fixes) == 3

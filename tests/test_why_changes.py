@@ -62,6 +62,15 @@ def test_delays_are_near_what_they_are_to_add(time_us: float, each: float) -> No
         assert delay * each == pytest.approx(share * time_us, rel=0.06)
 
 
+@pytest.mark.parametrize(("busy", "room"), [(1.0, 1.0), (0.99, 1.0), (0.1, 1.0), (0.5, 0.4), (0.9, 0.2)])
+def test_delays_leave_the_clients_of_an_open_loop_time_to_keep_up(busy: float, room: float) -> None:
+    """A closed loop has no clock to keep up with; who never waits for it does not keep up as it is."""
+    calls: dict[Resource, Calls] = {"flush": Calls(1.0, 400.0)}
+    tried = changes_of(base(small()), pilot(calls, busy=busy)).changes
+    delays = [each.size for each in tried if each.resource == "flush" and each.kind == "slower"]
+    assert delays == [pytest.approx(share * room * 1000, rel=0.06) for share in ADDED]
+
+
 @pytest.mark.parametrize(
     ("us", "name", "words"),
     [(0.25, "250ns", "250 ns"), (4.5, "4.5us", "4.5 µs"), (1500, "1.5ms", "1.5 ms"), (2e6, "2s", "2 s")],
@@ -83,8 +92,8 @@ def test_only_what_is_used_and_matters_is_tried() -> None:
     assert names[:4] == ["flush +100us", "flush +250us", "flush +500us", "flush free"]
     assert {each.resource: each.why for each in tried.untried} == {
         "read": "not used",
-        "write": "takes 0.15 % of the clients' time",
-        "client": "takes 0.03 % of the clients' time",
+        "write": "takes 0.15 % of a transaction's time",
+        "client": "takes 0.03 % of a transaction's time",
     }
     assert [each for each in names if each.startswith("processors")] == [
         "processors -10%",

@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 from dbdyno.document.why import Why, WhyResource
+from dbdyno.numbers import milliseconds
 from dbdyno.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
 from dbdyno.why.cells import Why as Planned
 from dbdyno.why.conclude import conclude, settled
@@ -23,7 +24,13 @@ BLOCKS = 6
 SIZES = (0.2, 0.5, 1.0)
 
 PILOT = Pilot(TIME_US, 1, {}, {}, None, 0.1, 1000, 1.0, 100.0)
-KINDS: dict[Resource, str] = {"flush": "sync", "read": "read", "client": "transaction", "message": "message"}
+KINDS: dict[Resource, str] = {
+    "flush": "sync",
+    "read": "read",
+    "client": "transaction",
+    "message": "message",
+    "write": "write",
+}
 
 
 class Simulated:
@@ -86,6 +93,33 @@ class Simulated:
         return found
 
 
+class Arriving(Simulated):
+    """An open loop: its rate is what is offered, and its response times tell what resources decide.
+
+    ``skipped``: by level, the share of the arrivals that never begin; ``idle``: of the clients' time.
+    """
+
+    def __init__(self, p99_ms: float = 12.0, idle: float = 0.8, skipped: dict[str, float] | None = None) -> None:
+        self._p99_ms, self._idle, self._skipped = p99_ms, idle, skipped or {}
+        super().__init__()
+        self.pilot = replace(PILOT, busy=1 - idle)
+
+    def _cell(self, level: str, longer: float, **rounds: Any) -> Any:
+        made = super()._cell(level, longer, **rounds)
+        skipped = self._skipped.get(level, 0.0)
+        offered = self._random.normal(RATE, RATE / 100, BLOCKS)
+        for each, arrivals in zip(made["rounds"], offered, strict=True):
+            # Noise is that of the rate that the closed loop would have.
+            times = {"p99": self._p99_ms * RATE / each["throughput"], "max": 40.0, "at_least": []}
+            lost = round(1000 * skipped)
+            each |= {"issued": 1000, "skipped": lost, "completed": 1000 - lost, "client_s": 1.0}
+            each |= {"segments": {"idle": self._idle}, "latency_ms": {"response": times, "service": times}}
+            if not skipped:
+                each["throughput"] = float(arrivals)
+        made["throughput"]["mean"] = sum(each["throughput"] for each in made["rounds"]) / BLOCKS
+        return made
+
+
 def resource(why: Why, name: str) -> WhyResource:
     return next(each for each in why["resources"] if each["resource"] == name)
 
@@ -115,6 +149,117 @@ def test_the_largest_share_is_the_bottleneck() -> None:
     assert settled(why)
     assert why["resources"][0] is flush, "the largest first"
     assert resource(why, "write")["untested"] == "not used"
+
+
+def test_an_open_loop_is_judged_by_its_response_time() -> None:
+    made = Arriving()
+    made.calls("flush", 0.8)
+    made.free("flush", 5.0)
+    made.calls("read", 0.02)
+    made.processors(0.15)
+    why = made.why("device sync")
+    assert why["metric"] == "p99"
+    assert why["bottleneck"] == "flush"
+    flush = resource(why, "flush")
+    assert (flush["share"], flush["elasticity"]) == (pytest.approx(0.8, abs=0.02), pytest.approx(0.8, abs=0.05))
+    assert resource(why, "read")["verdict"] == "not"
+    (free,) = next(test for test in flush["tests"] if test["kind"] == "free")["changes"]
+    assert free["rate"] == pytest.approx(1, abs=0.02), "as much arrives whatever it waits for"
+    assert free["p99"] == pytest.approx(0.2, rel=0.03)
+    assert why["p99_ms"] == pytest.approx(12.0, rel=0.2)
+    assert free["p99_ci95"] is not None
+    low, high = (milliseconds(end * why["p99_ms"]) for end in free["p99_ci95"])
+    own, least = milliseconds(why["p99_ms"]), milliseconds(free["p99"] * why["p99_ms"])
+    assert why["text"][0] == (
+        "Flushing the device is the bottleneck of the response time: were it free, "
+        f"p99 response falls from {own} ms to {least} [{low}, {high}] ms."
+    )
+    assert "throughput" not in " ".join(why["text"])
+    assert settled(why)
+
+
+def test_of_a_response_time_the_parts_are_named_and_what_was_only_made_slower() -> None:
+    made = Arriving()
+    made.calls("flush", 0.3)
+    made.calls("read", 0.3)
+    (first, *_) = made.why()["text"]
+    assert first.startswith("No resource by itself is the bottleneck; a part of p99 response (1")
+    made = Arriving()
+    made.calls("read", 0.8)
+    (first, *_) = made.why()["text"]
+    assert "1 % less of it makes p99 response (1" in first
+    assert first.endswith("] % shorter.")
+
+
+def test_arrivals_that_wait_for_one_another_make_elasticities_larger_and_no_other_bottleneck() -> None:
+    """With clients that are busy most of the time, each resource decides more than its share of a transaction."""
+    made = Arriving(idle=0.3)
+    made.calls("write", 1.2)
+    made.calls("flush", 3.0)
+    made.free("flush", 8.0)
+    why = made.why()
+    assert why["bottleneck"] == "flush"
+    assert "arrivals wait for one another" in " ".join(why["text"])
+
+
+def test_a_size_that_is_too_much_for_an_open_loop_does_not_count() -> None:
+    """Its response times tell how long the window is."""
+    made = Arriving(skipped={"flush +1.0": 0.4})
+    made.calls("flush", 0.3)
+    for each in made.cells[-1]["rounds"]:
+        each["latency_ms"]["response"]["p99"] = 900.0
+    flush = resource(made.why(), "flush")
+    assert flush["elasticity"] == pytest.approx(0.3, abs=0.05)
+    assert [each["p99_is_bound"] for each in flush["tests"][0]["changes"]] == [False, False, True]
+
+
+def test_an_overloaded_open_loop_is_named_first_and_judged_by_what_it_carries() -> None:
+    levels = (UNCHANGED, AGAIN, *(f"flush +{size}" for size in SIZES), "locks free")
+    made = Arriving(idle=0.0, skipped=dict.fromkeys(levels, 0.6))
+    made.calls("flush", 0.8)
+    made.free("flush", 2.5)
+    made.free("locks", 1.0)
+    why = made.why()
+    assert why["metric"] == "throughput"
+    assert why["bottleneck"] == "flush"
+    assert why["text"][0].startswith("The rate offered cannot be carried: ")
+    assert "60 % never started. Flushing the device is the bottleneck: " in why["text"][0]
+    assert why["text"][1] == "With flush free, all of it is carried."
+
+
+def test_what_lets_an_overloaded_open_loop_carry_all_gains_so_much_at_least() -> None:
+    """It is offered little more than it carries, so that little is gained, and far more might be."""
+    made = Arriving(idle=0.0, skipped=dict.fromkeys((UNCHANGED, AGAIN), 0.03))
+    for each in (one for base in made.cells for one in base["rounds"]):
+        each["throughput"] = 900.0 + each["block"]
+    made.free("locks", 8.0)
+    why = made.why()
+    locks = resource(why, "locks")
+    assert locks["verdict"] == "part", "never that it does not matter"
+    assert locks["ci95"] is not None
+    assert locks["ci95"][1] == 1
+    assert "is a part of why: without them, all of it is carried, " in why["text"][0]
+
+
+def test_a_response_time_that_is_a_lower_bound_does_not_show_what_makes_it_longer() -> None:
+    """Some arrivals are skipped while clients are idle: a stall. What takes it away is shown even so."""
+    made = Arriving(skipped=dict.fromkeys((UNCHANGED, AGAIN), 0.02))
+    made.calls("read", 0.8)
+    made.free("flush", 5.0)
+    why = made.why()
+    assert why["metric"] == "p99"
+    assert resource(why, "read")["verdict"] == "inconclusive"
+    assert why["bottleneck"] == "flush"
+    assert why["text"][0].startswith("The rate offered was not carried: ")
+    assert "p99 response falls from at least 1" in why["text"][0]
+
+
+def test_that_an_open_loop_is_offered_little_is_not_refuted_by_its_response_times() -> None:
+    made = Arriving()
+    made.calls("flush", 0.8)
+    why = made.why("offered load")
+    assert why["bottleneck"] == "flush"
+    assert "refuted" not in " ".join(why["text"])
 
 
 def test_no_processor_gives_more_than_it_is_faster_by() -> None:

@@ -21,7 +21,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.errors import InputError, StoreError
 from dbdyno.experiment import Experiment
 from dbdyno.plan.system import SystemSpec
-from dbdyno.results.metrics import is_open_loop
+from dbdyno.results.metrics import keeps_up
 from dbdyno.run.execute import execute, resume
 from dbdyno.run.interleaving import Interleaving
 from dbdyno.run.request import Design, Request
@@ -282,7 +282,11 @@ def _last_lines(console: Console, document: Document, interrupted: bool, store_p
     line = f"run {document['id']} is stored: dbdyno show {document['id']}{where}"
     console.print(line, soft_wrap=True)
     if can_be_proven(document):
-        line = f"what limits it is inferred; to prove it: dbdyno why {document['id']}{where}"
+        command = f"dbdyno why {document['id']}{where}"
+        open_loop = all(keeps_up(each) for each in document["cells"])
+        line = f"what limits it is inferred; to prove it: {command}"
+        if open_loop:
+            line = f"to find what decides its response time: {command}"
         console.print(line, soft_wrap=True)
 
 
@@ -294,9 +298,8 @@ def can_be_proven(document: Document) -> bool:
         each["bottleneck"] is not None and each["bottleneck"]["proven"] is None for each in document["cells"]
     )
     known = [engine_of_product(each["system"]["engine"]) for each in document["cells"]]
-    closed = not any(is_open_loop(each) for each in document["cells"])
     plain = not document["growth"] and "cluster" not in document["options"]
-    return inferred and plain and closed and not any(each.runs_programs for each in known)
+    return inferred and plain and not any(each.runs_programs for each in known)
 
 
 def command_line(arguments: list[str]) -> list[str]:

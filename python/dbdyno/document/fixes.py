@@ -44,7 +44,7 @@ class FixEffect(TypedDict):
     against: list[str]
     """The resources for which it was tried."""
     gain: float | None
-    """The work done in a second, as a multiple of that of the cell as it is."""
+    """The work done in a second, as a multiple of that of the cell as it is; by p99, how many times as short it is."""
     gain_ci95: list[float] | None
     p99: float | None
     """The 99th percentile of the response time, as a multiple; null where its transactions do more."""
@@ -67,6 +67,10 @@ class Fixes(TypedDict):
 
     tried: list[FixEffect]
     """Those that help first, the largest gain first."""
+    metric: Literal["throughput", "p99"]
+    """What gains are of, as in the `why`."""
+    p99_ms: float | None
+    p99_is_bound: bool
     left_out: list[str]
     """Those that were not measured, each with the reason."""
     recommended: str | None

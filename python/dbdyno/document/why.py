@@ -30,6 +30,8 @@ class ChangeEffect(TypedDict):
     p99: float | None
     """The 99th percentile of the response time, as a multiple."""
     p99_ci95: list[float] | None
+    p99_is_bound: bool
+    """Whether it took so long at least: a hundredth of what was due or more has no response time."""
     blocks: int
 
 
@@ -40,7 +42,7 @@ class ResourceTest(TypedDict):
     changes: list[ChangeEffect]
     share: float | None
     """Slower: the elasticity, -d ln rate / d ln of what the resource takes; of a cache, d ln rate / d ln size. Free:
-    the share of a transaction's time that was saved, 1 - 1 / rate."""
+    the share of a transaction's time that was saved, 1 - 1 / rate. By p99 the rate is its reciprocal."""
     ci95: list[float] | None
     linear: bool
     """Whether the sizes agree; where not, the smallest alone gives the share."""
@@ -56,7 +58,7 @@ class WhyResource(TypedDict):
     verdict: Literal["bottleneck", "part", "not", "inconclusive"]
     """``bottleneck``: of the largest of those that may be it; the others that may are a part."""
     share: float | None
-    """Of a transaction's time: what it saved to make the resource free, else the elasticity."""
+    """Of a transaction's time, or of p99: what it saved to make the resource free, else the elasticity."""
     ci95: list[float] | None
     elasticity: float | None
     """Of the test ``slower``."""
@@ -77,6 +79,13 @@ class Why(TypedDict):
     """The id that the cell has in its experiment."""
     unchanged: str
     """The id of the cell as it is, in this run."""
+    metric: Literal["throughput", "p99"]
+    """What decides: throughput; of an open loop p99 of the response time, or throughput if it is overloaded."""
+    p99_ms: float | None
+    """Of the cell as it is, the 99th percentile of the response time (closed loop: service time) in milliseconds:
+    geometric mean over the blocks."""
+    p99_is_bound: bool
+    """Whether that is a lower bound: a hundredth of what was due or more has no response time."""
     bottleneck: str | None
     """The resource; null where none is shown to be it."""
     inferred: str | None
@@ -86,8 +95,8 @@ class Why(TypedDict):
     elasticities: float | None
     """The sum of those that do not contain one another: about 1 in a closed loop where nothing overlaps."""
     missing: float | None
-    """1 less that sum: the share of the time that no test accounts for; below 0 where some count twice; null where the
-    sum is not known well enough."""
+    """1 less that sum: the share of the time that no test accounts for; below 0 where some count twice, or arrivals of
+    an open loop wait for one another; null where the sum is not known well enough."""
     tests: int
     """Tests that were judged together."""
     fixes: Fixes | None

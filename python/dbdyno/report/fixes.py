@@ -36,7 +36,8 @@ def fix_lines(found: Fixes, width: int, most: int = _MOST) -> Iterator[Text]:
         yield from _snippet(chosen[1])
     others = [each for each in found["tried"] if each["verdict"] == "helps" and each not in chosen]
     for each in others[:most]:
-        yield from wrapped(f"{gain_words(each)} {_TIMES}: {each['fix']}{price_words(each)}.", width, "", "  ")
+        sign = f" {_TIMES}" if found["metric"] == "throughput" else ""
+        yield from wrapped(f"{gain_words(each, found)}{sign}: {each['fix']}{price_words(each)}.", width, "", "  ")
         yield from _snippet(each)
     if len(others) > most:
         yield Text(f"… {len(others) - most} more that help, with --verbose", style="dim")
@@ -68,7 +69,7 @@ def fix_table(document: Document) -> CellTable:
         [
             each["fix"],
             each["does"],
-            gain_words(each),
+            NONE if each["gain"] is None else bracketed(each["gain"], each["gain_ci95"]),
             NONE if each["p99"] is None else bracketed(each["p99"], each["p99_ci95"]),
             VERDICTS[each["verdict"]] + (f": {each['reason']}" if each["reason"] else ""),
             price_words(each).partition("price: ")[2] or "none known",

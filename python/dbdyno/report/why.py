@@ -7,20 +7,21 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from dbdyno.document.why import ChangeEffect, Why, WhyResource
-from dbdyno.numbers import NONE, times
+from dbdyno.numbers import NONE, milliseconds, times
 from dbdyno.report.rows import Row, laid_out, wrapped
+from dbdyno.why.measured_by import gain_of
 
 VERDICTS = {"bottleneck": "the bottleneck", "part": "a part", "not": "no", "inconclusive": "inconclusive"}
 """Verdicts as tables write them."""
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 # What goes first where there is no room.
-_SPARE = (f"p99 {_TIMES}", "inferred", "change")
+_SPARE = (f"p99 {_TIMES}", "p99 ms", "inferred", "change")
 
 
 def why_lines(why: Why, width: int) -> Iterator[Text]:
     """Give the lines for a terminal of ``width`` columns."""
-    rows = [row_of(each) for each in why["resources"] if each["tests"]]
+    rows = [row_of(each, why) for each in why["resources"] if each["tests"]]
     if rows:
         yield from laid_out(rows, width, _SPARE)
     untested = [f"{each['name']} ({each['untested']})" for each in why["resources"] if each["untested"]]
@@ -28,9 +29,9 @@ def why_lines(why: Why, width: int) -> Iterator[Text]:
         yield from wrapped(f"Not tested: {', '.join(untested)}.", width, "dim", "  ")
 
 
-def row_of(each: WhyResource) -> Row:
+def row_of(each: WhyResource, why: Why) -> Row:
     """Give the figures of a resource: of the change that takes it away, or of the largest that makes it slower."""
-    shown = shown_change(each)
+    shown = shown_change(each, why)
     share, ends = (each["elasticity"], each["elasticity_ci95"])
     if share is None:
         share, ends = each["share"], each["ci95"]
@@ -39,8 +40,7 @@ def row_of(each: WhyResource) -> Row:
         each["name"],
         {
             "change": "" if shown is None else change_words(each, shown),
-            f"rate {_TIMES} [95 %]": "" if shown is None else _bracketed(shown["rate"], shown["rate_ci95"]),
-            f"p99 {_TIMES}": "" if shown is None or shown["p99"] is None else _three(shown["p99"]),
+            **_figures(shown, why),
             "elasticity": shares(share, ends),
             "verdict": VERDICTS[each["verdict"]],
             "inferred": inferred,
@@ -48,14 +48,29 @@ def row_of(each: WhyResource) -> Row:
     )
 
 
-def shown_change(each: WhyResource) -> ChangeEffect | None:
+def _figures(shown: ChangeEffect | None, why: Why) -> dict[str, str]:
+    """Give what a change did: to the rate, which an open loop that keeps up has from the clock, and to p99."""
+    if why["metric"] == "p99":
+        known = shown is not None and shown["p99"] is not None
+        bound = "≥" if shown is not None and shown["p99_is_bound"] else ""
+        return {
+            f"p99 {_TIMES} [95 %]": bound + _bracketed(shown["p99"], shown["p99_ci95"]) if shown is not None else "",
+            "p99 ms": bound + milliseconds((shown["p99"] or 0.0) * (why["p99_ms"] or 0.0)) if known and shown else "",
+        }
+    return {
+        f"rate {_TIMES} [95 %]": "" if shown is None else _bracketed(shown["rate"], shown["rate_ci95"]),
+        f"p99 {_TIMES}": "" if shown is None or shown["p99"] is None else _three(shown["p99"]),
+    }
+
+
+def shown_change(each: WhyResource, why: Why) -> ChangeEffect | None:
     """Give the change of a resource that a table shows."""
     for kind in ("free", "slower"):
         test = next((test for test in each["tests"] if test["kind"] == kind), None)
         if test is None or not test["changes"]:
             continue
         if kind == "free":
-            return max(test["changes"], key=lambda one: one["rate"] or 0.0)
+            return max(test["changes"], key=lambda one: gain_of(one, why["metric"]))
         return test["changes"][-1]
     return None
 

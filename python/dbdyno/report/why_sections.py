@@ -12,9 +12,10 @@ from dbdyno.why.sizes import time_words
 
 def resource_table(document: Document) -> CellTable:
     """Return each resource with its verdict; no rows where the run is no `why`."""
+    saved = "p99" if document["why"] is not None and document["why"]["metric"] == "p99" else "the time"
     heads = [
         Column("resource", right=False),
-        Column("share of the time saved [95 %]", style="number"),
+        Column(f"share of {saved} saved [95 %]", style="number"),
         Column("elasticity [95 %]", style="number"),
         Column("verdict", right=False),
         Column("inferred", right=False),
@@ -58,7 +59,7 @@ def change_table(document: Document) -> CellTable:
             one["does"],
             _observed(one, each["resource"]),
             NONE if one["rate"] is None else bracketed(one["rate"], one["rate_ci95"]),
-            NONE if one["p99"] is None else bracketed(one["p99"], one["p99_ci95"]),
+            ("≥" if one["p99_is_bound"] else "") + bracketed(one["p99"], one["p99_ci95"]) if one["p99"] else NONE,
             str(one["blocks"]),
         ]
         for each in (why["resources"] if why is not None else ())

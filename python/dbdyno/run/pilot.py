@@ -26,13 +26,16 @@ from dbdyno.why.changes import changes_of
 from dbdyno.why.pilot import Assumed, Pilot, read_pilot
 from dbdyno.why.round_trip import round_trip_us
 
-# Seconds of the pilot, and of its warm-up.
-_PILOT_S, _PILOT_WARMUP_S = 1.0, 0.2
+# Seconds of the pilot, at most where an open loop has few arrivals, and of its warm-up.
+_PILOT_S, _LONGEST_PILOT_S, _PILOT_WARMUP_S = 1.0, 5.0, 0.2
 
 # Seconds of a window, and rounds that have to have room in the time there is.
 _SHORTEST_S, _LONGEST_S, _ROUNDS = 0.2, 2.0, 5
 # Transactions of each client that a window is to have, where that leaves it short enough.
 _FEW = 20
+# Of an open loop: arrivals that a window is to have for its 99th percentile, where that leaves it short enough, and its
+# least seconds. What waits at the end of a shorter one is more than a hundredth of its arrivals.
+_ARRIVALS, _SHORTEST_OPEN_S = 200, 1.0
 _WARMUP = 0.15
 # Seconds of a trial beside its window, where its system is ready.
 _WORKER_S = 0.4
@@ -82,7 +85,9 @@ def plan_why(
     _check(experiment, cell)
     planted = _planted()
     counted = engine.counted_calls(managed=engine.is_server and cell.system.host is None)
-    base = base_cell(experiment, cell, _PILOT_S, _PILOT_WARMUP_S, counted, planted)
+    arrival = cell.definition.load.arrival
+    pilot_s = _PILOT_S if arrival is None else min(max(_PILOT_S, _FEW / arrival.rate), _LONGEST_PILOT_S)
+    base = base_cell(experiment, cell, pilot_s, _PILOT_WARMUP_S, counted, planted)
     check_capacity(base)
     with Provisioners(directory, allow_writes) as provisioners, provisioners.interrupted.listening():
         provisioners.of(base).check(base)
@@ -92,7 +97,8 @@ def plan_why(
     # The cell as it is comes twice. Those that leave its system as it is share one.
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
-    window = _window(pilot, len(tried.changes) + 2, 1 + len(apart), start_s, budget_s)
+    enough_s = _FEW * pilot.time_us / 1e6 if arrival is None else max(_ARRIVALS / arrival.rate, _SHORTEST_OPEN_S)
+    window = _window(pilot, len(tried.changes) + 2, 1 + len(apart), start_s, budget_s, enough_s)
     return Why(
         cell.id,
         pilot,
@@ -113,9 +119,6 @@ def _check(experiment: Experiment, cell: ResolvedCell) -> None:
         raise InputError(place, "what a program of one's own waits for cannot be changed", "name a system of dbdyno's")
     if experiment.head.growth is not None:
         raise InputError(place, "its table grows from trial to trial", "ask about an experiment of one size")
-    if load.arrival is not None:
-        problem = "its transactions start by the clock, whatever they wait for"
-        raise InputError(place, problem, 'write `arrival = "closed"`, which shows how fast it can be')
     if load.clients_as == "processes":
         raise InputError(place, "its clients are processes of their own", 'write `clients_as = "threads"`')
 
@@ -166,13 +169,13 @@ def _client_us(base: CompiledCell, result: TrialResult) -> float:
         return 0.0
 
 
-def _window(pilot: Pilot, cells: int, starts: int, start_s: float, budget_s: float) -> float:
+def _window(pilot: Pilot, cells: int, starts: int, start_s: float, budget_s: float, enough_s: float) -> float:
     """Return the seconds of a window, so that five rounds of all cells have room in the time there is.
 
-    ``starts``: how often a system is made ready for them in a round, which takes ``start_s``.
+    ``starts``: how often a system is made ready for them in a round, which takes ``start_s``; ``enough_s``: what a
+    window needs for its figures, whatever the time.
     """
     around = (starts * start_s + (cells - starts) * min(_WORKER_S, pilot.around_s)) / cells
     room = budget_s / (_ROUNDS * cells) - around
-    enough = _FEW * pilot.time_us / 1e6
-    seconds = min(max(room / (1 + _WARMUP), enough, _SHORTEST_S), _LONGEST_S)
+    seconds = min(max(room / (1 + _WARMUP), enough_s, _SHORTEST_S), _LONGEST_S)
     return round(seconds, 3)

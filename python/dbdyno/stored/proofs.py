@@ -56,6 +56,6 @@ def _is_same(why: RunRecord, run: RunRecord, cell: Cell) -> bool:
 
 
 def _proof(run: str, why: Why, inferred: str) -> Proof:
-    named = resource_of(inferred)
+    named = resource_of(inferred, why["metric"])
     agrees = None if why["bottleneck"] is None or named is None else why["bottleneck"] == named
     return {"run": run, "resource": why["bottleneck"], "agrees": agrees, "text": why["text"][0]}

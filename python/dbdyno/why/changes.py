@@ -102,7 +102,7 @@ def _needless(resource: Resource, pilot: Pilot) -> Untried | None:
     share = pilot.share(resource)
     # While one client calls, all others may wait for it.
     if share is not None and share * pilot.clients < _LITTLE:
-        return Untried(resource, f"takes {share * 100:.2g} % of the clients' time", share)
+        return Untried(resource, f"takes {share * 100:.2g} % of a transaction's time", share)
     return None
 
 
@@ -110,7 +110,7 @@ def _slower(resource: Resource, pilot: Pilot) -> Iterator[Change]:
     calls = pilot.calls[resource]
     name = CALLED[resource].name.split()[-1]
     own = None if calls.own_us is None else calls.own_us
-    for us in delays_us(pilot.time_us, calls.each):
+    for us in delays_us(pilot.time_us, calls.each, pilot.room):
         yield Change(
             f"{name} +{time_name(us)}",
             resource,

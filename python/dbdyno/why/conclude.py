@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import hypot, log, sqrt
+from math import exp, hypot, log, sqrt
 from statistics import fmean
 
 from dbdyno.document.cell import Cell, Round
 from dbdyno.document.reading import number, part
 from dbdyno.document.why import ChangeEffect, ResourceTest, Why, WhyResource
 from dbdyno.plan.change import AGAIN, CHANGE, INJECTED, UNCHANGED, Change, Resource
-from dbdyno.results.judging import Pair, noise_of_cells, ratio_of_pair
-from dbdyno.results.metrics import done, rates_by_block
+from dbdyno.results.judging import Pair, more_is_better, noise_of_cells, ratio_of_pair
+from dbdyno.results.metrics import done, keeps_up, rates_by_block
 from dbdyno.stats import CONFIDENCE, Rate, Rates, Ratio, paired_rates
 from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict, verdict_of_slower
-from dbdyno.stats.intervals import Noise
+from dbdyno.stats.intervals import Noise, block_logs, ratio_of
 from dbdyno.why.cells import Why as Planned
 from dbdyno.why.inferred import resource_of
+from dbdyno.why.measured_by import Metric, is_bounded, is_overloaded, metric_of, speeds_by_block
 from dbdyno.why.pilot import ASSUMED
 from dbdyno.why.sentences import sentences
 from dbdyno.why.words import CALLED
@@ -41,22 +42,40 @@ _Judged = tuple["_Test", Ends, Verdict]
 
 @dataclass(frozen=True)
 class _Own:
-    """The cell as it is, its rates by block, and the confidence of each interval against it.
+    """The cell as it is, its figures by block, and the confidence of each interval against it.
 
-    ``variance``: of its rate by chance, by that of one trial's: it may have two in a block. ``noise``: of a trial, as
-    all cells show it.
+    ``speeds``: what is compared, more of which is better; ``rates``: its throughput. ``variance``: of its figure by
+    chance, by that of one trial's: it may have two in a block. ``noise``: of a trial, as all cells show it.
     """
 
     cell: Cell
+    metric: Metric
+    speeds: Mapping[int, float]
     rates: Rates
     confidence: float
     variance: float
     noise: Noise | None
 
     def ratio(self, cell: Cell) -> Ratio | None:
-        """Return the rate of a cell as a multiple of its own."""
+        """Return how many times as fast as it a cell is."""
         scale = sqrt(1 + self.variance)
-        return paired_rates(self.rates, rates_by_block(cell), self.confidence, self.noise, scale)
+        if self.metric == "throughput":
+            return paired_rates(self.rates, rates_by_block(cell), self.confidence, self.noise, scale)
+        logs = block_logs(self.speeds, speeds_by_block(cell, self.metric))
+        return ratio_of(logs, self.confidence, noise=self.noise, scale=scale)
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether it shows what makes it slower: a time that is a lower bound does not."""
+        return self.metric == "throughput" or not is_bounded(self.cell)
+
+    def is_known(self, cell: Cell) -> bool:
+        """Whether it is known how fast a cell is, and not only that it takes so long at least."""
+        return self.metric == "throughput" or not is_bounded(cell)
+
+    def may_be_faster(self, cell: Cell) -> bool:
+        """Whether a cell would carry more than it was offered, as the cell as it is does not."""
+        return is_overloaded(self.cell) and keeps_up(cell)
 
 
 @dataclass(frozen=True)
@@ -92,22 +111,31 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         return None
     again = by_level.get(AGAIN)
     twice = again is not None and bool(rates_by_block(again))
-    noise = noise_of_cells(cells, "throughput")
+    metric = metric_of(base)
+    noise = noise_of_cells(cells, metric)
     changes = [each for each in planned.changes if each.level in by_level and rates_by_block(by_level[each.level])]
     # All intervals hold with the confidence: of each way to make a resource free, and of each resource made slower.
     family = sum(each.kind != "slower" for each in changes)
     family += len({each.resource for each in changes if each.kind == "slower"})
     each_confidence = 1 - (1 - confidence) / max(family, 1)
-    own = _Own(base, _rates(base, again), each_confidence, 0.5 if twice else 1.0, noise)
+    own = _Own(
+        base,
+        metric,
+        _twice(base, again, metric),
+        _rates(base, again),
+        each_confidence,
+        0.5 if twice else 1.0,
+        noise,
+    )
     tests = _tests(changes, by_level, own)
     judged = _judged([(test, _ends(test, own)) for test in tests])
     inferred = None if base["bottleneck"] is None else base["bottleneck"]["resource"]
-    named = resource_of(inferred)
+    named = resource_of(inferred, metric)
     found = [
         _resource(resource, [each for each in judged if each[0].resource == resource], own, named)
         for resource in dict.fromkeys(test.resource for test in tests)
     ]
-    _name_the_bottleneck(found, named)
+    _name_the_bottleneck(found, named, metric)
     # What is open may seem larger by chance; where the pilot saw most of the time go does not.
     found.sort(
         key=lambda each: (
@@ -122,9 +150,13 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         if not any(one["resource"] == each["resource"] for one in found)
     ]
     total, unsure = _total(found)
+    times = _twice(base, again, "p99")
     why: Why = {
         "cell": planned.cell,
         "unchanged": base["id"],
+        "metric": metric,
+        "p99_ms": exp(-fmean(map(log, times.values()))) if times else None,
+        "p99_is_bound": is_bounded(base),
         "bottleneck": next((each["resource"] for each in found if each["verdict"] == "bottleneck"), None),
         "inferred": inferred,
         "resources": [*found, *untested],
@@ -157,6 +189,13 @@ def _rates(base: Cell, again: Cell | None) -> Rates:
     return {block: _both(rate, second[block]) if block in second else rate for block, rate in first.items()}
 
 
+def _twice(base: Cell, again: Cell | None, metric: Metric) -> Mapping[int, float]:
+    """Return the speeds of the cell as it is, as :func:`_rates` does."""
+    first = speeds_by_block(base, metric)
+    second = {} if again is None else speeds_by_block(again, metric)
+    return {block: sqrt(speed * second.get(block, speed)) for block, speed in first.items()}
+
+
 def _both(a: Rate, b: Rate) -> Rate:
     return Rate(
         sqrt(a.value * b.value),
@@ -184,25 +223,28 @@ def _tests(changes_measured: Sequence[Change], by_level: Mapping[str, Cell], own
 
 
 def _best(changes: Sequence[tuple[Change, Cell]], own: _Own) -> tuple[Cell, Ratio] | None:
-    found = [(cell, own.ratio(cell)) for _, cell in changes]
+    found = [(cell, own.ratio(cell)) for _, cell in changes if own.is_known(cell)]
     known = [(cell, ratio) for cell, ratio in found if ratio is not None]
     return max(known, key=lambda each: each[1].mean, default=None)
 
 
 def _slope(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Slope | None:
     """Return the slope of one resource's changes, from the blocks that have all of them."""
-    rates = [rates_by_block(cell) for _, cell in changes]
+    if not own.has_slopes:
+        return None
+    # Beyond what the system carries, a response time tells how long the window is.
+    changes = [each for each in changes if own.is_known(each[1])] or changes[:1]
+    speeds = [speeds_by_block(cell, own.metric) for _, cell in changes]
     rounds = [{each["block"]: each for each in done(cell)} for _, cell in changes]
     before = {each["block"]: each for each in done(own.cell)}
     points: dict[int, list[tuple[float, float]]] = {}
-    for block in sorted(set(own.rates).intersection(before, *rates)):
+    for block in sorted(set(own.speeds).intersection(before, *speeds)):
         row = []
-        for (change, _), rate, each in zip(changes, rates, rounds, strict=True):
+        for (change, _), speed, each in zip(changes, speeds, rounds, strict=True):
             x = _longer(change, before[block], each[block])
             if x is None:
                 break
-            ratio = rate[block].value / own.rates[block].value
-            row.append((x, -log(ratio)))
+            row.append((x, -log(speed[block] / own.speeds[block])))
         if len(row) == len(changes):
             points[block] = row
     return slope(points, own.confidence, of_logarithms=changes[0][0].scale == "ratio")
@@ -292,7 +334,12 @@ def _judged(tests: Sequence[tuple[_Test, Ends]]) -> list[_Judged]:
 def _ends(test: _Test, own: _Own) -> Ends:
     if test.kind == "slower":
         return None if test.slope is None else test.slope.interval(own.confidence, own.noise, own.variance)
-    return None if test.best is None else _gained(test, test.best[1])[1]
+    if test.best is None:
+        return None
+    cell, ratio = test.best
+    ends = _gained(test, ratio)[1]
+    # All that was offered was carried; how much more would be, nothing tells.
+    return (ends[0], max(ends[1], 1.0)) if ends is not None and own.may_be_faster(cell) else ends
 
 
 def _gained(test: _Test, ratio: Ratio) -> tuple[float, Ends]:
@@ -362,8 +409,12 @@ def _told(judged: _Judged, own: _Own) -> ResourceTest:
 
 
 def _effect(change: Change, cell: Cell, own: _Own) -> ChangeEffect:
-    rate = own.ratio(cell)
-    p99 = ratio_of_pair(Pair(own.cell, cell, metric="p99", confidence=own.confidence))
+    rate, p99 = (
+        more_is_better(own.ratio(cell), metric)
+        if metric == own.metric
+        else ratio_of_pair(Pair(own.cell, cell, metric=metric, confidence=own.confidence))
+        for metric in ("throughput", "p99")
+    )
     return {
         "change": change.level,
         "cell": cell["id"],
@@ -374,6 +425,7 @@ def _effect(change: Change, cell: Cell, own: _Own) -> ChangeEffect:
         "rate_ci95": None if rate is None else rate.ends,
         "p99": None if p99 is None else p99.mean,
         "p99_ci95": None if p99 is None else p99.ends,
+        "p99_is_bound": is_bounded(cell),
         "blocks": 0 if rate is None else rate.count,
     }
 
@@ -396,7 +448,7 @@ def _observed(change: Change, cell: Cell, base: Cell) -> float | None:
     return fmean(seen) if seen else None
 
 
-def _name_the_bottleneck(found: list[WhyResource], named: Resource | None) -> None:
+def _name_the_bottleneck(found: list[WhyResource], named: Resource | None, metric: Metric) -> None:
     """Leave the name to the largest of those that may be it, and say whether the report had inferred the right one.
 
     Where another one is gone and the rate is more than twice as high, computing takes less than half of the time,
@@ -406,7 +458,9 @@ def _name_the_bottleneck(found: list[WhyResource], named: Resource | None) -> No
     freed = [each for each in candidates if _is_freed(each)]
     if freed:
         candidates = [each for each in candidates if each["resource"] != "processors" or each in freed]
-    main = max(candidates, key=_weight, default=None)
+    # Where arrivals wait for one another, all elasticities are greater.
+    total = max(_total(found)[0] or 1.0, 1.0) if metric == "p99" else None
+    main = max(candidates, key=lambda each: _weight(each, total), default=None)
     for each in found:
         if each["verdict"] == "bottleneck" and each is not main:
             each["verdict"] = "part"
@@ -417,12 +471,15 @@ def _name_the_bottleneck(found: list[WhyResource], named: Resource | None) -> No
                 each["inferred_right"] = named == "processors" and main["resource"] == "parsing"
 
 
-def _weight(each: WhyResource) -> float:
+def _weight(each: WhyResource, total: float | None) -> float:
     """Return what a resource is named by: what it gained when it was free, and else its elasticity.
 
-    A call that is slow while a lock is held has an elasticity of its own, and it is the lock that would go.
+    A call that is slow while a lock is held has an elasticity of its own, and it is the lock that would go. ``total``:
+    what elasticities of response times sum to; each is then a part of that, and the larger of both counts.
     """
     free = [test["share"] for test in each["tests"] if test["kind"] == "free" and test["share"] is not None]
+    if total is not None:
+        return max([*free, (each["elasticity"] or 0.0) / total])
     if free and each["resource"] not in _IN_PART:
         return max(free)
     return max(each["share"] or 0.0, each["elasticity"] or 0.0)

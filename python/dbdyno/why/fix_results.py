@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
+from statistics import fmean, geometric_mean
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.fixes import FixEffect, Fixes, FixPrice, FixVerdict
@@ -21,15 +21,19 @@ from dbdyno.results.judging import (
     durability_differs,
     failures_differ,
     hardly_any,
+    more_is_better,
     noise_of_cells,
     other_rows,
     ratio_of_pair,
 )
-from dbdyno.results.metrics import done, failing, rates_by_block
+from dbdyno.results.metrics import done, failing, keeps_up, rates_by_block, values_by_block
 from dbdyno.stats import CONFIDENCE, Rates, Ratio, paired_rates, standard_error, verdict
 from dbdyno.stats.intervals import Noise
 from dbdyno.why.fix_cells import Planned
 from dbdyno.why.fix_sentences import fix_sentences
+from dbdyno.why.measured_by import Metric, is_bounded, is_overloaded, metric_of
+
+_Of = tuple[Cell, Fix | None]
 
 #: What gains less, as a share, is no help worth a change.
 LEAST = 0.05
@@ -44,13 +48,34 @@ _SPACE = 1 << 16
 
 
 @dataclass(frozen=True)
+class _Compared:
+    """By what fixes are compared. ``unit``: what throughput counts; ``confidence``: of each interval."""
+
+    unit: str
+    metric: Metric
+    confidence: float
+
+    def ratio(self, a: _Of, b: _Of, noise: Noise | None = None) -> Ratio | None:
+        """Return how many times as fast the second of two cells is; None where that is not known."""
+        if self.metric == "throughput":
+            rates = [work_rates(cell, fix, self.unit) for cell, fix in (a, b)]
+            return paired_rates(rates[0], rates[1], self.confidence, noise)
+        if is_bounded(b[0]):
+            return None
+        pair = Pair(a[0], b[0], metric=self.metric, confidence=self.confidence)
+        return more_is_better(ratio_of_pair(pair, noise), self.metric)
+
+
+@dataclass(frozen=True)
 class _Measured:
-    """A fix with its cell, and the ratio of the work it does in a second."""
+    """A fix with its cell, and how many times as fast as the cell as it is that is."""
 
     fix: Fix
     cell: Cell
     ratio: Ratio | None
     not_same: str
+    carried: bool
+    """Whether it carries all that is offered, as the cell as it is does not: it would gain more if more were."""
 
 
 def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: float = CONFIDENCE) -> Fixes | None:
@@ -59,18 +84,24 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     base = by_level.get(UNCHANGED)
     if base is None:
         return None
-    noise = noise_of_cells(cells, "throughput")
+    metric = metric_of(base)
+    noise = noise_of_cells(cells, metric)
     there = [each for each in planned.fixes if each.level in by_level and by_level[each.level]["rounds"]]
     if not there and planned.fixes:
         return None
     # With the confidence passed in, all gains lie within their intervals.
     confidence = 1 - (1 - confidence) / max(len(there), 1)
-    measured = [_measure(fix, base, by_level[fix.level], unit, confidence, noise) for fix in there]
-    tried = [_effect(each, base, planned.members, confidence) for each in measured]
+    of = _Compared(unit, metric, confidence)
+    measured = [_measure(fix, base, by_level[fix.level], of, noise) for fix in there]
+    tried = [_effect(each, base, planned.members, of) for each in measured]
     tried.sort(key=lambda each: (_ORDER.index(each["verdict"]), -(each["gain"] or 0.0)))
-    best, dearer = recommend(tried, {each.fix.name: each for each in measured}, unit, confidence)
+    best, dearer = recommend(tried, {each.fix.name: each for each in measured}, of)
+    times = values_by_block(base, "p99")
     found: Fixes = {
         "tried": tried,
+        "metric": metric,
+        "p99_ms": geometric_mean(times.values()) if times else None,
+        "p99_is_bound": is_bounded(base),
         "left_out": list(planned.left_out),
         "recommended": None if best is None else best["fix"],
         "at_a_price": None if dearer is None else dearer["fix"],
@@ -83,12 +114,14 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
 _ORDER: tuple[FixVerdict, ...] = ("helps", "inconclusive", "no", "disqualified")
 
 
-def verdict_of(ratio: Ratio | None, not_same: str) -> FixVerdict:
-    """Say whether a fix helps, by the interval of its gain."""
+def verdict_of(ratio: Ratio | None, not_same: str, *, carried: bool = False) -> FixVerdict:
+    """Say whether a fix helps, by the interval of its gain. ``carried``: it gains so much at least."""
     if not_same:
         return "disqualified"
     if ratio is None or ratio.low is None or ratio.high is None:
         return "inconclusive"
+    if carried:
+        return "helps" if ratio.low > 1 else "inconclusive"
     if ratio.high < 1 + LEAST or verdict(ratio) in ("equivalent", "slower"):
         return "no"
     return "helps" if ratio.low > 1 and ratio.mean >= 1 + LEAST else "inconclusive"
@@ -123,7 +156,7 @@ def groups_of(found: Fixes, fixes: Mapping[str, Fix]) -> list[tuple[Fix, list[st
 
 
 def recommend(
-    tried: Sequence[FixEffect], measured: Mapping[str, _Measured], unit: str, confidence: float
+    tried: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Compared
 ) -> tuple[FixEffect | None, FixEffect | None]:
     """Give the fix to take, and one at a price in durability or isolation that gains more.
 
@@ -132,30 +165,26 @@ def recommend(
     """
     helped = [each for each in tried if each["verdict"] == "helps"]
     # Of fixes together that gain no more than one of them by itself, the one is less to do.
-    free = _best([each for each in helped if not each["serious"]], measured, unit, confidence)
-    dear = _best([each for each in helped if each["serious"]], measured, unit, confidence)
+    free = _best([each for each in helped if not each["serious"]], measured, of)
+    dear = _best([each for each in helped if each["serious"]], measured, of)
     if free is None:
         return dear, None
-    if dear is None or not _gains_more(free, dear, measured, unit, confidence):
+    if dear is None or not _gains_more(free, dear, measured, of):
         return free, None
     return free, dear
 
 
-def _best(
-    helped: Sequence[FixEffect], measured: Mapping[str, _Measured], unit: str, confidence: float
-) -> FixEffect | None:
+def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Compared) -> FixEffect | None:
     best: FixEffect | None = None
     for each in sorted(helped, key=lambda one: (len(one["members"]), -(one["gain"] or 0.0))):
-        if best is None or _gains_more(best, each, measured, unit, confidence):
+        if best is None or _gains_more(best, each, measured, of):
             best = each
     return best
 
 
-def _gains_more(
-    one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], unit: str, confidence: float
-) -> bool:
+def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], of: _Compared) -> bool:
     a, b = measured[one["fix"]], measured[other["fix"]]
-    ratio = paired_rates(work_rates(a.cell, a.fix, unit), work_rates(b.cell, b.fix, unit), confidence)
+    ratio = of.ratio((a.cell, a.fix), (b.cell, b.fix))
     if ratio is None:
         # They have no block in common: each was measured against the cell as it is.
         ends = other["gain_ci95"]
@@ -172,9 +201,10 @@ def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
     return {block: replace(rate, value=rate.value * multiple) for block, rate in rates.items()}
 
 
-def _measure(fix: Fix, base: Cell, cell: Cell, unit: str, confidence: float, noise: Noise | None) -> _Measured:
-    ratio = paired_rates(work_rates(base, None, unit), work_rates(cell, fix, unit), confidence, noise)
-    return _Measured(fix, cell, ratio, next(iter(_not_same(fix, base, cell)), ""))
+def _measure(fix: Fix, base: Cell, cell: Cell, of: _Compared, noise: Noise | None) -> _Measured:
+    ratio = of.ratio((base, None), (cell, fix), noise)
+    carried = is_overloaded(base) and keeps_up(cell)
+    return _Measured(fix, cell, ratio, next(iter(_not_same(fix, base, cell)), ""), carried)
 
 
 def _not_same(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
@@ -219,10 +249,12 @@ def _changes(cell: Cell) -> dict[str, _Changes]:
     return found
 
 
-def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], confidence: float) -> FixEffect:
+def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], compared: _Compared) -> FixEffect:
     fix, cell, ratio = of.fix, of.cell, of.ratio
     prices = [*_stated(fix), *_seen(fix, base, cell)]
-    p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=confidence)) if fix.work == 1 else None
+    p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=compared.confidence)) if fix.work == 1 else None
+    if compared.metric == "p99":
+        p99 = more_is_better(ratio, "p99")
     return {
         "fix": fix.name,
         "cell": cell["id"],
@@ -234,7 +266,7 @@ def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], con
         "p99": None if p99 is None else p99.mean,
         "p99_ci95": None if p99 is None else p99.ends,
         "blocks": 0 if ratio is None else ratio.count,
-        "verdict": verdict_of(ratio, of.not_same),
+        "verdict": verdict_of(ratio, of.not_same, carried=of.carried),
         "reason": of.not_same,
         "prices": prices,
         "serious": any(each["kind"] in SERIOUS for each in prices),

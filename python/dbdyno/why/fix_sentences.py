@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dbdyno.document.fixes import FixEffect, Fixes
 from dbdyno.numbers import bracketed
+from dbdyno.why.measured_by import becomes_words, falls_words
 
 
 def fix_sentences(found: Fixes) -> list[str]:
@@ -19,17 +20,19 @@ def _to_take(found: Fixes) -> Iterator[str]:
         yield "No fix is known that applies." if not found["tried"] else "None of the fixes that were tried helps."
         return
     best = named[found["recommended"]]
-    yield f"Take {best['fix']}: {gain_words(best)} times{price_words(best)}."
+    yield f"Take {best['fix']}: {_gain(best, found)}{price_words(best)}."
     if found["at_a_price"] is not None:
         more = named[found["at_a_price"]]
-        yield f"{more['fix']} gains more, {gain_words(more)} times{price_words(more)}."
+        yield f"{more['fix']} gains more, {gain_words(more, found)}{_unit(found)}{price_words(more)}."
 
 
 def _the_rest(found: Fixes) -> Iterator[str]:
-    no = [f"{each['fix']} {gain_words(each)}" for each in found["tried"] if each["verdict"] == "no"]
+    no = [f"{each['fix']} {gain_words(each, found)}" for each in found["tried"] if each["verdict"] == "no"]
     if no:
         yield f"No help: {'; '.join(no)}."
-    unsettled = [f"{each['fix']} {gain_words(each)}" for each in found["tried"] if each["verdict"] == "inconclusive"]
+    unsettled = [
+        f"{each['fix']} {gain_words(each, found)}" for each in found["tried"] if each["verdict"] == "inconclusive"
+    ]
     if unsettled:
         yield f"Not settled: {'; '.join(unsettled)}."
     for each in found["tried"]:
@@ -39,9 +42,24 @@ def _the_rest(found: Fixes) -> Iterator[str]:
         yield f"Not tried: {', '.join(found['left_out'])}."
 
 
-def gain_words(each: FixEffect) -> str:
-    """Write a gain with its interval."""
-    return "unknown" if each["gain"] is None else bracketed(each["gain"], each["gain_ci95"])
+def _gain(each: FixEffect, found: Fixes) -> str:
+    """Write a gain as a clause."""
+    if found["metric"] == "throughput" or each["p99"] is None:
+        return gain_words(each, found) + _unit(found)
+    return falls_words(found, each["p99"], each["p99_ci95"])
+
+
+def _unit(found: Fixes) -> str:
+    return " times" if found["metric"] == "throughput" else ""
+
+
+def gain_words(each: FixEffect, found: Fixes) -> str:
+    """Write a gain with its interval: a ratio of throughputs, or the p99 that it leads to."""
+    if each["gain"] is None:
+        return "unknown"
+    if found["metric"] == "throughput" or each["p99"] is None:
+        return bracketed(each["gain"], each["gain_ci95"])
+    return f"p99 {becomes_words(found, each['p99'], each['p99_ci95'])}"
 
 
 def price_words(each: FixEffect) -> str:

@@ -154,6 +154,11 @@ def choose(of: Situation, most: int = MOST) -> Chosen:
     left_out = [f"{fix.name} (a setting of a server that is not dbdyno's)" for fix in own if of.named and fix.settings]
     found = [fix for entry in ENTRIES for fix in entry.fixes(of)]
     found += [fix for fix in own if not (of.named and (fix.settings or fix.statements))]
+    if of.load.arrival is not None:
+        # With several in one, the same arrivals would bring more work, and each would have to wait for others.
+        several = [fix.name for fix in found if fix.work != 1 or fix.rows != 1]
+        left_out += [f"{name} (transactions arrive one at a time)" for name in several]
+        found = [fix for fix in found if fix.name not in several]
     by_name = {fix.name: fix for fix in found}
     ranked = sorted(by_name.values(), key=lambda fix: min(_rank(each, of) for each in fix.against))
     left_out += [f"{fix.name} (more than {most})" for fix in ranked[most:]]

@@ -31,6 +31,11 @@ _RESOURCES: Mapping[str, Resource] = {
 }
 
 
-def resource_of(inferred: str | None) -> Resource | None:
-    """Give the resource that a bottleneck is; None where changes know no such thing."""
-    return None if inferred is None else _RESOURCES.get(inferred)
+def resource_of(inferred: str | None, metric: str = "throughput") -> Resource | None:
+    """Give the resource that a bottleneck is; None where changes know no such thing.
+
+    ``metric``: by which changes are judged. That an open loop is offered little is no cause of its response times.
+    """
+    if inferred is None or (metric == "p99" and inferred == "offered load"):
+        return None
+    return _RESOURCES.get(inferred)

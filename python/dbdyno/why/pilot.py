@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from dbdyno.bottleneck import held_by
+from dbdyno.bottleneck import OVERLOADED, held_by
+from dbdyno.events.latency import Times
 from dbdyno.events.trial import TrialResult
 from dbdyno.plan.change import INJECTED, Resource
 from dbdyno.results.rounds import transactions_per_s
@@ -29,7 +30,9 @@ class Pilot:
     ``data_bytes``: that its tables take; ``around_s``: seconds of a trial beside its window; ``completed``:
     transactions in a window of ``window_s``; ``cpu_us``: what the clients' threads computed in a transaction, of an
     embedded engine the engine's work among it; ``idle``, ``waiting_for_lock``: shares of the clients' time in which
-    they thought, and waited for a lock on the file; ``lock_holder``: the other program that held it, in words.
+    they thought, and waited for a lock on the file; ``lock_holder``: the other program that held it, in words;
+    ``busy``: the share of the clients' time in which they had a transaction, less than 1 in an open loop that keeps up.
+    There ``idle`` and ``waiting_for_lock`` are shares of that time.
     """
 
     time_us: float
@@ -44,6 +47,7 @@ class Pilot:
     idle: float = 0.0
     waiting_for_lock: float = 0.0
     lock_holder: str = ""
+    busy: float = 1.0
 
     def stored(self) -> dict[str, Any]:
         """Return it as a run's design has it."""
@@ -59,10 +63,27 @@ class Pilot:
         calls = self.calls.get(resource)
         return None if calls is None or calls.own_us is None else calls.each * calls.own_us / self.time_us
 
+    @property
+    def room(self) -> float:
+        """Return by which share of their time transactions may take longer, 1 at most, so that an open loop keeps up.
+
+        Of a closed loop, and of an open one that does not keep up anyway, it is 1.
+        """
+        if self.busy >= NEVER_IDLE:
+            return 1.0
+        return min(max(_BUSIEST / max(self.busy, 1e-9) - 1, _LEAST_ROOM), 1.0)
+
     def seen(self, resource: Resource) -> float:
         """Return which part of the clients' time the pilot saw go to a resource that clients wait for without calls."""
         return {"thinking": self.idle, "locks": self.waiting_for_lock}.get(resource, 0.0)
 
+
+#: Of the clients' time in transactions: from which share on clients never wait for the clock.
+NEVER_IDLE = 0.95
+
+# How busy delays may make the clients of an open loop: beyond that arrivals wait for one another more than for the
+# delays. Smaller changes than the least do not show.
+_BUSIEST, _LEAST_ROOM = 0.7, 0.2
 
 #: Resources of whose calls no counter tells what they take by themselves.
 ASSUMED: frozenset[Resource] = frozenset({"message", "client"})
@@ -88,6 +109,11 @@ def read_pilot(result: TrialResult, clients: int, assumed: Assumed, data_bytes: 
     # What was counted was so around the window, too, as far as it was watched.
     seconds = max(result.watched_s, result.elapsed_s)
     transactions = max(per_s * seconds, 1.0)
+    time_us, busy_s = _busy(result, clients, per_s)
+    segments = result.time.segments
+    skipped, issued = result.accounting.skipped, result.accounting.issued
+    # The clients of an open loop that keeps up are idle because the clock has them wait.
+    waits_for_clock = is_open_loop(result) and skipped < max(OVERLOADED * issued, 1)
     calls: dict[Resource, Calls] = {}
     for resource, kind in INJECTED.items():
         told = counted.get(kind)
@@ -100,7 +126,7 @@ def read_pilot(result: TrialResult, clients: int, assumed: Assumed, data_bytes: 
         each = (own + told.added_s) * 1e6 / told.calls if told.calls and known else None
         calls[resource] = Calls(told.calls / transactions, each)
     return Pilot(
-        time_us=clients / per_s * 1e6,
+        time_us=time_us,
         clients=clients,
         calls=calls,
         settings=dict(result.engine.settings),
@@ -109,7 +135,21 @@ def read_pilot(result: TrialResult, clients: int, assumed: Assumed, data_bytes: 
         completed=done,
         window_s=result.elapsed_s,
         cpu_us=result.time.cpu_s * 1e6 / max(done, 1),
-        idle=result.time.segments.idle / max(result.time.client_s, 1e-9),
-        waiting_for_lock=result.time.segments.file_lock_wait / max(result.time.client_s, 1e-9),
+        idle=0.0 if waits_for_clock else segments.idle / max(result.time.client_s, 1e-9),
+        waiting_for_lock=segments.file_lock_wait / max(busy_s, 1e-9),
         lock_holder=held_by(result),
+        busy=min(busy_s / max(result.time.client_s, 1e-9), 1.0) if is_open_loop(result) else 1.0,
     )
+
+
+def is_open_loop(result: TrialResult) -> bool:
+    """Whether transactions started by the clock."""
+    return "response" in result.latency_ms
+
+
+def _busy(result: TrialResult, clients: int, per_s: float) -> tuple[float, float]:
+    """Return what a transaction takes of a client in microseconds, and the seconds that clients had transactions."""
+    service = result.latency_ms.get("service")
+    if not is_open_loop(result) or not isinstance(service, Times):
+        return clients / per_s * 1e6, result.time.client_s
+    return service.mean * 1e3, service.mean * result.completed / 1e3

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
+from dbdyno.answer.words import served_words
 from dbdyno.document.cell import Cell
 from dbdyno.document.why import Why, WhyResource
 from dbdyno.numbers import bracketed, percent
 from dbdyno.plan.change import Resource
+from dbdyno.results.metrics import is_open_loop, keeps_up
 from dbdyno.stats.elasticity import MAIN
+from dbdyno.why.measured_by import falls_words, gain_of, is_overloaded, was_words
 from dbdyno.why.pilot import Pilot
 from dbdyno.why.words import CALLED
 
@@ -18,35 +21,52 @@ _MISSING = 0.15
 
 
 def sentences(why: Why, base: Cell, pilot: Pilot) -> list[str]:
-    """Give them; the first is the answer."""
-    return [_answer(why, pilot), *_rest(why, base)]
+    """Give them; the first is the answer. Of an open loop that is offered too much, it begins with that."""
+    overloaded = is_overloaded(base)
+    answer = _answer(why, pilot, overloaded=overloaded)
+    if is_open_loop(base) and not keeps_up(base):
+        word = "cannot be" if overloaded else "was not"
+        answer = f"The rate offered {word} carried: {served_words(base)}. {answer}"
+    return [answer, *_rest(why, base)]
 
 
-def _answer(why: Why, pilot: Pilot) -> str:
+def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:
     main = next((each for each in why["resources"] if each["verdict"] == "bottleneck"), None)
     if main is not None:
-        return f"{_subject(main, pilot)} is the bottleneck: {_effect(main)}."
+        of = "" if why["metric"] == "throughput" else " of the response time"
+        return f"{_subject(main, pilot)} is the bottleneck{of}: {_effect(main, why, overloaded=overloaded)}."
+    carrying = [each for each in why["resources"] if each["verdict"] == "part" and _carried(each)]
+    if overloaded and carrying:
+        first = carrying[0]
+        return f"{_subject(first, pilot)} is a part of why: {_effect(first, why, overloaded=True)}."
     seen = next((each for each in why["resources"] if pilot.seen(_known(each)) >= MAIN), None)
     if seen is not None:
         share = percent(pilot.seen(_known(seen)))
-        return f"{_subject(seen, pilot)} took {share} of the clients' time in the pilot; more rounds would prove it."
+        time = "the clients' time" if pilot.busy == 1 else "the transactions' time"
+        return f"{_subject(seen, pilot)} took {share} of {time} in the pilot; more rounds would prove it."
+    time = "the time" if why["metric"] == "throughput" else f"p99 response ({was_words(why)})"
+    limits = "limits it" if why["metric"] == "throughput" else f"decides {time}"
+    most = 1.0 if why["metric"] == "throughput" else inf
+    # That a time is a lower bound changes with no number of rounds.
+    known = why["metric"] == "throughput" or not why["p99_is_bound"]
+    more = "More rounds would tell." if known else "Try a lower rate, or more clients."
     some = [each for each in why["resources"] if each["verdict"] == "part"]
     # Of the bottleneck none is said yet; those that may be it come first.
     likely = [each for each in some if any(test["ci95"] and test["ci95"][1] >= MAIN for test in each["tests"])]
     if likely:
-        parts = " or ".join(f"{each['name']} {_share(each, 1.0)}" for each in likely[:3])
-        return f"Not settled: the bottleneck may be {parts}, by its share of the time. More rounds would tell."
+        parts = " or ".join(f"{each['name']} {_share(each, most)}" for each in likely[:3])
+        return f"Not settled: the bottleneck may be {parts}, by its share of {time}. {more}"
     if some:
-        parts = " and ".join(f"{each['name']} {_share(each, 1.0)}" for each in some[:3])
-        return f"No resource by itself is the bottleneck; a part of the time each: {parts}."
+        parts = " and ".join(f"{each['name']} {_share(each, most)}" for each in some[:3])
+        return f"No resource by itself is the bottleneck; a part of {time} each: {parts}."
     open_ones = [each for each in why["resources"] if each["verdict"] == "inconclusive"]
     tested = [each["name"] for each in open_ones if not each["untested"]]
     if tested:
-        return f"What limits it is not settled: {', '.join(tested[:4])} may be it. More rounds would tell."
+        return f"What {limits} is not settled: {', '.join(tested[:4])} may be it. {more}"
     if open_ones:
         names = " or ".join(each["name"] for each in open_ones)
-        return f"None of the resources that were changed limits it; {names}, which could not be changed, may."
-    return "None of the resources that were changed limits it."
+        return f"None of the resources that were changed {limits}; {names}, which could not be changed, may."
+    return f"None of the resources that were changed {limits}."
 
 
 def _subject(each: WhyResource, pilot: Pilot) -> str:
@@ -59,13 +79,22 @@ def _known(each: WhyResource) -> Resource:
     return next(name for name in CALLED if name == each["resource"])
 
 
-def _effect(each: WhyResource) -> str:
+def _effect(each: WhyResource, why: Why, *, overloaded: bool) -> str:
     """Say what it would gain to be rid of a resource, where that was tried, else what a little less of it does."""
     free = next((test for test in each["tests"] if test["kind"] == "free"), None)
-    best = None if free is None else max(free["changes"], key=lambda one: one["rate"] or 0.0)
+    best = None if free is None else max(free["changes"], key=lambda one: gain_of(one, why["metric"]))
     partly = each["share"] is not None and free is not None and each["share"] != free["share"]
+    without = _WITHOUT.get(each["resource"], "were it free")
+    if why["metric"] == "p99":
+        if best is not None and best["p99"] is not None and not partly:
+            return f"{without}, {falls_words(why, best['p99'], best['p99_ci95'])}"
+        less = _LESS.get(each["resource"], "1 % less of it makes")
+        return f"{less} p99 response ({was_words(why)}) {_share(each)} % shorter"
     if best is not None and best["rate"] is not None and not partly:
-        return f"{_WITHOUT.get(each['resource'], 'were it free')}, {bracketed(best['rate'], best['rate_ci95'])} times"
+        # Of an open loop that is offered too much, more than all of that is not measured.
+        if overloaded and not best["p99_is_bound"]:
+            return f"{without}, all of it is carried, {bracketed(best['rate'], best['rate_ci95'])} times as much"
+        return f"{without}, {bracketed(best['rate'], best['rate_ci95'])} times"
     if each["resource"] == "processors" and (each["share"] or 0.0) >= 1:
         # No processor gives more than it is faster by: the competing program cost more than it took.
         return "the whole is as fast as its processors"
@@ -97,10 +126,16 @@ def _share(each: WhyResource, most: float = inf) -> str:
 
 
 def _rest(why: Why, base: Cell) -> Iterator[str]:
+    if is_overloaded(base):
+        yield _carrying(why)
+    elif why["metric"] == "p99" and why["p99_is_bound"]:
+        yield "That p99 is a lower bound, so what makes it longer was not judged."
     if why["inferred"] is not None:
         yield from _of_inferred(why)
     total = why["elasticities"]
-    if total is not None and why["missing"] is not None:
+    if total is not None and why["missing"] is not None and why["metric"] == "p99":
+        yield from _of_times(total)
+    elif total is not None and why["missing"] is not None:
         if why["missing"] > _MISSING:
             text = f"The elasticities sum to {total:.2f}: {percent(why['missing'])} of the time is in nothing"
             yield f"{text} that was changed, as waiting for one another."
@@ -108,6 +143,26 @@ def _rest(why: Why, base: Cell) -> Iterator[str]:
             yield f"The elasticities sum to {total:.2f}: {_too_much(why, total)}."
     if base["throughput"]["mean"] is None:
         yield "The cell as it is gave no throughput."
+
+
+def _carrying(why: Why) -> str:
+    """Say with which changes an open loop that is offered too much carries it all."""
+    carried = [change for each in why["resources"] for change in _carried(each)]
+    return f"With {' or '.join(carried)}, all of it is carried." if carried else "No change lets it carry all of that."
+
+
+def _carried(each: WhyResource) -> list[str]:
+    """Give the changes of a resource with which an open loop carries all that it is offered."""
+    return [one["change"] for test in each["tests"] for one in test["changes"] if not one["p99_is_bound"]]
+
+
+def _of_times(total: float) -> Iterator[str]:
+    """Say why elasticities of a response time don't sum to 1."""
+    if total > 1 + _MISSING:
+        yield f"The elasticities sum to {total:.2f}: arrivals wait for one another, so that each counts for more."
+    elif total < 1 - _MISSING:
+        rest = "the rest of p99 response is in nothing that was changed, or in calls that seldom take so long"
+        yield f"The elasticities sum to {total:.2f}: {rest}."
 
 
 def _too_much(why: Why, total: float) -> str:

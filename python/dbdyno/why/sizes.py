@@ -12,9 +12,12 @@ TAKEN = (0.1, 0.25, 0.4)
 DIVIDED = (2, 4)
 
 
-def delays_us(time_us: float, each: float) -> list[float]:
-    """Return the delays of a call in microseconds, that a transaction makes ``each`` times in ``time_us``."""
-    return [_two_digits(share * time_us / each) for share in ADDED]
+def delays_us(time_us: float, each: float, room: float = 1.0) -> list[float]:
+    """Return the delays of a call in microseconds, that a transaction makes ``each`` times in ``time_us``.
+
+    ``room``: by which share of its time a transaction may take longer.
+    """
+    return [_two_digits(share * room * time_us / each) for share in ADDED]
 
 
 def _two_digits(value: float) -> float:
