@@ -17,7 +17,8 @@ def fix_sentences(found: Fixes) -> list[str]:
 def _to_take(found: Fixes) -> Iterator[str]:
     named = {each["fix"]: each for each in found["tried"]}
     if found["recommended"] is None:
-        yield "No fix is known that applies." if not found["tried"] else "None of the fixes that were tried helps."
+        shown = "is shown to help" if any(each["verdict"] == "inconclusive" for each in found["tried"]) else "helps"
+        yield f"None of the fixes that were tried {shown}." if found["tried"] else "No fix is known that applies."
         return
     best = named[found["recommended"]]
     yield f"Take {best['fix']}: {_gain(best, found)}{price_words(best)}."
