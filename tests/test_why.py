@@ -106,7 +106,9 @@ def test_an_open_loop_is_judged_by_its_response_time(cli: Cli) -> None:
     arriving = arriving.replace("[system.sqlite]", '[system.sqlite]\njournal_mode = "wal"\nsynchronous = "full"')
     cli.write("arriving.toml", arriving.replace("seconds = 0.4, transactions = 200", "seconds = 1"))
     cli.environment["DBDYNO_PLANTED"] = '{"sync": 40000}'
-    out, document = why(cli, "./arriving.toml", *ONE, "--report", "why.html")
+    out = cli("run", "./arriving.toml", *ONE, "--rounds", "1", "--store", "w.db")
+    assert "to find what decides its response time: dbdyno why " in out
+    out, document = why(cli, "last", "--report", "why.html")
     found = document["why"]
     assert found["metric"] == "p99"
     assert found["p99_ms"] > 40

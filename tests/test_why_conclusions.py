@@ -224,7 +224,17 @@ def test_an_overloaded_open_loop_is_named_first_and_judged_by_what_it_carries() 
     assert why["bottleneck"] == "flush"
     assert why["text"][0].startswith("The rate offered cannot be carried: ")
     assert "60 % never started. Flushing the device is the bottleneck: " in why["text"][0]
-    assert why["text"][1] == "With flush free, all of it is carried."
+    assert "were it free, all of it is carried, " in why["text"][0]
+    assert "all of it is carried" not in " ".join(why["text"][1:])
+
+
+@pytest.mark.parametrize(("more", "said"), [(1, " free, all of it is carried."), (0, "No change lets it")])
+def test_of_an_overloaded_open_loop_it_is_said_with_what_it_carries_all(more: int, said: str) -> None:
+    levels = (UNCHANGED, AGAIN) if more else (UNCHANGED, AGAIN, "locks free", "flush free")
+    made = Arriving(idle=0.0, skipped=dict.fromkeys(levels, 0.6))
+    made.free("locks", 2.5)
+    made.free("flush", 2.5)
+    assert said in " ".join(made.why()["text"][1:])
 
 
 def test_what_lets_an_overloaded_open_loop_carry_all_gains_so_much_at_least() -> None:
@@ -238,7 +248,7 @@ def test_what_lets_an_overloaded_open_loop_carry_all_gains_so_much_at_least() ->
     assert locks["verdict"] == "part", "never that it does not matter"
     assert locks["ci95"] is not None
     assert locks["ci95"][1] == 1
-    assert "is a part of why: without them, all of it is carried, " in why["text"][0]
+    assert "is a part of what limits it: without them, all of it is carried, " in why["text"][0]
 
 
 def test_a_response_time_that_is_a_lower_bound_does_not_show_what_makes_it_longer() -> None:

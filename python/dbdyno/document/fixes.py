@@ -70,6 +70,7 @@ class Fixes(TypedDict):
     metric: Literal["throughput", "p99"]
     """What gains are of, as in the `why`."""
     p99_ms: float | None
+    """Of the cell as it is, in milliseconds: geometric mean over the blocks that have fixes."""
     p99_is_bound: bool
     left_out: list[str]
     """Those that were not measured, each with the reason."""

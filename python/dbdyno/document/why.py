@@ -83,7 +83,7 @@ class Why(TypedDict):
     """What decides: throughput; of an open loop p99 of the response time, or throughput if it is overloaded."""
     p99_ms: float | None
     """Of the cell as it is, the 99th percentile of the response time (closed loop: service time) in milliseconds:
-    geometric mean over the blocks."""
+    geometric mean over the blocks that have changes."""
     p99_is_bound: bool
     """Whether that is a lower bound: a hundredth of what was due or more has no response time."""
     bottleneck: str | None

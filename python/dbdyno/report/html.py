@@ -61,6 +61,7 @@ def _context(document: Document) -> dict[str, Any]:
         "trials": f"{count} trial" + ("" if count == 1 else "s"),
         "answer": document["answer"],
         "effects": sections.effect_table(document),
+        "why_effect": why_sections.effect_words(document),
         "why_resources": why_sections.resource_table(document),
         "why_changes": why_sections.change_table(document),
         "fixes": fixes.fix_table(document),

@@ -10,9 +10,18 @@ from dbdyno.report.why import VERDICTS, shares
 from dbdyno.why.sizes import time_words
 
 
+def effect_words(document: Document) -> str:
+    """Say what elasticities are of, a clause."""
+    return "p99 of the response time grows" if _is_by_time(document) else "the rate falls"
+
+
+def _is_by_time(document: Document) -> bool:
+    return document["why"] is not None and document["why"]["metric"] == "p99"
+
+
 def resource_table(document: Document) -> CellTable:
     """Return each resource with its verdict; no rows where the run is no `why`."""
-    saved = "p99" if document["why"] is not None and document["why"]["metric"] == "p99" else "the time"
+    saved = "p99" if _is_by_time(document) else "the time"
     heads = [
         Column("resource", right=False),
         Column(f"share of {saved} saved [95 %]", style="number"),

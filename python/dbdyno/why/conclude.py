@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, hypot, log, sqrt
+from math import hypot, log, sqrt
 from statistics import fmean
 
 from dbdyno.document.cell import Cell, Round
@@ -18,7 +18,7 @@ from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict,
 from dbdyno.stats.intervals import Noise, block_logs, ratio_of
 from dbdyno.why.cells import Why as Planned
 from dbdyno.why.inferred import resource_of
-from dbdyno.why.measured_by import Metric, is_bounded, is_overloaded, metric_of, speeds_by_block
+from dbdyno.why.measured_by import Metric, is_bounded, is_overloaded, metric_of, p99_beside, speeds_by_block
 from dbdyno.why.pilot import ASSUMED
 from dbdyno.why.sentences import sentences
 from dbdyno.why.words import CALLED
@@ -150,12 +150,12 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         if not any(one["resource"] == each["resource"] for one in found)
     ]
     total, unsure = _total(found)
-    times = _twice(base, again, "p99")
+    times = {block: 1 / speed for block, speed in _twice(base, again, "p99").items()}
     why: Why = {
         "cell": planned.cell,
         "unchanged": base["id"],
         "metric": metric,
-        "p99_ms": exp(-fmean(map(log, times.values()))) if times else None,
+        "p99_ms": p99_beside(times, [by_level[each.level] for each in changes]),
         "p99_is_bound": is_bounded(base),
         "bottleneck": next((each["resource"] for each in found if each["verdict"] == "bottleneck"), None),
         "inferred": inferred,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, geometric_mean
+from statistics import fmean
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.fixes import FixEffect, Fixes, FixPrice, FixVerdict
@@ -31,7 +31,7 @@ from dbdyno.stats import CONFIDENCE, Rates, Ratio, paired_rates, standard_error,
 from dbdyno.stats.intervals import Noise
 from dbdyno.why.fix_cells import Planned
 from dbdyno.why.fix_sentences import fix_sentences
-from dbdyno.why.measured_by import Metric, is_bounded, is_overloaded, metric_of
+from dbdyno.why.measured_by import Metric, is_bounded, is_overloaded, metric_of, p99_beside
 
 _Of = tuple[Cell, Fix | None]
 
@@ -96,11 +96,10 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     tried = [_effect(each, base, planned.members, of) for each in measured]
     tried.sort(key=lambda each: (_ORDER.index(each["verdict"]), -(each["gain"] or 0.0)))
     best, dearer = recommend(tried, {each.fix.name: each for each in measured}, of)
-    times = values_by_block(base, "p99")
     found: Fixes = {
         "tried": tried,
         "metric": metric,
-        "p99_ms": geometric_mean(times.values()) if times else None,
+        "p99_ms": p99_beside(values_by_block(base, "p99"), [by_level[each.level] for each in there]),
         "p99_is_bound": is_bounded(base),
         "left_out": list(planned.left_out),
         "recommended": None if best is None else best["fix"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import geometric_mean
 from typing import Literal
 
 from dbdyno.bottleneck import OVERLOADED
@@ -54,6 +55,13 @@ def speeds_by_block(cell: Cell, metric: Metric) -> Mapping[int, float]:
     """Return a figure of each block, more of which is better: throughput, or the reciprocal of a time."""
     values = values_by_block(cell, metric)
     return values if metric == "throughput" else {block: 1 / value for block, value in values.items()}
+
+
+def p99_beside(times: Mapping[int, float], cells: Sequence[Cell]) -> float | None:
+    """Return the geometric mean of times over the blocks that one of the cells beside it has as well."""
+    blocks = set().union(*(values_by_block(cell, "p99") for cell in cells))
+    known = [time for block, time in times.items() if block in blocks]
+    return geometric_mean(known) if known else None
 
 
 def gain_of(one: ChangeEffect, metric: str) -> float:

@@ -27,7 +27,7 @@ def sentences(why: Why, base: Cell, pilot: Pilot) -> list[str]:
     if is_open_loop(base) and not keeps_up(base):
         word = "cannot be" if overloaded else "was not"
         answer = f"The rate offered {word} carried: {served_words(base)}. {answer}"
-    return [answer, *_rest(why, base)]
+    return [answer, *_rest(why, base, answer)]
 
 
 def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:
@@ -38,7 +38,7 @@ def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:
     carrying = [each for each in why["resources"] if each["verdict"] == "part" and _carried(each)]
     if overloaded and carrying:
         first = carrying[0]
-        return f"{_subject(first, pilot)} is a part of why: {_effect(first, why, overloaded=True)}."
+        return f"{_subject(first, pilot)} is a part of what limits it: {_effect(first, why, overloaded=True)}."
     seen = next((each for each in why["resources"] if pilot.seen(_known(each)) >= MAIN), None)
     if seen is not None:
         share = percent(pilot.seen(_known(seen)))
@@ -55,7 +55,8 @@ def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:
     likely = [each for each in some if any(test["ci95"] and test["ci95"][1] >= MAIN for test in each["tests"])]
     if likely:
         parts = " or ".join(f"{each['name']} {_share(each, most)}" for each in likely[:3])
-        return f"Not settled: the bottleneck may be {parts}, by its share of {time}. {more}"
+        by = "by its share of" if why["metric"] == "throughput" else "by its effect on"
+        return f"Not settled: the bottleneck may be {parts}, {by} {time}. {more}"
     if some:
         parts = " and ".join(f"{each['name']} {_share(each, most)}" for each in some[:3])
         return f"No resource by itself is the bottleneck; a part of {time} each: {parts}."
@@ -125,9 +126,9 @@ def _share(each: WhyResource, most: float = inf) -> str:
     return f"{min(each['share'], most):.2f}{ends}"
 
 
-def _rest(why: Why, base: Cell) -> Iterator[str]:
+def _rest(why: Why, base: Cell, answer: str) -> Iterator[str]:
     if is_overloaded(base):
-        yield _carrying(why)
+        yield from _carrying(why, answer)
     elif why["metric"] == "p99" and why["p99_is_bound"]:
         yield "That p99 is a lower bound, so what makes it longer was not judged."
     if why["inferred"] is not None:
@@ -145,10 +146,13 @@ def _rest(why: Why, base: Cell) -> Iterator[str]:
         yield "The cell as it is gave no throughput."
 
 
-def _carrying(why: Why) -> str:
-    """Say with which changes an open loop that is offered too much carries it all."""
+def _carrying(why: Why, answer: str) -> Iterator[str]:
+    """Say with which changes an open loop that is offered too much carries it all, where the answer does not."""
     carried = [change for each in why["resources"] for change in _carried(each)]
-    return f"With {' or '.join(carried)}, all of it is carried." if carried else "No change lets it carry all of that."
+    if not carried:
+        yield "No change lets it carry all of that."
+    elif len(carried) > 1 or "all of it is carried" not in answer:
+        yield f"With {' or '.join(carried)}, all of it is carried."
 
 
 def _carried(each: WhyResource) -> list[str]:
