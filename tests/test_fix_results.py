@@ -123,7 +123,7 @@ def test_of_an_open_loop_a_fix_is_taken_for_its_response_time() -> None:
     one = next(each for each in found["tried"] if each["fix"] == "free")
     assert one["gain"] == pytest.approx(4.0, rel=0.02)
     assert one["p99"] == pytest.approx(0.25, rel=0.02)
-    assert found["text"][0].startswith("Take free: p99 response falls from 12.0 ms to 3.0")
+    assert found["text"][0].startswith("Take free: the p99 response time falls from 12.0 ms to 3.0")
     assert found["text"][1].startswith("No help: dearer p99 12.")
 
 

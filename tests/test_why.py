@@ -117,7 +117,7 @@ def test_an_open_loop_is_judged_by_its_response_time(cli: Cli) -> None:
     (free,) = [test for test in flush["tests"] if test["kind"] == "free"]
     assert free["changes"][0]["p99"] < 0.5
     assert slower["changes"][-1]["p99"] > 1
-    assert "p99 response" in found["text"][0]
+    assert "the p99 response time" in found["text"][0]
     assert "p99 ms" in out
     assert "share of p99 saved" in (cli.directory / "why.html").read_text()
     shown = cli("show", document["id"], "--store", "w.db")

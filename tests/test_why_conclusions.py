@@ -133,7 +133,7 @@ def test_the_largest_share_is_the_bottleneck() -> None:
     made.cache(0.02)
     why = made.why("device sync")
     assert why["bottleneck"] == "flush"
-    assert why["text"][0].startswith("Flushing the device is the bottleneck: were it free, ")
+    assert why["text"][0].startswith("Flushing the device is the bottleneck: without it, ")
     assert {each["resource"]: each["verdict"] for each in why["resources"]} == {
         "flush": "bottleneck",
         "read": "part",
@@ -171,8 +171,8 @@ def test_an_open_loop_is_judged_by_its_response_time() -> None:
     low, high = (milliseconds(end * why["p99_ms"]) for end in free["p99_ci95"])
     own, least = milliseconds(why["p99_ms"]), milliseconds(free["p99"] * why["p99_ms"])
     assert why["text"][0] == (
-        "Flushing the device is the bottleneck of the response time: were it free, "
-        f"p99 response falls from {own} ms to {least} [{low}, {high}] ms."
+        "Flushing the device is the bottleneck of the response time: without it, "
+        f"the p99 response time falls from {own} ms to {least} [{low}, {high}] ms."
     )
     assert "throughput" not in " ".join(why["text"])
     assert settled(why)
@@ -183,11 +183,11 @@ def test_of_a_response_time_the_parts_are_named_and_what_was_only_made_slower() 
     made.calls("flush", 0.3)
     made.calls("read", 0.3)
     (first, *_) = made.why()["text"]
-    assert first.startswith("No resource by itself is the bottleneck; a part of p99 response (1")
+    assert first.startswith("No resource by itself is the bottleneck; a part of the p99 response time (1")
     made = Arriving()
     made.calls("read", 0.8)
     (first, *_) = made.why()["text"]
-    assert "1 % less of it makes p99 response (1" in first
+    assert "1 % less of it makes the p99 response time (1" in first
     assert first.endswith("] % shorter.")
 
 
@@ -224,7 +224,7 @@ def test_an_overloaded_open_loop_is_named_first_and_judged_by_what_it_carries() 
     assert why["bottleneck"] == "flush"
     assert why["text"][0].startswith("The rate offered cannot be carried: ")
     assert "60 % never started. Flushing the device is the bottleneck: " in why["text"][0]
-    assert "were it free, all of it is carried, " in why["text"][0]
+    assert "without it, all of it is carried, " in why["text"][0]
     assert "all of it is carried" not in " ".join(why["text"][1:])
 
 
@@ -261,7 +261,7 @@ def test_a_response_time_that_is_a_lower_bound_does_not_show_what_makes_it_longe
     assert resource(why, "read")["verdict"] == "inconclusive"
     assert why["bottleneck"] == "flush"
     assert why["text"][0].startswith("The rate offered was not carried: ")
-    assert "p99 response falls from at least 1" in why["text"][0]
+    assert "the p99 response time falls from at least 1" in why["text"][0]
 
 
 def test_that_an_open_loop_is_offered_little_is_not_refuted_by_its_response_times() -> None:

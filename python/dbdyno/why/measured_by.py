@@ -84,6 +84,6 @@ def becomes_words(found: Why | Fixes, ratio: float, ends: list[float] | None) ->
 
 
 def falls_words(found: Why | Fixes, ratio: float, ends: list[float] | None) -> str:
-    """Write a change of the p99: ``p99 response falls from 12.0 ms to 3.00 [2.60, 3.50] ms``."""
+    """Write a change of the p99: ``the p99 response time falls from 12.0 ms to 3.00 [2.60, 3.50] ms``."""
     word = "falls" if ratio < 1 else "goes"
-    return f"p99 response {word} from {was_words(found)} to {becomes_words(found, ratio, ends)}"
+    return f"the p99 response time {word} from {was_words(found)} to {becomes_words(found, ratio, ends)}"

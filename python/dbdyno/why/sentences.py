@@ -44,7 +44,7 @@ def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:
         share = percent(pilot.seen(_known(seen)))
         time = "the clients' time" if pilot.busy == 1 else "the transactions' time"
         return f"{_subject(seen, pilot)} took {share} of {time} in the pilot; more rounds would prove it."
-    time = "the time" if why["metric"] == "throughput" else f"p99 response ({was_words(why)})"
+    time = "the time" if why["metric"] == "throughput" else f"the p99 response time ({was_words(why)})"
     limits = "limits it" if why["metric"] == "throughput" else f"decides {time}"
     most = 1.0 if why["metric"] == "throughput" else inf
     # That a time is a lower bound changes with no number of rounds.
@@ -85,12 +85,12 @@ def _effect(each: WhyResource, why: Why, *, overloaded: bool) -> str:
     free = next((test for test in each["tests"] if test["kind"] == "free"), None)
     best = None if free is None else max(free["changes"], key=lambda one: gain_of(one, why["metric"]))
     partly = each["share"] is not None and free is not None and each["share"] != free["share"]
-    without = _WITHOUT.get(each["resource"], "were it free")
+    without = _WITHOUT.get(each["resource"], "without it")
     if why["metric"] == "p99":
         if best is not None and best["p99"] is not None and not partly:
             return f"{without}, {falls_words(why, best['p99'], best['p99_ci95'])}"
         less = _LESS.get(each["resource"], "1 % less of it makes")
-        return f"{less} p99 response ({was_words(why)}) {_share(each)} % shorter"
+        return f"{less} the p99 response time ({was_words(why)}) {_share(each)} % shorter"
     if best is not None and best["rate"] is not None and not partly:
         # Of an open loop that is offered too much, more than all of that is not measured.
         if overloaded and not best["p99_is_bound"]:
@@ -107,7 +107,7 @@ _WITHOUT = {
     "parsing": "prepared once",
     "thinking": "without it",
     "connect": "were they kept",
-    "flush": "were it free",
+    "flush": "without it",
     "processors": "with one processor more",
     "message": "over a Unix socket",
 }
@@ -165,7 +165,7 @@ def _of_times(total: float) -> Iterator[str]:
     if total > 1 + _MISSING:
         yield f"The elasticities sum to {total:.2f}: arrivals wait for one another, so that each counts for more."
     elif total < 1 - _MISSING:
-        rest = "the rest of p99 response is in nothing that was changed, or in calls that seldom take so long"
+        rest = "the rest of the p99 response time is in nothing that was changed, or in calls that seldom take so long"
         yield f"The elasticities sum to {total:.2f}: {rest}."
 
 
