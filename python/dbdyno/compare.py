@@ -21,7 +21,7 @@ from dbdyno.history.identity import differing
 from dbdyno.machines import same_machine
 from dbdyno.noise import between_runs
 from dbdyno.results.comparing import BASELINE, SIDE, gate_pairs
-from dbdyno.results.judging import Pair, RunNoise, judge, other_factors, ratio_of_pair
+from dbdyno.results.judging import Pair, RunNoise, disturbed_by_queue, judge, other_factors, ratio_of_pair
 from dbdyno.results.metrics import METRICS, done, keeps_up, usual_metric, values_by_block
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 from dbdyno.worse_plans import WorsePlan, worse_plans
@@ -36,11 +36,6 @@ _ALIKE = 40
 # With these a run may have been slower for reasons of its own.
 _SLOWER = tuple(kind.name for kind in (DISTURBED, UNSETTLED, STALLED, TWO_LEVELS))
 _WARNED = {UNSETTLED.name: "not settled", TWO_LEVELS.name: "of two levels"}
-
-# Shares of the clients' time. They waited for a CPU for more than the first beyond what they make one another wait, or
-# for more than the second beyond what those of the other run waited: a run was disturbed.
-_QUEUED = 0.3
-_APART = 0.1
 
 # What gives the values of a cell, by its id, and a metric in earlier runs of the same work, oldest first.
 Earlier = Callable[[str, str], Sequence[float]]
@@ -319,32 +314,9 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
             kind = part(each, "evidence").get("warning")
             if own and kind in _SLOWER:
                 found.append(f"{document['id']} was {_WARNED.get(kind, kind)}")
-    return " and ".join(dict.fromkeys([*found, *_queued(*sides)]))
-
-
-def _queued(*sides: tuple[Document, Cell]) -> Iterator[str]:
-    """Say whose clients waited for a CPU for much of their time, or for much more than those of the other run."""
-    shares = [_queue_share(cell) for _, cell in sides]
-    known = [each for each in shares if each is not None]
-    apart = max(known) - min(known) if len(known) == len(shares) else 0.0
-    for (document, cell), share in zip(sides, shares, strict=True):
-        if share is None:
-            continue
-        if share > _own_queue_share(cell) + _QUEUED or (apart > _APART and share == max(known)):
-            yield f"{document['id']} was disturbed: clients waited for a CPU for {share * 100:.0f} % of their time"
-
-
-def _queue_share(cell: Cell) -> float | None:
-    rounds = [each for each in done(cell) if each["client_s"] and each["segments"].get("run_queue") is not None]
-    total = sum(each["client_s"] or 0.0 for each in rounds)
-    return sum(each["segments"]["run_queue"] or 0.0 for each in rounds) / total if total else None
-
-
-def _own_queue_share(cell: Cell) -> float:
-    """Return the share of time that clients wait for a CPU because there are more of them than CPUs."""
-    clients = max((each["window"].get("clients") or 1 for each in done(cell)), default=1)
-    cores = cell["cpu_percent"]["cores"]
-    return max(0.0, 1 - cores / clients) if cores else 0.0
+    queued = disturbed_by_queue(*([cell] for _, cell in sides))
+    found += [f"{each['id']} was disturbed: {why}" for (each, _), why in zip(sides, queued, strict=True) if why]
+    return " and ".join(dict.fromkeys(found))
 
 
 def _said(document: Document, cells: Container[str]) -> list[str]:

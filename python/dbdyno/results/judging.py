@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
+from statistics import fmean, median
 
 from dbdyno.document.cell import Cell
 from dbdyno.document.shape import Comparison
@@ -49,6 +49,10 @@ _FAILING = 0.01
 # there was room for, and not how fast it was.
 _MOST = 0.5
 _NOTHING_ELSE = 0.1
+# Shares of the clients' time. They waited for a CPU for more than the first beyond what they make one another wait, or
+# for more than the second beyond what the clients of the other side waited: a side was disturbed.
+_QUEUED = 0.3
+_APART = 0.1
 
 ROWS = "rows returned by a transaction"
 """How a difference in rows begins."""
@@ -71,6 +75,13 @@ class RunNoise:
     deviation: float
     freedom: float
     runs: int
+
+    @property
+    def least(self) -> float:
+        """The deviation that runs have at least, with a confidence of 95 %."""
+        from scipy.special import chdtri
+
+        return self.deviation * math.sqrt(self.freedom / float(chdtri(self.freedom, 0.05)))
 
 
 ASSUMED = RunNoise(0.05, 10.0, 0)
@@ -220,6 +231,10 @@ class Comparable:
     """Share of transactions that failed, of each round that began any."""
     lost: float
     """Share of the windows in which transactions failed and none succeeded."""
+    queued: float | None
+    """Share of the clients' time in which they waited for a CPU; None if unknown."""
+    own_queue: float
+    """The share that clients make one another wait because there are more of them than CPUs."""
 
 
 def comparable(cell: Cell | Comparable) -> Comparable:
@@ -237,7 +252,28 @@ def comparable(cell: Cell | Comparable) -> Comparable:
         rows_error=cell["rows_standard_error"] or 0.0,
         failing=failing,
         lost=_nothing_but_failures(cell) if any(failing) else 0.0,
+        queued=_queue_share(cell),
+        own_queue=_own_queue_share(cell),
     )
+
+
+def disturbed_by_queue(*sides: Sequence[Cell | Comparable]) -> list[str]:
+    """Say of each of two sides how long its clients waited for a CPU; empty if that disturbed nothing, or is unknown.
+
+    A side is one run or several, of which the medians count. A disturbed side may be slower for that reason alone.
+    """
+    waited = []
+    for side in sides:
+        runs = [comparable(each) for each in side]
+        shares = [each.queued for each in runs if each.queued is not None]
+        waited.append((median(shares), median(each.own_queue for each in runs)) if shares else None)
+    known = [share for share, _ in filter(None, waited)]
+    apart = max(known) - min(known) if len(known) == len(waited) else 0.0
+    said = []
+    for each in waited:
+        disturbed = each is not None and (each[0] > each[1] + _QUEUED or (apart > _APART and each[0] == max(known)))
+        said.append(f"clients waited for a CPU for {each[0] * 100:.0f} % of their time" if each and disturbed else "")
+    return said
 
 
 def why_not_comparable(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
@@ -323,6 +359,18 @@ def _nothing_but_failures(cell: Cell) -> float:
     ]
     total = sum(length for length, _ in spans)
     return sum(length for length, failing in spans if failing) / total if total else 0.0
+
+
+def _queue_share(cell: Cell) -> float | None:
+    rounds = [each for each in done(cell) if each["client_s"] and each["segments"].get("run_queue") is not None]
+    total = sum(each["client_s"] or 0.0 for each in rounds)
+    return sum(each["segments"]["run_queue"] or 0.0 for each in rounds) / total if total else None
+
+
+def _own_queue_share(cell: Cell) -> float:
+    clients = max((each["window"].get("clients") or 1 for each in done(cell)), default=1)
+    cores = cell["cpu_percent"]["cores"]
+    return max(0.0, 1 - cores / clients) if cores else 0.0
 
 
 def _is_no_chance(difference: float, errors: Sequence[float], least: float) -> bool:
