@@ -12,11 +12,12 @@ from bench import Bench
 from figures import Figure
 
 from dbdyno.history.changepoints import FALSE_ALARMS, LIFE, find_change_points
+from dbdyno.results.judging import RunNoise
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from simulated_blocks import Runs, auto, correlation_of, drifting, fixed, of_each, of_the_machine
-from simulated_noise import KINDS, lingering
+from simulated_noise import KINDS, between_runs, lingering
 
 SERIES = 600
 RUNS = 2000
@@ -29,14 +30,42 @@ _NOISE = 0.02
 
 
 def history_without_a_change(_bench: Bench) -> Iterator[Figure]:
-    """Series that are looked at after each of 100 runs and have no change: how many are ever said to have one."""
-    asked = [(kind, 0.0, 100 * FALSE_ALARMS) for kind in KINDS]
-    asked += [("normal", 0.4, 100 * FALSE_ALARMS), ("t of 3", 0.4, 100 * FALSE_ALARMS), ("normal", 0.6, 7)]
+    """Series of 40 and of 100 equal runs that are looked at after each run: how many are ever said to have a change.
+
+    The noise of their machine is unknown, or was measured by ten runs.
+    """
+    asked = [(kind, 0.0, 100 * FALSE_ALARMS) for kind in KINDS] + [("normal", 0.4, 15), ("normal", 0.6, 30)]
     for kind, correlation, target in asked:
-        noise = _NOISE * lingering(kind, correlation, (SERIES, LIFE), seed=21)
-        alarms = sum(bool(find_change_points(list(each))) for each in noise)
-        name = f"history: {kind}, neighbours {correlation:g}: marked, %"
-        yield Figure(name, 100 * alarms / SERIES, f"{alarms} of {SERIES}", target, at_most=True)
+        for runs in (40, LIFE):
+            series = between_runs(SERIES, runs, 21, kind, correlation)
+            name = f"history: {runs} runs, {kind}, neighbours {correlation:g}"
+            for known in (False, True):
+                yield Figure(f"{name}{_MEASURED * known}: marked, %", *_marked(series, known), target, at_most=True)
+
+
+def history_with_a_loss(_bench: Bench) -> Iterator[Figure]:
+    """Runs that differ by 10 %, and are faster or slower from the middle on: in how many series that is marked."""
+    for change in (0.7, 0.8, 1.3, 1.5):
+        for before in (10, 15, 20):
+            series = between_runs(SERIES, 2 * before, 22)
+            series[:, before:] += numpy.log(change)
+            target = 95 if (change, before) == (0.7, 10) else 0
+            for known in (False, True):
+                name = f"history: {change} times after {before} runs{_MEASURED * known}: marked, %"
+                yield Figure(name, *_marked(series, known), target, at_most=False)
+
+
+_MEASURED = ", noise measured"
+
+
+def _marked(series: numpy.ndarray, known: bool) -> tuple[float, str]:
+    """Return the share of series that are marked, in percent. ``known``: ten further runs measured the noise."""
+    deviations = between_runs(len(series), 10, 23).std(axis=1, ddof=1)
+    marked = sum(
+        bool(find_change_points(list(each), 0.0, RunNoise(deviation, 9, 10).least if known else 0.0))
+        for each, deviation in zip(series, deviations, strict=True)
+    )
+    return 100 * marked / len(series), f"{marked} of {len(series)}"
 
 
 def history_with_a_step(_bench: Bench) -> Iterator[Figure]:

@@ -22,6 +22,7 @@ from gates import gates_of_equal_code, gates_of_slower_code
 from looks import (
     blocks_of_a_machine_whose_noise_lingers,
     blocks_of_cells_whose_noise_lingers,
+    history_with_a_loss,
     history_with_a_step,
     history_without_a_change,
 )
@@ -293,6 +294,7 @@ ALL: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
     gates_of_equal_code,
     gates_of_slower_code,
     history_without_a_change,
+    history_with_a_loss,
     history_with_a_step,
     blocks_of_a_machine_whose_noise_lingers,
     blocks_of_cells_whose_noise_lingers,

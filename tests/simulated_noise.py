@@ -47,6 +47,12 @@ def lingering(kind: str, correlation: float, shape: tuple[int, ...], seed: int) 
     return made[..., _BEFORE:]
 
 
+def between_runs(series: int, count: int, seed: int, kind: str = "normal", correlation: float = 0.0) -> Floats:
+    """Draw logarithms of runs (series, run) that differ by 10 % from one another, as their five rounds do by 3 %."""
+    rounds: Floats = 0.03 * numpy.random.default_rng(seed).standard_normal((series, count, 5)).mean(axis=2)
+    return 0.1 * lingering(kind, correlation, (series, count), seed) + rounds
+
+
 def most(share: float, tries: int) -> float:
     """What a share of this size stays below in a simulation of so many tries, but for once in a thousand."""
     return share + 3.1 * math.sqrt(share * (1 - share) / tries)

@@ -133,7 +133,7 @@ def test_a_change_is_shown_with_what_changed_there(made: Made) -> None:
     assert (change["previous"], change["run"]) == (runs[7], runs[8])
     assert change["change"] == pytest.approx(-0.2, abs=0.03)
     assert change["verdict"] == "worse"
-    assert change["odds"] > history["odds"]
+    assert change["odds"] > history["odds"] * (1 + runs.index(change["seen"]))
     assert runs.index(change["seen"]) >= 10
     assert {each["name"]: (each["before"], each["after"]) for each in change["changed"]} == {
         "sqlite version": ("3.46.0", "3.47.0"),
@@ -146,6 +146,39 @@ def test_a_change_is_shown_with_what_changed_there(made: Made) -> None:
     assert runs[8] in text
     assert "-20 %" in text or "-21 %" in text or "-19 %" in text
     assert "sqlite version: 3.46.0 → 3.47.0" in text
+
+
+def test_runs_whose_clients_waited_for_a_cpu_are_no_regression(made: Made) -> None:
+    def queued(trials: list[TrialRecord]) -> list[TrialRecord]:
+        for each in trials:
+            time = (each.result or {})["time"]
+            time["segments"]["run_queue"] = 0.25 * time["client_s"]
+        return trials
+
+    for _ in range(8):
+        made.put()
+    for _ in range(8):
+        made.put(0.6, change=queued)
+    history = made.history()
+    (change,) = series_of(history)[0]["changes"]
+    assert change["verdict"] == "inconclusive"
+    why = "the runs after it were disturbed: clients waited for a CPU for 25 % of their time"
+    assert change["disturbed"] == [why]
+    assert f"inconclusive: {why}" in " ".join(shown(history).split())
+    assert why in html_history(history)
+    # Where the clients of both sides waited alike, that explains nothing.
+    for _ in range(8):
+        made.put(0.3, change=queued)
+    assert [each["verdict"] for each in series_of(made.history())[0]["changes"]] == ["inconclusive", "worse"]
+
+
+def test_a_change_within_the_noise_measured_is_none(made: Made) -> None:
+    for index in range(24):
+        made.put(1.0 if index < 12 else 0.85)
+    assert len(series_of(made.history())[0]["changes"]) == 1
+    for deviation, changes in ((0.01, 1), (0.15, 0)):
+        made.store.set_noise("pk-lookup", {"deviation": deviation, "runs": 10, "host": HOST})
+        assert len(series_of(made.history())[0]["changes"]) == changes
 
 
 def test_a_setting_that_changed_a_run_later_is_named_beside_the_change(made: Made) -> None:

@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
+from typing import Literal
 
 from dbdyno.errors import InputError
-from dbdyno.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, THRESHOLD, ChangePoint, find_change_points
+from dbdyno.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, ODDS, ChangePoint, find_change_points
 from dbdyno.history.document import CellHistory, Change, Changed, History, LeftOut, Nearby, Point, Series
 from dbdyno.history.facts import differences
 from dbdyno.history.identity import Machines, Parts, differing
 from dbdyno.history.metrics import Metric, usual_metrics
 from dbdyno.history.reading import StoredRun, StoredRuns
 from dbdyno.history.summary import SEARCH, WHY, CellSummary
-from dbdyno.results.judging import Comparable, why_not_comparable
+from dbdyno.noise import stored_noise
+from dbdyno.results.judging import Comparable, disturbed_by_queue, why_not_comparable
 from dbdyno.results.rounds import Measure
 from dbdyno.text import first_of
 
@@ -93,7 +95,7 @@ def build_history(
         "experiment": experiment,
         "false_alarms": FALSE_ALARMS,
         "life": LIFE,
-        "odds": math.exp(THRESHOLD),
+        "odds": ODDS,
         "fewest": FEWEST,
         "runs": len(shown),
         "first": shown[0].started if shown else None,
@@ -215,12 +217,20 @@ def _series(source: _Open, metric: Metric, cell: str, stored: StoredRuns) -> Ser
     shown = hidden < len(values)
     # A change is one by a share, and noise is.
     logs = [math.log(max(value, _LEAST_VALUE)) for value in values]
-    found = find_change_points(logs, metric.resolution) if shown else []
+    # Stored noise is of throughput.
+    noise = stored_noise(stored.noise, source.runs[-1].run.host) if metric.name == "throughput" else None
+    found = find_change_points(logs, metric.resolution, noise.least if noise else 0.0) if shown else []
     bounds = [0, *(each.index for each in found), len(values)]
     means = [fmean(values[start:end]) for start, end in pairwise(bounds)]
+    works = [each.run.trials[cell].work for each in source.runs]
+    stretches = [works[start:end] for start, end in pairwise(bounds)]
+    # What disturbs a machine does not change counts of instructions.
+    disturbed = [
+        [] if metric.name == "instructions" else _disturbed(before, after) for before, after in pairwise(stretches)
+    ]
     changes = [
-        _change(source.runs, each, hidden, before, after, metric, differ)
-        for each, (before, after) in zip(found, pairwise(means), strict=True)
+        _change(source.runs, each, hidden, before, after, metric, why, differ)
+        for each, (before, after), why in zip(found, pairwise(means), disturbed, strict=True)
         if each.index > hidden
     ]
     # What happened before the first run shown is no part of the picture.
@@ -236,6 +246,11 @@ def _series(source: _Open, metric: Metric, cell: str, stored: StoredRuns) -> Ser
     }
 
 
+def _disturbed(before: Sequence[Comparable], after: Sequence[Comparable]) -> list[str]:
+    said = zip(("before it", "after it"), disturbed_by_queue(before, after), strict=True)
+    return [f"the runs {where} were disturbed: {why}" for where, why in said if why]
+
+
 def _change(
     runs: Sequence[_Run],
     found: ChangePoint,
@@ -243,12 +258,14 @@ def _change(
     before: float,
     after: float,
     metric: Metric,
+    disturbed: list[str],
     differ: Callable[[StoredRun, StoredRun], list[Changed]],
 ) -> Change:
     def between(index: int) -> list[Changed]:
         return differ(runs[index - 1].run, runs[index].run)
 
     index = found.index
+    verdict: Literal["better", "worse"] = "better" if (after > before) == (metric.better == "higher") else "worse"
     here = runs[index].point
     nearby: list[Nearby] = [
         {"run": runs[other].point["run"], "changed": changed}
@@ -263,7 +280,8 @@ def _change(
         "before": before,
         "after": after,
         "change": after / before - 1 if before else None,
-        "verdict": "better" if (after > before) == (metric.better == "higher") else "worse",
+        "verdict": "inconclusive" if disturbed else verdict,
+        "disturbed": disturbed,
         "seen": runs[found.seen].point["run"],
         "odds": found.odds,
         "changed": between(index),

@@ -15,7 +15,7 @@ from dbdyno.report.charts.drawing import COLOURS, data, draw, fitted
 
 _HEIGHT = 200
 _MOST_POINTS = 60
-_BETTER, _WORSE = COLOURS[2], COLOURS[5]
+_MARKS = {"better": COLOURS[2], "worse": COLOURS[5], "inconclusive": COLOURS[7]}
 
 
 def series_chart(series: Series, metric: MetricFacts, title: str) -> Figure:
@@ -43,7 +43,7 @@ def series_chart(series: Series, metric: MetricFacts, title: str) -> Figure:
             x=alt.X("from:Q"), x2=alt.X2("to:Q"), y=alt.Y("mean:Q")
         ),
     ]  # fmt: skip
-    for verdict, colour in (("better", _BETTER), ("worse", _WORSE)):
+    for verdict, colour in _MARKS.items():
         marks = [{"at": each["index"] + 0.5} for each in series["changes"] if each["verdict"] == verdict]
         if marks:
             rule = alt.Chart(data(marks)).mark_rule(strokeWidth=1.5, strokeDash=[4, 3], color=colour)

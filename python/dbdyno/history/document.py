@@ -49,7 +49,10 @@ class Change(TypedDict):
     """Mean of the runs up to the next change."""
     change: float | None
     """``after / before - 1``; null where ``before`` is 0."""
-    verdict: Literal["better", "worse"]
+    verdict: Literal["better", "worse", "inconclusive"]
+    """Inconclusive where the runs of either side were disturbed."""
+    disturbed: list[str]
+    """Why runs may be slower for reasons of their own."""
     seen: str
     """The run after which it was marked."""
     odds: float
@@ -123,7 +126,7 @@ class History(TypedDict):
     """The share of series of ``life`` runs without a change that are said to have one."""
     life: int
     odds: float
-    """From which on a change is marked."""
+    """Above which a change is marked, for each run of the series up to then."""
     fewest: int
     """Runs a series needs before changes are looked for."""
     runs: int

@@ -16,13 +16,17 @@ the values, and λ the prior's precision in units of ``1/s²``,
 
     ln m = ½·ln((1 - rho²)/w) + ½·ln(λ/(q + λ)) - (n-1)/2·ln(R - c²/(q + λ)),
 
-where w are the squares of the level's regressor. ``rho`` is not known, and of few runs cannot be estimated: estimates
-are too low by about ``(1 + 4·rho)/n`` (Marriott and Pope 1954, doi:10.1093/biomet/41.3-4.390) and uncertain by
-``1/sqrt(n)``. So nothing is estimated: m is averaged over ``CORRELATIONS``, the greater ones being less likely
-beforehand. Of a handful of runs, that leaves the possibility open that their noise lingers; of many, the runs
-themselves decide.
+where w are the squares of the level's regressor. Where it was measured how much runs differ on a machine (``dbdyno
+noise --runs``), no squares are taken for less than that deviation explains. ``rho`` is not known, and of few runs
+cannot be estimated: estimates are too low by about ``(1 + 4·rho)/n`` (Marriott and Pope 1954,
+doi:10.1093/biomet/41.3-4.390) and uncertain by ``1/sqrt(n)``. So nothing is estimated: m is averaged over
+``CORRELATIONS``, the greater ones being less likely beforehand. Of a handful of runs, that leaves the possibility open
+that their noise lingers; of many, the runs themselves decide.
 
-Before that, values further from the median than ``FAR`` robust standard deviations are moved to that distance
+Few runs that differ from the others are more often an excursion than a change: a step whose shorter side has ``m`` runs
+is ``SHORT/m`` less likely beforehand, on the logarithm.
+
+Before all that, values further from the median than ``FAR`` robust standard deviations are moved to that distance
 (winsorized; 1.4826 times the median absolute deviation, as in the modified z score of Iglewicz and Hoaglin 1993), so
 that a single run says no more than that it is far off, and heavy tails do not pass for changes.
 """
@@ -51,6 +55,10 @@ STEP = (10.0, 1000.0)
 
 SHOCK = (30.0, 3000.0)
 """The prior variances of a shock, in variances of an innovation, each as likely."""
+
+SHORT = 18.0
+"""By how much the logarithm of the odds is less for a step with one run on its shorter side; it falls as their number
+grows."""
 
 FAR = 3.0
 """Robust standard deviations from the median at which a value is as far as any."""
@@ -94,23 +102,27 @@ class Noise:
         return Noise(self.squares + part.squares, self.logarithms + part.logarithm, self.freedom + part.freedom)
 
 
-def log_odds(values: _Floats, known: Noise, resolution: float) -> _Floats:
+def log_odds(values: _Floats, known: Noise, resolution: float, deviation: float = 0.0) -> _Floats:
     """Return the logarithm of the odds of a step, for each split with :data:`LEAST` values or more on either side.
 
     The first is the split before ``values[LEAST]``. ``known``: the noise of stretches before; ``resolution``: what
-    values may differ by and be the same, in their unit. Values without any spread have no step: minus infinity.
+    values may differ by and be the same, in their unit; ``deviation``: the least standard deviation that runs are known
+    to have. Values without any spread have no step: minus infinity.
     """
     part = _Whitened(values, resolution)
     x, n = part.values, len(values)
     places = np.arange(LEAST, n - LEAST + 1)
     if np.ptp(x) == 0:
         return np.full(len(places), -np.inf)
-    squares = known.squares + part.squares
+    freedom = known.freedom + part.freedom
+    least = freedom * deviation**2 * _FRESH
+    squares = np.maximum(known.squares + part.squares, least)
     factor = _PRIOR + known.logarithms + part.logarithm
-    half = (known.freedom + part.freedom) / 2
+    half = freedom / 2
 
     def explained(product: _Floats, size: _Floats, precisions: _Floats) -> _Floats:
-        left = np.maximum(squares - product**2 / (size + precisions), _ROUNDING * squares)
+        left = known.squares + part.squares - product**2 / (size + precisions)
+        left = np.maximum(left, np.maximum(least, _ROUNDING * squares))
         each = factor + np.log(precisions / (size + precisions)) / 2 - half * np.log(left)
         return _sum_of_logarithms(each.reshape(-1, len(places))) - math.log(len(precisions))
 
@@ -127,7 +139,7 @@ def log_odds(values: _Floats, known: Noise, resolution: float) -> _Floats:
         1 - _LOSS**2 / part.weight,
         _OF_SHOCK,
     )
-    odds: _Floats = change - np.logaddexp(nothing, shock) + math.log(2)
+    odds: _Floats = change - np.logaddexp(nothing, shock) + math.log(2) - SHORT / np.minimum(places, number)
     return odds
 
 

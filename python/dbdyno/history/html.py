@@ -13,6 +13,8 @@ from dbdyno.report.export import write_text
 from dbdyno.report.page import render_page
 from dbdyno.report.sections import flat
 
+_STYLES = {"better": "faster", "worse": "slower", "inconclusive": "inconclusive"}
+
 
 def write_html(history: History, path: Path | str) -> None:
     """Write the report at once or not at all. ``InputError`` where the file cannot be written."""
@@ -74,7 +76,7 @@ def _change(change: Change) -> dict[str, Any]:
         "before": figure(change["before"]),
         "after": figure(change["after"]),
         "change": lines.change_share(change),
-        "style": "faster" if change["verdict"] == "better" else "slower",
+        "style": _STYLES[change["verdict"]],
         "odds": lines.odds(change["odds"]),
         "causes": lines.causes(change),
     }

@@ -91,10 +91,9 @@ def metric_of(cell: CellHistory) -> str:
 
 
 def causes(change: Change) -> list[str]:
-    """Return a line for everything that changed with a change point, or that nothing known did."""
-    lines = changed(change["changed"])
-    if not lines:
-        lines = ["nothing that was recorded changed with it"]
+    """Return why a change is inconclusive, and a line for everything that changed with it, or that nothing did."""
+    lines = [f"inconclusive: {each}" for each in change["disturbed"]]
+    lines += changed(change["changed"]) or ["nothing that was recorded changed with it"]
     for each in change["nearby"]:
         lines += [f"at {each['run']}, beside it: {line}" for line in changed(each["changed"])]
     return lines

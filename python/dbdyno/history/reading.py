@@ -53,6 +53,8 @@ class StoredRuns:
     """Runs that count beyond the limit; not shown."""
     uncounted: dict[str, list[str]]
     """Ids of the runs that do not count, by their status."""
+    noise: JsonObject | None
+    """What ``dbdyno noise --runs`` measured of the experiment."""
     store: Store
     """Details of the few runs that need them are read from it."""
 
@@ -150,7 +152,8 @@ def read_runs(
             trials=of_cells,
         )
         runs.append(made)
-    return StoredRuns(runs=runs, older=len(counted) - len(shown), uncounted=uncounted, store=store)
+    older = len(counted) - len(shown)
+    return StoredRuns(runs=runs, older=older, uncounted=uncounted, noise=store.noise(experiment), store=store)
 
 
 def keep_summary(store: Store, run_id: str) -> RunSummary:

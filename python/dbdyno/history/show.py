@@ -19,7 +19,7 @@ from dbdyno.report.columns import Column, tables
 _BARS = "▁▂▃▄▅▆▇█"
 _MARK = "│"
 _LABEL = 8
-_STYLES = {"better": "green", "worse": "red"}
+_STYLES = {"better": "green", "worse": "red", "inconclusive": "yellow"}
 
 
 def show(history: History, console: Console) -> None:

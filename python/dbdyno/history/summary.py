@@ -28,7 +28,7 @@ from dbdyno.results.trial import ReadTrial
 from dbdyno.stats import CONFIDENCE
 from dbdyno.store.records import JsonObject, RunRecord, TrialRecord
 
-RULES = 2
+RULES = 3
 """Increase it with every change that gives another summary for the same trials."""
 
 WHY = "why"
