@@ -59,8 +59,9 @@ def steps(text: str) -> Iterator[Command | File | Output]:
         if token.type == "fence" and title:
             yield File(title[1], token.content)
         elif token.type == "fence" and kind in (["sh"], ["console"]):
-            yield from commands(token.content)
-            ran = True
+            found = list(commands(token.content))
+            yield from found
+            ran = bool(found)
         elif token.type == "fence" and kind == ["text"] and ran and token.map is not None:
             yield Output(token.map[0] + 1, token.map[1] - 1)
 
