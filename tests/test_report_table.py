@@ -9,13 +9,15 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
+from dbdyno.cli.show import shown_lines
+from dbdyno.console import Console as OwnConsole
 from dbdyno.document import Document
 from dbdyno.numbers import figure, milliseconds, percent, rough, short, times
 from dbdyno.report.brief import show_brief
 from dbdyno.report.lines import comparison_ratio, comparison_word
 from dbdyno.report.table import show_details
 from dbdyno.stored import build_document
-from synthetic import lookup_design, lookup_document, run_record, update_document
+from synthetic import lookup_design, lookup_document, lookup_trials, run_record, update_document
 
 
 def two_systems() -> Document:
@@ -44,6 +46,28 @@ def test_nothing_is_cut_off(make: Callable[[], Document], width: int) -> None:
     for cell in document["cells"]:
         assert figure(cell["throughput"]["mean"]) in text
         assert all(short(each["throughput"]) in text for each in cell["rounds"] if each["throughput"])
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_run_of_many_cells_has_sixty_lines_unless_all_are_asked_for(width: int) -> None:
+    design = lookup_design(threads=tuple(range(1, 26)), shared=tuple(range(1, 26)))
+    cells = design["cells"]
+    for place in range(12):
+        name = f"setting_{place}"
+        design["factors"][name] = [1, 2]
+        for number, cell in enumerate(cells):
+            cell["factors"][name] = 1 + (number + place) % 2
+    document = build_document(run_record(design), lookup_trials(design, 2, seed=3))
+    for place in range(80):
+        words = f"Something of cell {place} is worth a sentence that is longer than a line of a narrow terminal."
+        evidence = {"warning": "disturbed"} if place % 2 else {}
+        document["findings"].append({"kind": "disturbed", "text": words, "cells": [], "evidence": evidence})
+    lines = shown_lines(document, OwnConsole(width=width), verbose=False)
+    assert len(lines) == 60
+    assert lines[-1] == "more lines with --verbose"
+    whole = shown_lines(document, OwnConsole(width=width), verbose=True)
+    assert len(whole) > 200
+    assert "Something of cell 79" in " ".join(whole)
 
 
 @pytest.mark.parametrize("make", [lookup_document, two_systems])

@@ -4,9 +4,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.segment import Segment, Segments
 from rich.table import Table
 
 from dbdyno.cli.exports import Exports
@@ -18,6 +20,7 @@ from dbdyno.text import printable
 if TYPE_CHECKING:
     from dbdyno.cli.naming import Named
     from dbdyno.compile import Description
+    from dbdyno.document import Document
     from dbdyno.experiment import Experiment
 
 # Lines that `show` prints unless it is to print all.
@@ -195,8 +198,6 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
 
 def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: bool) -> None:
     """Show a stored run, in full if ``verbose``, and write the files asked for."""
-    from dbdyno.report.brief import show_brief
-    from dbdyno.report.table import show_details
     from dbdyno.store import open_store
     from dbdyno.stored.run import read_run
 
@@ -207,16 +208,29 @@ def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: b
         exports.write(document)
         if exports.to_output:
             return
-        console = Console()
-        with console.capture() as shown:
-            show_brief(document, console, followed=True)
-            console.print()
+        for line in shown_lines(document, Console(), verbose=verbose):
+            sys.stdout.write(f"{line}\n")
+
+
+def shown_lines(document: "Document", console: Console, *, verbose: bool) -> list[str]:
+    """Return the lines of a run, laid out for the console: all of them if ``verbose``, otherwise at most 60."""
+    from dbdyno.report.brief import show_brief
+    from dbdyno.report.table import details, show_details
+
+    with console.capture() as shown:
+        show_brief(document, console, followed=verbose)
+        console.print()
+        if verbose:
             show_details(document, console)
-        lines = shown.get().splitlines()
-        if not verbose and len(lines) > _MOST_LINES:
-            left = len(lines) - _MOST_LINES + 1
-            lines[_MOST_LINES - 1 :] = [f"{left:,} more lines with --verbose"]
-        sys.stdout.write("\n".join(lines) + "\n")
+        else:
+            # Lines that are not shown are not laid out either.
+            further = Segment.split_lines(console.render(details(document, console.width)))
+            for line in islice(further, _MOST_LINES):
+                console.print(Segments([*line, Segment.line()]))
+    lines = shown.get().splitlines()
+    if not verbose and len(lines) > _MOST_LINES:
+        lines[_MOST_LINES - 1 :] = ["more lines with --verbose"]
+    return lines
 
 
 def report_run(name: str, report: Path | None, store_place: str | None) -> None:
