@@ -336,6 +336,3 @@ Generator = Annotated[
     Discriminator(_kind),
     BeforeValidator(_read),
 ]
-
-for _model in (FormatOf, Format, NullableOf, Nullable, Key):
-    _model.model_rebuild()

@@ -25,7 +25,8 @@ EngineName = Annotated[str, BeforeValidator(read_engine)]
 class Strict(BaseModel):
     """A table of the file."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # Built when they are used, since most commands use a few.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -149,9 +149,6 @@ AnyStep = Annotated[
     BeforeValidator(_read),
 ]
 
-for _model in (When, Chance, Repeat):
-    _model.model_rebuild()
-
 
 class Transaction(Strict):
     """A unit of work: what is counted, timed and retried as a whole."""

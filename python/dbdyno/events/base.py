@@ -15,5 +15,11 @@ class Part(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, validate_by_name=True, serialize_by_alias=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        validate_by_name=True,
+        serialize_by_alias=True,
+        defer_build=True,
     )

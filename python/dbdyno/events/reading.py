@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from typing_extensions import TypeVar
 
 from dbdyno.errors import DbdynoError
@@ -63,8 +63,8 @@ P = TypeVar("P", bound=Part)
 # What a trial's result is, by who makes it.
 Result = Annotated[TrialResult | ProgramResult, Field(discriminator="event")]
 
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
-_RESULT: TypeAdapter[Result] = TypeAdapter(Result)
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
+_RESULT: TypeAdapter[Result] = TypeAdapter(Result, config=ConfigDict(defer_build=True))
 
 # Characters of a line, or of a value, that are shown.
 _SHOWN = 200

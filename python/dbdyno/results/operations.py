@@ -85,16 +85,12 @@ def _histograms(result: TrialResult, operations: Operations) -> Iterator[tuple[t
 
 
 def _operation(kind: OperationKind, name: str, times: Histogram) -> Operation:
+    latency = times.latency_ms()
     return {
         "kind": kind,
         "name": name,
         "count": times.count,
-        "seconds": _seconds(times),
+        "seconds": times.count * (latency["mean"] or 0.0) / 1e3,
         "share": None,
-        "latency_ms": times.latency_ms(),
+        "latency_ms": latency,
     }
-
-
-def _seconds(times: Histogram | None) -> float:
-    """Give the sum of times in seconds."""
-    return 0.0 if times is None else times.count * (times.latency_ms()["mean"] or 0.0) / 1e3

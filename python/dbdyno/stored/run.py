@@ -10,6 +10,7 @@ from dbdyno.errors import StoreError
 from dbdyno.experiment import Experiment, load_published
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
+from dbdyno.experiment.roles import read_definition
 from dbdyno.store import RunRecord, Store
 from dbdyno.stored.build import build_document
 from dbdyno.stored.proofs import add_proofs
@@ -19,9 +20,11 @@ def read_run(store: Store, name: str, experiment: Experiment | None = None) -> D
     """Build the document of a stored run, with the published figures its experiment names."""
     run = store.run(name)
     with store.interpreting(run.id):
-        if experiment is None:
+        # An experiment takes long to read, and most name no published figures.
+        if experiment is None and "published" in read_definition(run.definition):
             experiment = stored_experiment(run, store)
-        document = build_document(run, store.trials(run.id), published=published_figures(experiment, run))
+        published = {} if experiment is None else published_figures(experiment, run)
+        document = build_document(run, store.trials(run.id), published=published)
         if document["why"] is None:
             add_proofs(document, run, store)
     return document
