@@ -95,7 +95,8 @@ def renewed(page: str, dbdyno: Path) -> str:
                     done = _run(arguments, dbdyno, Path(place), environment)
                     if done.returncode not in codes:
                         sys.exit(f"{shlex.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-                    printed = done.stdout
+                    # An error is what a page shows of a command that fails.
+                    printed = done.stdout or done.stderr
                 case Output(first, end):
                     new = _answer(printed)
                     lines[first + shift : end + shift] = new
