@@ -94,7 +94,8 @@ class Histogram:
     def points(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the recorded values in nanoseconds (the highest of each bucket), rising, and their counts."""
         counts = self._counts()
-        index = np.flatnonzero(counts)
+        # Of truth values it takes a third of the time.
+        index = np.flatnonzero(counts != 0)
         half = self._inner.sub_bucket_half_count
         magnitude = self._inner.sub_bucket_half_count_magnitude
         # As HdrHistogram lays its buckets out: the first holds a full set of sub-buckets, each later one the upper half
