@@ -34,7 +34,7 @@ def history_without_a_change(_bench: Bench) -> Iterator[Figure]:
 
     The noise of their machine is unknown, or was measured by ten runs.
     """
-    asked = [(kind, 0.0, 100 * FALSE_ALARMS) for kind in KINDS] + [("normal", 0.4, 15), ("normal", 0.6, 30)]
+    asked = [(kind, 0.0, 100 * FALSE_ALARMS) for kind in KINDS] + [("normal", 0.4, 10), ("normal", 0.6, 20)]
     for kind, correlation, target in asked:
         for runs in (40, LIFE):
             series = between_runs(SERIES, runs, 21, kind, correlation)
@@ -49,7 +49,7 @@ def history_with_a_loss(_bench: Bench) -> Iterator[Figure]:
         for before in (10, 15, 20):
             series = between_runs(SERIES, 2 * before, 22)
             series[:, before:] += numpy.log(change)
-            target = 95 if (change, before) == (0.7, 10) else 0
+            target = 95 if (change, before) == (0.7, 15) else 0
             for known in (False, True):
                 name = f"history: {change} times after {before} runs{_MEASURED * known}: marked, %"
                 yield Figure(name, *_marked(series, known), target, at_most=False)

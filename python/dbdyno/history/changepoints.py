@@ -30,8 +30,8 @@ LIFE = 100
 FALSE_ALARMS = 0.05
 """The share of series of :data:`LIFE` runs without any change that are said to have one, looked at after every run."""
 
-ODDS = 0.37
-"""The odds above which a change is marked, for each run of the series up to then: 15 to 1 after 40 runs."""
+ODDS = 1.0
+"""The odds above which a change is marked, for each run of the series up to then: 40 to 1 after 40 runs."""
 
 FEWEST = 2 * LEAST
 """Runs a series needs before changes are looked for."""
