@@ -17,22 +17,22 @@ from typing import Any
 
 from figures import DBDYNO, Figure, NotMeasuredError, run, spread
 
-from dbdyno.compile import compile_cell
 from dbdyno.cpu.bare import BARE_LOOP
-from dbdyno.design import make_cells, parse_set
 from dbdyno.engines.provisioner import Place
 from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.engines.sqlite.targets import load_target
 from dbdyno.engines.statements import places
-from dbdyno.events.answers import Ready
-from dbdyno.events.reading import Heard
-from dbdyno.events.trial import TrialResult
 from dbdyno.experiment import load_experiment
-from dbdyno.worker import Worker, ask, worker_path
-from dbdyno.workplace.listening import Interrupted
-from dbdyno.workplace.workspace import Workspace
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells, parse_set
+from dbdyno.model.events.answers import Ready
+from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.runtime.worker import Worker, ask, worker_path
+from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.workspace import Workspace
 
 KEYS = 100_000
 LOOKUP = "select * from user where id = ?"

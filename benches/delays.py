@@ -27,11 +27,11 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.statements import places
-from dbdyno.events.answers import Answer, Loaded
-from dbdyno.events.changes import Calls
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import PLAN
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import Answer, Loaded
+from dbdyno.model.events.changes import Calls
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import ask
 
 SIZES_US = (50, 200, 1000, 5000)
 BLOCKS = 7

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dbdyno.worker import worker_path
+from dbdyno.runtime.worker import worker_path
 
 Bench = TypeVar("Bench")
 

@@ -16,7 +16,7 @@ from figures import DBDYNO, Figure
 import dbdyno
 from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.settings import SqliteSettings
-from dbdyno.worker import worker_path
+from dbdyno.runtime.worker import worker_path
 
 GATES = 100
 PLANTED_GATES = 40

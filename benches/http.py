@@ -24,9 +24,9 @@ from typing import Any
 import psutil
 from figures import Figure, NotMeasuredError, descriptors_of, in_turn, run
 
-from dbdyno.plan.cell import PLAN
-from dbdyno.results.histograms import Histogram
-from dbdyno.worker import worker_path
+from dbdyno.analysis.measured.histograms import Histogram
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import worker_path
 
 BLOCKS = 10
 SECONDS = 2

@@ -11,8 +11,8 @@ import numpy
 from bench import Bench
 from figures import Figure
 
-from dbdyno.history.changepoints import FALSE_ALARMS, LIFE, find_change_points
-from dbdyno.results.judging import RunNoise
+from dbdyno.analysis.history.changepoints import FALSE_ALARMS, LIFE, find_change_points
+from dbdyno.analysis.measured.judging import RunNoise
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 

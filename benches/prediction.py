@@ -18,19 +18,19 @@ from typing import Any
 
 from figures import DBDYNO, Figure, NotMeasuredError, run
 
-from dbdyno.document.reading import JsonObject
+from dbdyno.analysis.measured.keys import NewKeys
+from dbdyno.analysis.predict.predicting import Question, predict
+from dbdyno.analysis.predict.series import KeySeries
+from dbdyno.analysis.predict.stored import read_calibration
+from dbdyno.analysis.predict.trees import Place, answers
 from dbdyno.engines.btree import BtreeRules
-from dbdyno.events.answers import Btree, BtreeFigures
-from dbdyno.plan.cell import PLAN
-from dbdyno.predict.predicting import Question, predict
-from dbdyno.predict.series import KeySeries
-from dbdyno.predict.stored import read_calibration
-from dbdyno.predict.trees import Place, answers
+from dbdyno.model.events.answers import Btree, BtreeFigures
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.result.reading import JsonObject
 from dbdyno.report.charts.prediction import prediction_chart
 from dbdyno.report.export import write_json
-from dbdyno.results.keys import NewKeys
+from dbdyno.runtime.worker import ask
 from dbdyno.store import open_store
-from dbdyno.worker import ask
 
 WRITTEN = Path(__file__).parent.parent / "docs" / "prediction"
 PUBLISHED = Path(__file__).parent.parent / "python" / "dbdyno" / "published" / "e8_key_order.csv"

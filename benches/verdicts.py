@@ -28,11 +28,11 @@ from looks import (
 )
 from windows import equal_rates_of_few_transactions, open_loops_that_hang, windows_of_few_transactions
 
-from dbdyno.events.trial import TrialResult
-from dbdyno.run.coordinated import CoordinatedWorkers
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.run.coordinated_workers import CoordinatedWorkers
+from dbdyno.runtime.worker import WorkerFailed, worker_path
 from dbdyno.stats import verdict
 from dbdyno.stats.intervals import ratio_of
-from dbdyno.worker import WorkerFailed, worker_path
 
 COMPARISONS = 200
 BLOCKS = 5

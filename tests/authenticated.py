@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from apart import directory_apart
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import FactsRead, Loaded
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import FactsRead, Loaded
+from dbdyno.runtime.worker import ask
 from fresh_data import fresh_data
 
 PASSWORD = "it's right"

@@ -20,7 +20,7 @@ from apart import directory_apart, lay_apart
 from collected import begin_collected
 from command_line import CommandLine
 from dbdyno.cpu.builds import build
-from dbdyno.worker import write_amalgamation
+from dbdyno.runtime.worker import write_amalgamation
 from fresh_data import kept
 from team_database import INSTALLED, TeamServer, team_server
 

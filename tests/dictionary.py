@@ -1,6 +1,6 @@
 """The experiment with a dictionary, made smaller for tests."""
 
-from dbdyno.shipped import package_path
+from dbdyno.base.resources import package_path
 
 
 def tenth() -> str:

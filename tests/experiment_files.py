@@ -7,15 +7,15 @@ from pathlib import Path
 
 import jsonschema_rs
 
-from dbdyno.compile import compile_cell, refusal
-from dbdyno.design import make_cells
-from dbdyno.document.schema import json_schema
+from dbdyno.base.resources import builtin_names, package_path, template_names, template_path
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
+from dbdyno.experiment.compile import compile_cell, refusal
+from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.shipped import builtin_names, package_path, template_names, template_path
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.result.schema import json_schema
 
 ROOT = Path(__file__).parent.parent
 

@@ -6,7 +6,7 @@ from dbdyno.engines.server.account import hand_over, open_way, server_account
 from dbdyno.engines.server.data import kept_data
 from dbdyno.engines.server.managed import common_directory
 from dbdyno.engines.server.programs import Installation
-from dbdyno.workplace.copying import copy_directory
+from dbdyno.runtime.workspace.copying import copy_directory
 
 
 def kept() -> Path:

@@ -14,9 +14,9 @@ from typing import cast
 import numpy
 from numpy.typing import NDArray
 
-from dbdyno.design import block_order
-from dbdyno.plan.cell import Cell
-from dbdyno.plan.system import SystemSpec
+from dbdyno.experiment.design import block_order
+from dbdyno.model.plan.cell import Cell
+from dbdyno.model.plan.system import SystemSpec
 from dbdyno.stats import Rate, Ratio, Stopping, decide, paired_rates
 from simulated_noise import lingering, looks
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 
-from dbdyno.document.effects import Effect
-from dbdyno.results.effects import effects
+from dbdyno.analysis.measured.effects import effects
+from dbdyno.model.result.effects import Effect
 from dbdyno.stats import MARGIN
 from synthetic_cells import cell
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dbdyno.definition.objective import Objective
-from dbdyno.slo.decide import Window
-from dbdyno.slo.search import Search
+from dbdyno.analysis.slo.decide import Window
+from dbdyno.analysis.slo.search import Search
+from dbdyno.model.experiment.objective import Objective
 
 Floats = NDArray[np.float64]
 

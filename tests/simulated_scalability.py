@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy
 
-from dbdyno.document.scalability import Scalability, ScalabilityCurve
-from dbdyno.results.scalability import scalability
+from dbdyno.analysis.measured.scalability import scalability
+from dbdyno.model.result.scalability import Scalability, ScalabilityCurve
 from synthetic_cells import cell
 
 RATE = 1000.0

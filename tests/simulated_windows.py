@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy
 
-from dbdyno.events import accounting
-from dbdyno.results.rounds import transactions_per_s
+from dbdyno.analysis.measured.rounds import transactions_per_s
+from dbdyno.model.events import accounting
 from dbdyno.stats import Rate
 
 Kind = Literal["exponential", "uniform", "steady", "lognormal"]

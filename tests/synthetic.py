@@ -14,12 +14,12 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from dbdyno.document import Document
-from dbdyno.events.latency import Times
-from dbdyno.events.trial import TrialResult
-from dbdyno.events.watched import Contention, ContentionSite, Segments
+from dbdyno.analysis.document import build_document
+from dbdyno.model.events.latency import Times
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.events.watched import Contention, ContentionSite, Segments
+from dbdyno.model.result import Document
 from dbdyno.store import RunRecord, TrialRecord
-from dbdyno.stored import build_document
 from synthetic_events import an_interval, as_stored, changed, disk, rate_of, result_of, times
 
 NS = 1e9

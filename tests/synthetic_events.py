@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from dbdyno.events.accounting import Accounting, Cycles, Few, Rate, Warmup, Whole, Work
-from dbdyno.events.base import Part
-from dbdyno.events.catalog import Catalog
-from dbdyno.events.facts import Durability, Facts
-from dbdyno.events.latency import ServiceTimes, Times
-from dbdyno.events.machine import CpuShare, DiskActivity, Memory, ProcessIo, Scheduling
-from dbdyno.events.trial import Interval, TrialResult
-from dbdyno.events.watched import Io, Segments, Time
+from dbdyno.model.events.accounting import Accounting, Cycles, Few, Rate, Warmup, Whole, Work
+from dbdyno.model.events.base import Part
+from dbdyno.model.events.catalog import Catalog
+from dbdyno.model.events.facts import Durability, Facts
+from dbdyno.model.events.latency import ServiceTimes, Times
+from dbdyno.model.events.machine import CpuShare, DiskActivity, Memory, ProcessIo, Scheduling
+from dbdyno.model.events.trial import Interval, TrialResult
+from dbdyno.model.events.watched import Io, Segments, Time
 
 
 def times(median_us: float, count: int) -> Times:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import dbdyno.engines.registry  # noqa: F401 - engines are known by it
-from dbdyno.answer.advice import _gain_of
-from dbdyno.answer.build import build_answer
-from dbdyno.answer.short import short_systems
+from dbdyno.analysis.answer.advice import _gain_of
+from dbdyno.analysis.answer.build import build_answer
+from dbdyno.analysis.answer.short import short_systems
 from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.roles import roles_of
 from dbdyno.report.brief import brief_lines

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from apart import directory_apart
-from dbdyno.causes import FEWEST, Sightings, known_waits, meaning_of, share_of
-from dbdyno.diagnose_server import diagnose_server
+from dbdyno.analysis.bottleneck.server import diagnose_server
+from dbdyno.analysis.bottleneck.waits import FEWEST, Sightings, known_waits, meaning_of, share_of
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
 from fresh_data import fresh_data

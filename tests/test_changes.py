@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dbdyno.events.changes import Calls
-from dbdyno.events.reading import read_event
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import PLAN
-from dbdyno.results.merging import merge_results
-from dbdyno.worker import worker_path
+from dbdyno.analysis.measured.merging import merge_results
+from dbdyno.model.events.changes import Calls
+from dbdyno.model.events.reading import read_event
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import worker_path
 from experiment_files import event_schema
 from synthetic_events import result_of
 

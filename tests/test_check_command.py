@@ -9,8 +9,8 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import start_server
-from dbdyno.events.answers import Loaded
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import Loaded
+from dbdyno.runtime.worker import ask
 from fresh_data import fresh_data
 from test_server_runs import servers
 

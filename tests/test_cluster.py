@@ -19,20 +19,20 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from conftest import Cli, those
-from dbdyno.cluster.address import read_cluster
-from dbdyno.cluster.clocks import Exchange, measure_offset, offset_of
-from dbdyno.cluster.dividing import divided
-from dbdyno.cluster.node import LoadMachine, NotTheWorker, masked
-from dbdyno.errors import InputError
-from dbdyno.plan.cell import PLAN
-from dbdyno.results.histograms import Histogram, encode_ns
-from dbdyno.results.merging import merge_results
-from dbdyno.run.clustering import check_cluster
+from dbdyno.analysis.measured.histograms import Histogram, encode_ns
+from dbdyno.analysis.measured.merging import merge_results
+from dbdyno.base.errors import InputError
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.run.cluster_checks import check_cluster
 from dbdyno.run.processes import parts
 from dbdyno.run.progress import Display
+from dbdyno.runtime.cluster.address import read_cluster
+from dbdyno.runtime.cluster.clocks import Exchange, measure_offset, offset_of
+from dbdyno.runtime.cluster.dividing import divided
+from dbdyno.runtime.cluster.node import LoadMachine, NotTheWorker, masked
+from dbdyno.runtime.worker import worker_path
 from dbdyno.stats.agreement import chance
 from dbdyno.store import TrialRecord, open_store
-from dbdyno.worker import worker_path
 from experiment_files import compiled, experiment
 from synthetic_events import an_interval, result_of
 
@@ -456,7 +456,7 @@ def test_what_each_machine_does_is_in_the_one_live_line() -> None:
 
 
 def test_the_command_that_uses_more_machines_is_one_that_is_read() -> None:
-    from dbdyno.findings.busy_client import _machines
+    from dbdyno.analysis.findings.busy_client import _machines
 
     assert [_machines(share, 1) for share in (0.5, 0.9, 1.0)] == [2, 2, 3]
     assert _machines(0.8, 4) == 7

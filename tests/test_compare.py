@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from dbdyno.bottleneck import SHORTEST_S
-from dbdyno.compare import Compared, Side
-from dbdyno.compare import compare as compare_with_noise
-from dbdyno.document import Document
-from dbdyno.errors import InputError
-from dbdyno.gate import Judgement, Verdict, exit_code, judge, overall
-from dbdyno.history.identity import definition_of, differing
-from dbdyno.results.judging import ASSUMED, RunNoise
-from dbdyno.results.metrics import gate_metric, values_by_block
+from dbdyno.analysis.bottleneck.common import SHORTEST_S
+from dbdyno.analysis.compare import Compared, Side
+from dbdyno.analysis.compare import compare as compare_with_noise
+from dbdyno.analysis.document import build_document
+from dbdyno.analysis.gate import Judgement, Verdict, exit_code, judge, overall
+from dbdyno.analysis.history.identity import definition_of, differing
+from dbdyno.analysis.measured.judging import ASSUMED, RunNoise
+from dbdyno.analysis.measured.metrics import gate_metric, values_by_block
+from dbdyno.base.errors import InputError
+from dbdyno.model.result import Document
 from dbdyno.stats import Rate, paired_rates, t_quantile
-from dbdyno.stored import build_document
 from synthetic import run_of
 
 # A machine of which it is known that runs hardly differ.

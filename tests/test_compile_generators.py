@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.compile.generators import Columns
 from dbdyno.engines.sqlite.targets import trial_target
-from dbdyno.limits import HIGHEST_RATE, LONGEST_TEXT, MOST_CLIENTS
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.experiment.compile.generators import Columns
+from dbdyno.model.limits import HIGHEST_RATE, LONGEST_TEXT, MOST_CLIENTS
+from dbdyno.model.plan.cell import CompiledCell
 from experiment_files import compiled, plan_schema, small, steps
 
 

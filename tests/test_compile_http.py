@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from dbdyno.compile import compile_cell
-from dbdyno.compile.describe import describe
-from dbdyno.design import make_cells
+from dbdyno.base.errors import InputError
 from dbdyno.engines.http.settings import HttpSettings, in_force, read_settings
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.compile.describe import describe
+from dbdyno.experiment.design import make_cells
 from experiment_files import HEAD, LOAD, TABLE, compiled, experiment, plan_schema, small, steps
 
 URL = "http://127.0.0.1:8080/"

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from dbdyno.compile import compile_cell
-from dbdyno.design import make_cells
+from dbdyno.base.errors import InputError
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells
 from experiment_files import BUILTIN, LOAD, TABLE, compiled, plan_schema, small, steps
 
 FIND = """{ execute = { any = "select 1", mongodb = '{"find": "user", "filter": {"name": "?"}}' }, params = ["x"] }"""

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from dbdyno.base.errors import InputError
+from dbdyno.base.resources import package_path
 from dbdyno.engines import engine_of
 from dbdyno.engines.null import TARGET
 from dbdyno.engines.server.settings import ServerSettings
 from dbdyno.engines.sqlite.targets import load_target, trial_target
-from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.shipped import package_path
+from dbdyno.model.plan.cell import CompiledCell
 from experiment_files import (
     ALL,
     BUILTIN,

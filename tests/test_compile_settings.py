@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.cli.naming import Named
+from dbdyno.base.errors import InputError
+from dbdyno.cli.named_experiment import Named
 from dbdyno.cli.show import print_description
-from dbdyno.compile import compile_cell, describe
-from dbdyno.design import make_cells, parse_set
 from dbdyno.engines import engine_of
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
+from dbdyno.experiment.compile import compile_cell, describe
+from dbdyno.experiment.design import make_cells, parse_set
 from experiment_files import compiled, small, steps
 
 FILE = '[factors]\nsize = ["default", 100]\n[system.sqlite]\ncache_size = "${size}"\njournal_mode = "wal"\n'

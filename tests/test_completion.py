@@ -14,7 +14,7 @@ import pytest
 
 from command_line import PROGRAM
 from conftest import Cli
-from dbdyno.cli.completing import _together
+from dbdyno.cli.completion import _together
 from dbdyno.store import open_store
 from synthetic import run_record
 
@@ -173,10 +173,10 @@ def test_completing_imports_nothing_that_takes_time(cli: Cli) -> None:
         )
         assert done.stdout.split()[0] in ("threads=1", "last")
         imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-        assert "dbdyno.cli.completing" in imported
+        assert "dbdyno.cli.completion" in imported
         heavy = {"numpy", "scipy", "sqlalchemy", "sqlglot", "altair", "jinja2", "pandas", "polars", "pyarrow"}
         # The first of these import pydantic's models, of which there are many.
-        heavy |= {"dbdyno.experiment", "dbdyno.definition", "dbdyno.store", "dbdyno.stored", "dbdyno.run"}
+        heavy |= {f"dbdyno.{name}" for name in ("experiment", "model.experiment", "store", "analysis.document", "run")}
         assert heavy & imported == set()
 
 

@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from dbdyno.compile import compile_cell
-from dbdyno.design import make_cells
+from dbdyno.analysis.findings.connecting import connect_findings
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.findings.connecting import connect_findings
-from dbdyno.plan.cell import Cell, CompiledCell
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells
+from dbdyno.model.plan.cell import Cell, CompiledCell
 from dbdyno.run.execute import execute
 from dbdyno.run.request import Request
 from dbdyno.store import open_store

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dbdyno.document.shape import Finding
-from dbdyno.events.trial import TrialResult
+from dbdyno.analysis.document import build_document
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.result.shape import Finding
 from dbdyno.store import TrialRecord
-from dbdyno.stored import build_document
 from synthetic import lookup_result, run_record
 from synthetic_events import as_stored, changed, rate_of
 

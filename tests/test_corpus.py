@@ -16,19 +16,19 @@ import pytest
 from apart import directory_apart
 from conftest import Cli
 from corpus_files import DIRECTORY, Entry, read_entries, sql_file
-from dbdyno.cli.naming import Named
-from dbdyno.compile import compile_cell, refusal
-from dbdyno.design import make_cells
+from dbdyno.cli.named_experiment import Named
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.sqlite.library import c_compiler
 from dbdyno.engines.url import parse_url
-from dbdyno.events.answers import Loaded
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.experiment.compile import compile_cell, refusal
+from dbdyno.experiment.design import make_cells
+from dbdyno.model.events.answers import Loaded
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.worker import ask, write_amalgamation
+from dbdyno.runtime.worker import ask, write_amalgamation
 from duckdb_library import LIBRARY, needs_duckdb
 from fresh_data import fresh_data
 from real_mysql import PROGRAM, needs_real_mysql

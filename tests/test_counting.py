@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.compile import compile_cell
-from dbdyno.design import make_cells
+from dbdyno.analysis.findings.counts_vary import unrepeatable
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.findings.counts_vary import unrepeatable
 
 EXPERIMENT = """
 name = "counted"

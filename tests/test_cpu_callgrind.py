@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.base.errors import SystemFailed
 from dbdyno.cpu.attribution import attribute, of_library
 from dbdyno.cpu.callgrind import Call, Function, Line, merge, parse_profile
-from dbdyno.errors import SystemFailed
 
 # Names given once and then by number, lines relative to the last, an inlined stretch, calls, costs cut short.
 TEXT = """\

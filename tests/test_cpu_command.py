@@ -25,7 +25,7 @@ from dbdyno.cpu.document import ordered
 from dbdyno.cpu.own_cost import USUAL_WORK
 from dbdyno.cpu.source import source_map
 from dbdyno.cpu.work import find_work
-from dbdyno.worker import write_amalgamation
+from dbdyno.runtime.worker import write_amalgamation
 
 pytestmark = pytest.mark.skipif(
     shutil.which("valgrind") is None or shutil.which("cc") is None, reason="needs valgrind and a C compiler"
@@ -428,7 +428,7 @@ def test_what_a_killed_count_left_goes_with_the_next(parent: Path) -> None:
     with counting_directory(0) as directory:
         assert directory.is_dir()
         prefix, length = directory.name[:-19], 19
-        script = "import os; from pathlib import Path; from dbdyno.workplace.claims import Claim; "
+        script = "import os; from pathlib import Path; from dbdyno.runtime.workspace.claims import Claim; "
         script += f"parent = Path({str(parent)!r}); "
         script += f"made = Claim(parent, {prefix!r}, length={length}); made.path.mkdir(); "
         script += "print(made.path, flush=True); os._exit(9)"

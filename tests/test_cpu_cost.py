@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.bottleneck import SHORTEST_S
-from dbdyno.compile import compile_cell
-from dbdyno.design import make_cells, parse_set
+from dbdyno.analysis.bottleneck.common import SHORTEST_S
+from dbdyno.base.errors import InputError
+from dbdyno.base.resources import package_path
 from dbdyno.engines import engine_of
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.shipped import package_path
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells, parse_set
+from dbdyno.model.plan.cell import CompiledCell
 from duckdb_library import URL as DUCKDB
 from duckdb_library import needs_duckdb
 from experiment_files import ROOT

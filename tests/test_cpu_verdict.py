@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from conftest import Cli
-from dbdyno.compare import Compared
+from dbdyno.analysis.compare import Compared
 from dbdyno.cpu.verdict import joint_verdicts
 
 

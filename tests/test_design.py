@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.compile import refusal
-from dbdyno.design import block_order, block_seed, make_cells, parse_set
+from dbdyno.base.errors import InputError
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.plan.cell import Cell
+from dbdyno.experiment.compile import refusal
+from dbdyno.experiment.design import block_order, block_seed, make_cells, parse_set
+from dbdyno.model.plan.cell import Cell
 from experiment_files import LOAD, small
 
 FACTORS = """

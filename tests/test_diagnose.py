@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from dbdyno import diagnose as embedded
-from dbdyno import diagnose_server as on_a_server
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.results.bottlenecks import bottleneck_of
-from dbdyno.results.derived import derived
+from dbdyno.analysis.bottleneck import embedded
+from dbdyno.analysis.bottleneck import server as on_a_server
+from dbdyno.analysis.measured.bottlenecks import bottleneck_of
+from dbdyno.analysis.measured.derived import derived
+from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.store import TrialRecord
 from experiment_files import compiled, steps
 from synthetic_events import as_stored, disk, result_of

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from dbdyno.diagnose_server import diagnose_server
-from dbdyno.diagnose_tiers import tier_of
-from dbdyno.events.trial import TrialResult
-from dbdyno.findings.tiers import tier_findings
+from dbdyno.analysis.bottleneck.server import diagnose_server
+from dbdyno.analysis.bottleneck.tiers import tier_of
+from dbdyno.analysis.findings.tiers import tier_findings
+from dbdyno.model.events.trial import TrialResult
 from synthetic_events import result_of
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
+from dbdyno.base.resources import package_path
 from dbdyno.engines.sqlite.targets import load_target
-from dbdyno.events.answers import Loaded
 from dbdyno.experiment import load_experiment
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.shipped import package_path
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import Loaded
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.worker import ask
 from dictionary import tenth
 from experiment_files import compiled, experiment
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dbdyno.compile import refusal
-from dbdyno.design import make_cells, parse_set
+from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.engines.duckdb import library, packages
 from dbdyno.engines.duckdb.settings import read_settings
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment
+from dbdyno.experiment.compile import refusal
+from dbdyno.experiment.design import make_cells, parse_set
 from duckdb_library import URL, needs_duckdb
 from experiment_files import compiled, experiment
 

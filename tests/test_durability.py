@@ -2,9 +2,9 @@
 
 import pytest
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.durability import with_durability
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from conftest import Cli
-from dbdyno.document.cell import Round
+from dbdyno.analysis.measured.durable import observe
+from dbdyno.analysis.measured.judging import Pair, judge, why_not_comparable
 from dbdyno.engines.server.installations import find_installations
-from dbdyno.events.watched import Observed
-from dbdyno.results.durable import observe
-from dbdyno.results.judging import Pair, judge, why_not_comparable
+from dbdyno.model.events.watched import Observed
+from dbdyno.model.result.cell import Round
 from synthetic_cells import a_round, cell
 
 WRITES = """

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dbdyno.document.effects import Effect
-from dbdyno.results.effects import effects
+from dbdyno.analysis.measured.effects import effects
+from dbdyno.model.result.effects import Effect
 from dbdyno.stats import MARGIN
 from simulated_effects import Simulated, tell
 from synthetic_cells import cell

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from dbdyno.compile.representative import representatives
-from dbdyno.document.cell import RowEstimate
+from dbdyno.analysis.findings.estimates import far_off, off_words
 from dbdyno.engines import engine_of
 from dbdyno.engines.compared import conditions_on
 from dbdyno.engines.conditions import Conditions
-from dbdyno.findings.estimates import far_off, off_words
-from dbdyno.plan.cell import not_analyzed
+from dbdyno.experiment.compile.representative import representatives
+from dbdyno.model.plan.cell import not_analyzed
+from dbdyno.model.result.cell import RowEstimate
 from dbdyno.report.estimates import estimate_lines
 from dbdyno.run.processes import parts
 from dbdyno.run.trial import Plan, Trial

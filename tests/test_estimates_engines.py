@@ -17,13 +17,13 @@ from dbdyno.engines.server.installations import find_installations, installation
 from dbdyno.engines.server.managed import target as target_of
 from dbdyno.engines.server.server import start_server
 from dbdyno.engines.statements import places
-from dbdyno.events.answers import Answer, Loaded
-from dbdyno.events.facts import Estimate
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import PLAN
+from dbdyno.model.events.answers import Answer, Loaded
+from dbdyno.model.events.facts import Estimate
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN
 from dbdyno.report.html import html_report
+from dbdyno.runtime.worker import ask
 from dbdyno.store import open_store
-from dbdyno.worker import ask
 from duckdb_library import LIBRARY, needs_duckdb
 from fresh_data import fresh_data
 from real_mysql import PROGRAM, needs_real_mysql

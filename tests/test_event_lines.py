@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbdyno.events.reading import Heard, NotAnEvent, read_line
-from dbdyno.worker import EndsInTime, WorkerFailed, events_in
+from dbdyno.model.events.reading import Heard, NotAnEvent, read_line
+from dbdyno.runtime.worker import EndsInTime, WorkerFailed, events_in
 from synthetic import lookup_design, lookup_trials
 
 EXAMPLES = 2500

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from dbdyno.definition.column_types import ColumnType, read_column_type
-from dbdyno.definition.conditions import read_condition
-from dbdyno.definition.generators import Constant, Variable
 from dbdyno.engines.statements import numbered, places
 from dbdyno.experiment.substitute import references, substitute, unknown_references
+from dbdyno.model.experiment.column_types import ColumnType, read_column_type
+from dbdyno.model.experiment.conditions import read_condition
+from dbdyno.model.experiment.generators import Constant, Variable
 
 scalars = st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(exclude_characters="$"))
 documents = st.recursive(

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.design import make_cells, parse_set
+from dbdyno.base.errors import InputError
+from dbdyno.base.resources import package_path
 from dbdyno.engines.durability import with_durability
 from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment import load_experiment, load_published
-from dbdyno.shipped import package_path
+from dbdyno.experiment.design import make_cells, parse_set
 from experiment_files import FIXTURES
 
 Small = Callable[..., str]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.definition.generators import Uniform
-from dbdyno.definition.transactions import Execute
 from dbdyno.engines.sqlite.targets import trial_target
 from dbdyno.experiment import builtin_experiments, load_experiment, template_text
 from dbdyno.experiment.document import Document, parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.experiment.substitute import substitute
+from dbdyno.model.experiment.generators import Uniform
+from dbdyno.model.experiment.transactions import Execute
 from experiment_files import ALL, LOAD, READ, ROOT, TABLE, TEMPLATE, compiled, experiment, plan_schema, small
 
 
@@ -103,10 +103,10 @@ def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compil
 
 
 def test_documentation_names_every_key() -> None:
-    from dbdyno.definition import definition, load, tables, timed, transactions
-    from dbdyno.definition.generators import KINDS
     from dbdyno.engines.sqlite.settings import NAMES
     from dbdyno.experiment import head
+    from dbdyno.model.experiment import definition, load, tables, timed, transactions
+    from dbdyno.model.experiment.generators import KINDS
 
     text = (ROOT / "docs/experiment-format.md").read_text()
     models = [definition.Definition, head.Head, head.Report, head.Published, head.PublishedRounds]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 from dbdyno.report.export import (
     check_writable,
     csv_text,

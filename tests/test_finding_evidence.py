@@ -11,22 +11,23 @@ from typing import Any
 import pytest
 
 import dbdyno
-from dbdyno.document.finding import Kind, Measured, UnfoundedError
-from dbdyno.document.shape import Finding
+from dbdyno.analysis.document import build_document
+from dbdyno.analysis.findings.connecting import connect_findings
+from dbdyno.analysis.findings.counts_vary import counts_vary
+from dbdyno.analysis.findings.one_at_a_time import one_at_a_time
+from dbdyno.analysis.findings.registry import KINDS, RULES
+from dbdyno.analysis.measured.histograms import encode_ns
 from dbdyno.engines.sqlite.lock_findings import lock_findings
-from dbdyno.events.trial import TrialResult
-from dbdyno.findings.connecting import connect_findings
-from dbdyno.findings.counts_vary import counts_vary
-from dbdyno.findings.one_at_a_time import one_at_a_time
-from dbdyno.findings.registry import KINDS, RULES
-from dbdyno.results.histograms import encode_ns
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.result.finding import Kind, Measured, UnfoundedError
+from dbdyno.model.result.shape import Finding
 from dbdyno.store import TrialRecord
-from dbdyno.stored import build_document
 from experiment_files import TABLE, compiled, experiment
 from synthetic import lookup_document, lookup_result, run_record
 from synthetic_events import an_interval, as_stored, changed, rate_of
 
 PACKAGE = Path(dbdyno.__file__).parent
+FINDINGS = PACKAGE / "analysis" / "findings"
 
 
 # What a run says of itself as it goes: its own rule, its own clock and its own errors are what was observed, and what
@@ -559,14 +560,16 @@ def test_no_finding_can_be_made_without_its_observation(kind: Kind, name: str, n
 
 
 def test_each_file_of_findings_has_its_line_in_the_registry() -> None:
-    with_rules = {path.stem for path in (PACKAGE / "findings").glob("*.py") if "\nRULE = " in path.read_text()}
+    with_rules = {
+        path.stem for path in (PACKAGE / "analysis" / "findings").glob("*.py") if "\nRULE = " in path.read_text()
+    }
     registered = [line.removesuffix(".RULE,").strip() for line in lines_of_registry() if line.endswith(".RULE,")]
     assert sorted(registered) == sorted(with_rules)
     assert len(KINDS) == sum(len(rule.kinds) for rule in RULES)
 
 
 def lines_of_registry() -> list[str]:
-    return (PACKAGE / "findings" / "registry.py").read_text(encoding="utf-8").splitlines()
+    return (FINDINGS / "registry.py").read_text(encoding="utf-8").splitlines()
 
 
 def dictionaries() -> Iterator[tuple[Path, set[str]]]:

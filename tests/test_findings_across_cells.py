@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy
 import pytest
 
-from dbdyno.document import Document, Finding
-from dbdyno.findings.changes import cross_cell_findings
-from dbdyno.results.comparing import compare_with_baseline
+from dbdyno.analysis.findings.changes import cross_cell_findings
+from dbdyno.analysis.measured.comparing import compare_with_baseline
+from dbdyno.model.result import Document, Finding
 from dbdyno.stats import MARGIN
 from synthetic_cells import cell
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dbdyno.document.fixes import Fixes
-from dbdyno.plan.fix import Fix, Price, Source
+from dbdyno.analysis.why.fix_cells import Planned, Stage
+from dbdyno.analysis.why.fix_results import groups_of, judge_fixes, settled_fixes
+from dbdyno.model.plan.fix import Fix, Price, Source
+from dbdyno.model.result.fixes import Fixes
 from dbdyno.report.fixes import fix_lines
-from dbdyno.why.fix_cells import Planned, Stage
-from dbdyno.why.fix_results import groups_of, judge_fixes, settled_fixes
 from synthetic_cells import cell
 
 SOURCE = Source("A manual", "A section", "https://example.org/")

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.definition.load import Load
+from dbdyno.analysis.why.fixes import ENTRIES, choose
+from dbdyno.analysis.why.rewriting import can_batch, can_insert_rows, can_join_reads, rewritten
+from dbdyno.analysis.why.words import CALLED
 from dbdyno.engines import all_engines, engine_of
 from dbdyno.engines.entries import Entry
 from dbdyno.engines.fixes import Asked, Situation
-from dbdyno.plan.change import INJECTED
-from dbdyno.plan.counters import step_of_counters
-from dbdyno.plan.fix import SERIOUS, Fix, Price, Source, conflict, together
-from dbdyno.why.fixes import ENTRIES, choose
-from dbdyno.why.rewriting import can_batch, can_insert_rows, can_join_reads, rewritten
-from dbdyno.why.words import CALLED
+from dbdyno.model.experiment.load import Load
+from dbdyno.model.plan.change import INJECTED
+from dbdyno.model.plan.counters import step_of_counters
+from dbdyno.model.plan.fix import SERIOUS, Fix, Price, Source, conflict, together
 
 UPDATE = Asked("update", "update t set n = n + 1 where id = ?")
 LOOKUP = Asked("lookup", "select n from t where id = ?", (), ("SEARCH t USING INTEGER PRIMARY KEY (rowid=?)",), 1.0)

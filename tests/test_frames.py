@@ -13,11 +13,11 @@ import polars
 import pyarrow
 import pytest
 
-from dbdyno.errors import ExtraMissing, InputError
-from dbdyno.frames.cells import cells_frame, intervals_frame, rounds_frame
-from dbdyno.frames.frame import Field, Frame, make_frame
-from dbdyno.frames.judged import comparisons_frame, effects_frame
-from dbdyno.frames.libraries import data_frame, to_arrow, to_pandas, to_polars
+from dbdyno.base.errors import ExtraMissing, InputError
+from dbdyno.report.frames.cells import cells_frame, intervals_frame, rounds_frame
+from dbdyno.report.frames.frame import Field, Frame, make_frame
+from dbdyno.report.frames.judged import comparisons_frame, effects_frame
+from dbdyno.report.frames.libraries import data_frame, to_arrow, to_pandas, to_polars
 from synthetic import lookup_document, update_document
 
 FRAMES = (rounds_frame, cells_frame, intervals_frame, effects_frame, comparisons_frame)

@@ -14,14 +14,14 @@ import tomli_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dbdyno.compile import compile_cell, refusal
-from dbdyno.compile.describe import describe
-from dbdyno.design import make_cells
+from dbdyno.base.errors import InputError
+from dbdyno.base.resources import package_path
+from dbdyno.base.sql_tree import sql_tree
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
+from dbdyno.experiment.compile import compile_cell, refusal
+from dbdyno.experiment.compile.describe import describe
+from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
-from dbdyno.shipped import package_path
-from dbdyno.sql_tree import sql_tree
 
 # Larger files take longer and have no other keys.
 _MOST_BYTES = 6_000

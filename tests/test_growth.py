@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from conftest import Cli, those
-from dbdyno.workplace.memory_limit import MemoryLimit, NoMemoryLimit
+from dbdyno.runtime.workspace.memory_limit import MemoryLimit, NoMemoryLimit
 from test_server_runs import needs_mysql, needs_postgresql, servers, wait_until
 
 GROWING = """

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from dbdyno.document.shape import Document
-from dbdyno.results.metrics import rates_by_block, values_by_block
+from dbdyno.analysis.document import build_document
+from dbdyno.analysis.measured.metrics import rates_by_block, values_by_block
+from dbdyno.model.result.shape import Document
 from dbdyno.store import TrialRecord
-from dbdyno.stored import build_document
 from synthetic import run_record
 from test_finding_evidence import result
 

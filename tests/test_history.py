@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from dbdyno.analysis.document import build_document
+from dbdyno.analysis.history.build import build_history
+from dbdyno.analysis.history.document import History
+from dbdyno.analysis.history.metrics import METRICS, metric
+from dbdyno.analysis.history.reading import read_history
+from dbdyno.base.errors import InputError, StoreError
 from dbdyno.cli.history import print_history
-from dbdyno.errors import InputError, StoreError
-from dbdyno.history.build import build_history
-from dbdyno.history.document import History
-from dbdyno.history.html import html_history
-from dbdyno.history.metrics import METRICS, metric
-from dbdyno.history.reading import read_history
-from dbdyno.history.show import history_view
+from dbdyno.report.history.html import html_history
+from dbdyno.report.history.show import history_view
 from dbdyno.store import Store, TrialRecord, open_store
 from dbdyno.store.copying import copy_runs
-from dbdyno.stored import build_document
 from synthetic import histogram, lookup_design, lookup_result, lookup_trials, run_record
 from synthetic_events import latency
 

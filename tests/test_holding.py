@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.holding import new_token
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import start_server
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import Loaded
+from dbdyno.model.events.answers import Loaded
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.worker import ask
-from dbdyno.workplace.claims import Claim, abandoned
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.claims import Claim, abandoned
 from fresh_data import fresh_data
 from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql, wait_until
@@ -197,7 +197,7 @@ def test_a_claim_is_nobodys_when_its_process_has_ended(tmp_path: Path) -> None:
     mine = Claim(tmp_path, "a-", ".x")
     mine.path.mkdir()
     (tmp_path / f"{mine.path.name}-wal").touch()
-    script = "import sys; from pathlib import Path; from dbdyno.workplace.claims import Claim; "
+    script = "import sys; from pathlib import Path; from dbdyno.runtime.workspace.claims import Claim; "
     script += (
         "c = Claim(Path(sys.argv[1]), 'a-', '.x'); c.path.mkdir(); print(c.path, flush=True); sys.stdin.readline()"
     )

@@ -14,12 +14,12 @@ import psutil
 import pytest
 
 from conftest import Cli
-from dbdyno.errors import SystemFailed
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import PLAN
-from dbdyno.results.histograms import Histogram
+from dbdyno.analysis.measured.histograms import Histogram
+from dbdyno.base.errors import SystemFailed
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN
 from dbdyno.run.tiers import find_processes
-from dbdyno.worker import Worker, ask
+from dbdyno.runtime.worker import Worker, ask
 from http_service import service
 from repeated import repeated
 

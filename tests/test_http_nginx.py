@@ -13,11 +13,11 @@ import pytest
 from apart import directory_apart
 from authenticated import KEY
 from conftest import Cli
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import FactsRead
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import PLAN
-from dbdyno.worker import ask
+from dbdyno.base.errors import SystemFailed
+from dbdyno.model.events.answers import FactsRead
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import ask
 
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 

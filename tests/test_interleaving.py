@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from conftest import Cli, workers_of
-from dbdyno.results.derived import derived
+from dbdyno.analysis.document import build_document
+from dbdyno.analysis.measured.derived import derived
 from dbdyno.store import TrialRecord
-from dbdyno.stored import build_document
 from repeated import repeated
 from synthetic import lookup_design, lookup_trials, run_record
 from synthetic_events import as_stored, result_of

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.analysis.findings.failures import failures
+from dbdyno.analysis.findings.limits_met import limit_findings
+from dbdyno.analysis.measured.merging import merge_results
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
-from dbdyno.events.trial import TrialResult
-from dbdyno.findings.failures import failures
-from dbdyno.findings.limits_met import limit_findings
-from dbdyno.plan.cell import PLAN
-from dbdyno.results.merging import merge_results
-from dbdyno.worker import Worker
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import Worker
 from fresh_data import fresh_data
 from http_service import service
 from synthetic_events import result_of

@@ -17,9 +17,9 @@ import pytest
 from authenticated import Place
 from command_line import PROGRAM
 from conftest import Cli
+from dbdyno.analysis.findings.backlog_full import backlog_findings
 from dbdyno.engines.web.application import find_application
-from dbdyno.findings.backlog_full import backlog_findings
-from dbdyno.run.listeners import queues, risen
+from dbdyno.run.listen_queues import queues, risen
 from http_service import service
 from test_server_runs import needs_mysql, needs_postgresql
 from test_web_login import LOGIN, found

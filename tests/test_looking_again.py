@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from conftest import SMALL, Cli
-from dbdyno.bottleneck import bottleneck
-from dbdyno.document import Document
-from dbdyno.document.finding import Kind
-from dbdyno.findings.registry import RULES
-from dbdyno.findings.rule import Rule
+from dbdyno.analysis.bottleneck.common import bottleneck
+from dbdyno.analysis.document import read_run
+from dbdyno.analysis.findings.registry import RULES
+from dbdyno.analysis.findings.rule import Rule
+from dbdyno.model.result import Document
+from dbdyno.model.result.finding import Kind
 from dbdyno.store import open_store
-from dbdyno.stored import read_run
 
 PROCESSES = SMALL.replace("[load]\n", '[load]\nclients_as = "processes"\n')
 
@@ -43,7 +43,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_better_rule_for_the_limit_reaches_an_old_run(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = [cell["bottleneck"] for cell in looked_at(ran)["cells"]]
-    monkeypatch.setattr("dbdyno.results.bottlenecks.diagnose", lambda *_: bottleneck("the moon", "it is full", "wait"))
+    moon = bottleneck("the moon", "it is full", "wait")
+    monkeypatch.setattr("dbdyno.analysis.measured.bottlenecks.diagnose", lambda *_: moon)
     after = [cell["bottleneck"] for cell in looked_at(ran)["cells"]]
     assert all(each and each["resource"] != "the moon" for each in before)
     assert all(
@@ -55,9 +56,9 @@ def test_a_better_finding_reaches_an_old_run(ran: Path, monkeypatch: pytest.Monk
     gossip = Kind("gossip", ("said",))
     new = Rule(lambda material: [gossip.found("So they say.", [], {"said": len(material.tasks)})], (gossip,))
     before = [each["text"] for each in looked_at(ran)["findings"]]
-    monkeypatch.setattr("dbdyno.findings.registry.RULES", (*RULES, new))
+    monkeypatch.setattr("dbdyno.analysis.findings.registry.RULES", (*RULES, new))
     monkeypatch.setattr(
-        "dbdyno.findings.stalled._stood_still", lambda *_: ("It sat down.", {"seconds": 1, "rounds": 1})
+        "dbdyno.analysis.findings.stalled._stood_still", lambda *_: ("It sat down.", {"seconds": 1, "rounds": 1})
     )
     after = [each["text"] for each in looked_at(ran)["findings"]]
     assert {"So they say.", "It sat down."} <= set(after) - set(before)

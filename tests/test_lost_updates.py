@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.analysis.document import build_document
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.store import RunRecord, TrialRecord
-from dbdyno.stored import build_document
 from synthetic_events import as_stored, rate_of, result_of
 
 needs_ferretdb = pytest.mark.skipif(

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.compile import compile_cell
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import Device
-from dbdyno.events.machine import DeviceFacts
+from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.plan.cell import PLAN, Cell, CompiledCell
-from dbdyno.resolve import resolve
+from dbdyno.experiment.resolve import resolve
+from dbdyno.model.events.answers import Device
+from dbdyno.model.events.machine import DeviceFacts
+from dbdyno.model.plan.cell import PLAN, Cell, CompiledCell
 from dbdyno.run import machine
 from dbdyno.run.machine import ceiling
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.listening import Interrupted
 from dbdyno.store import open_store
-from dbdyno.worker import ask
-from dbdyno.workplace.listening import Interrupted
 from waiting import eventually
 
 # Whoever thinks here does so for longer than anything is measured.

@@ -16,14 +16,14 @@ import pytest
 
 from apart import directory_apart
 from conftest import those
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.server.data import create_data
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.managed import Served, target
 from dbdyno.engines.server.server import Server, start_server
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.events.answers import FactsRead
-from dbdyno.keeping.shared_memory import segments
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import FactsRead
+from dbdyno.runtime.supervisor.shared_memory import segments
+from dbdyno.runtime.worker import ask
 from waiting import eventually
 
 # Servers are started.

@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy
 import pytest
 
-from dbdyno.document import Document
-from dbdyno.noise import between_runs, false_alarms, noise_of, noise_of_runs, stored_noise
-from dbdyno.results.judging import ASSUMED, RunNoise
+from dbdyno.analysis.measured.judging import ASSUMED, RunNoise
+from dbdyno.analysis.noise import between_runs, false_alarms, noise_of, noise_of_runs, stored_noise
+from dbdyno.model.result import Document
 from dbdyno.stats.intervals import usual_allowance
 from synthetic_cells import cell
 

@@ -17,11 +17,11 @@ import pytest
 
 import dbdyno
 from conftest import SMALL, Cli
-from dbdyno.document.shape import Document
-from dbdyno.errors import ExtraMissing, InputError, StoreError
-from dbdyno.notebook.run import Run
+from dbdyno.base.errors import ExtraMissing, InputError, StoreError
+from dbdyno.model.result.shape import Document
 from dbdyno.report.export import write_json
 from dbdyno.report.lines import comparison_word
+from dbdyno.report.notebook.run import Run
 from dbdyno.store import open_store
 from synthetic import lookup_design, lookup_document, lookup_trials, run_record
 

@@ -11,9 +11,9 @@ from conftest import Cli
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import start_server
-from dbdyno.events.answers import Answer, Loaded
-from dbdyno.plan.cell import PLAN
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import Answer, Loaded
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import ask
 from fresh_data import fresh_data
 from test_server_runs import needs_mysql, needs_postgresql
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from dbdyno.document.shape import Document
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
+from dbdyno.model.result.shape import Document
 from dbdyno.report.openmetrics import Family, exposition, label_names, openmetrics_text, write_openmetrics
 from synthetic import lookup_document, update_document
 

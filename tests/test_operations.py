@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Cli
-from dbdyno.events.trial import Operations
-from dbdyno.results.histograms import Histogram, encode_ns
-from dbdyno.results.operations import cell_operations, merge_operations
+from dbdyno.analysis.measured.histograms import Histogram, encode_ns
+from dbdyno.analysis.measured.operations import cell_operations, merge_operations
+from dbdyno.model.events.trial import Operations
 from synthetic_events import result_of
 from test_server_runs import needs_postgresql
 

@@ -10,9 +10,9 @@ import polars
 import pytest
 from pyarrow import parquet
 
-from dbdyno.errors import ExtraMissing, InputError
-from dbdyno.frames.cells import rounds_frame
-from dbdyno.frames.libraries import to_pandas
+from dbdyno.base.errors import ExtraMissing, InputError
+from dbdyno.report.frames.cells import rounds_frame
+from dbdyno.report.frames.libraries import to_pandas
 from dbdyno.report.parquet import check_parquet, write_parquet
 from synthetic import lookup_document
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.passwords import password_of
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 
 STORED = [parse_url("postgresql://me@h/d?work_mem=1MB"), parse_url("sqlite:")]

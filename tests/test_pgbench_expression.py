@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.definition.expression import WrongExpression, parse_expression, put_in, read_constant
+from dbdyno.model.experiment.expression import WrongExpression, parse_expression, put_in, read_constant
 
 EXAMPLES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "pgbench_expressions.json").read_text())
 

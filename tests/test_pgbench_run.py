@@ -9,17 +9,17 @@ import pytest
 from rich.console import Console
 
 from conftest import Cli
-from dbdyno.compile import compile_cell, describe
-from dbdyno.design import make_cells, parse_set
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.sqlite.targets import load_target, trial_target
 from dbdyno.engines.url import parse_url
-from dbdyno.events.answers import Loaded
-from dbdyno.pgbench.experiment import pgbench_experiment
+from dbdyno.experiment.compile import compile_cell, describe
+from dbdyno.experiment.design import make_cells, parse_set
+from dbdyno.experiment.pgbench.experiment import pgbench_experiment
+from dbdyno.model.events.answers import Loaded
 from dbdyno.run.execute import execute
 from dbdyno.run.request import Request
+from dbdyno.runtime.worker import Worker, ask
 from dbdyno.store import open_store
-from dbdyno.worker import Worker, ask
 from experiment_files import plan_schema
 
 CHANGES = "select count(*), coalesce(sum(delta), 0) from pgbench_history"

@@ -7,12 +7,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dbdyno.errors import DbdynoError, InputError
+from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.pgbench.experiment import Source, builtin_scripts, experiment_of, from_options, pgbench_experiment
-from dbdyno.pgbench.lexer import Meta, Sql, Variable, commands
-from dbdyno.pgbench.script import Presets, Script, assigned_variables, read_script
+from dbdyno.experiment.pgbench.experiment import (
+    Source,
+    builtin_scripts,
+    experiment_of,
+    from_options,
+    pgbench_experiment,
+)
+from dbdyno.experiment.pgbench.lexer import Meta, Sql, Variable, commands
+from dbdyno.experiment.pgbench.script import Presets, Script, assigned_variables, read_script
 from experiment_files import TABLE, compiled
 from experiment_files import steps as written
 

@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from conftest import Cli
-from dbdyno.predict import schema
+from dbdyno.analysis.predict import schema
 from test_growth import GROWING, INSERTING
 from test_server_runs import needs_mysql, needs_postgresql
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dbdyno.analysis.measured.keys import NewKeys
+from dbdyno.analysis.predict.device import Device
+from dbdyno.analysis.predict.fitting import Sample, Use, fit
+from dbdyno.analysis.predict.predicting import slower_sizes
+from dbdyno.analysis.predict.series import KeySeries, Observed
+from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.btree import BtreeRules
-from dbdyno.errors import InputError
-from dbdyno.predict.device import Device
-from dbdyno.predict.fitting import Sample, Use, fit
-from dbdyno.predict.predicting import slower_sizes
-from dbdyno.predict.series import KeySeries, Observed
-from dbdyno.results.keys import NewKeys
 
 
 def task(param: object) -> dict[str, object]:

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.preload import Preload, preload_library
 from dbdyno.engines.server.server import start_server
-from dbdyno.errors import SystemFailed
-from dbdyno.events.reading import read_event
-from dbdyno.events.trial import TrialResult
+from dbdyno.model.events.reading import read_event
+from dbdyno.model.events.trial import TrialResult
 from fresh_data import fresh_data
 from test_changes import trial, work
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Cli, those
-from dbdyno.events.reading import read_result
-from dbdyno.events.trial import Interval, TrialResult
-from dbdyno.results.histograms import encode_ns, merge
-from dbdyno.results.merging import merge_intervals, merge_results
-from dbdyno.results.rounds import transactions_per_s
+from dbdyno.analysis.measured.histograms import encode_ns, merge
+from dbdyno.analysis.measured.merging import merge_intervals, merge_results
+from dbdyno.analysis.measured.rounds import transactions_per_s
+from dbdyno.model.events.reading import read_result
+from dbdyno.model.events.trial import Interval, TrialResult
 from synthetic_events import an_interval, as_stored, changed, result_of
 from test_server_runs import needs_postgresql
 

@@ -10,22 +10,22 @@ from unittest.mock import Mock
 import pytest
 
 from conftest import Cli
-from dbdyno.compile import compile_cell
-from dbdyno.design import make_cells
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.managed import ManagedProvisioner
 from dbdyno.engines.server.server import start_server
 from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.events.answers import Answer
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.model.events.answers import Answer
+from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.run import runner
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.trial import Trial
-from dbdyno.worker import ask, worker_path
+from dbdyno.runtime.worker import ask, worker_path
 from fresh_data import fresh_data
 from test_server_runs import DOCUMENTS, needs_ferretdb, needs_mysql, needs_postgresql
 

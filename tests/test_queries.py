@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Cli
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 from dbdyno.experiment.queries import Column, queries_experiment, read_queries, read_values
 from dbdyno.report.html import html_report
 from test_server_runs import needs_mysql, needs_postgresql

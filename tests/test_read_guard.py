@@ -18,13 +18,13 @@ import pytest
 
 from apart import directory_apart
 from conftest import Cli
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.statements import places
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import Loaded, OnlyReads, Reach, Writes
-from dbdyno.plan.cell import PLAN
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import Loaded, OnlyReads, Reach, Writes
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import ask
 from duckdb_library import LIBRARY, URL, needs_duckdb
 from real_mysql import PROGRAM, needs_real_mysql
 from test_server_runs import needs_mysql, needs_postgresql

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
+from dbdyno.base.errors import InputError
+from dbdyno.base.resources import package_path
 from dbdyno.engines.server.installations import find_installations, installation_of
-from dbdyno.errors import InputError
-from dbdyno.shipped import package_path
 from dictionary import tenth
 from real_mysql import OLD, PROGRAM, URL, needs_old_mysql, needs_real_mysql
 from test_check_command import CHECKS, lines_of

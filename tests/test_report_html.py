@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.document import Document
+from dbdyno.analysis.document import build_document
+from dbdyno.model.result import Document
 from dbdyno.report.charts.axes import axes
 from dbdyno.report.charts.drawing import decades
 from dbdyno.report.html import html_report, write_html
-from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, run_record, update_document
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

@@ -9,14 +9,14 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
+from dbdyno.analysis.document import build_document
+from dbdyno.base.console import Console as OwnConsole
+from dbdyno.base.numbers import figure, milliseconds, percent, rough, short, times
 from dbdyno.cli.show import shown_lines
-from dbdyno.console import Console as OwnConsole
-from dbdyno.document import Document
-from dbdyno.numbers import figure, milliseconds, percent, rough, short, times
+from dbdyno.model.result import Document
 from dbdyno.report.brief import show_brief
 from dbdyno.report.lines import comparison_ratio, comparison_word
 from dbdyno.report.table import show_details
-from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_document, lookup_trials, run_record, update_document
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from dbdyno.analysis.document import build_document
 from dbdyno.engines.server.named import resolution
-from dbdyno.stored import build_document
 from synthetic import run_record
 
 

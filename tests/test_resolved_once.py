@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from dbdyno.definition.definition import Definition
-from dbdyno.definition.levels import Level
 from dbdyno.engines.sqlite import Sqlite
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment.experiment import Experiment
+from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.experiment.levels import Level
 from dbdyno.run.request import Request, prepare
 from experiment_files import small
 

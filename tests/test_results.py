@@ -14,14 +14,14 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from dbdyno.document import Bottleneck, Cell, Document
-from dbdyno.document.schema import json_schema
-from dbdyno.events.trial import TrialResult
-from dbdyno.events.watched import Io, Segments
-from dbdyno.results.comparing import baselines
-from dbdyno.results.histograms import encode_ns
+from dbdyno.analysis.document import build_document
+from dbdyno.analysis.measured.comparing import baselines
+from dbdyno.analysis.measured.histograms import encode_ns
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.events.watched import Io, Segments
+from dbdyno.model.result import Bottleneck, Cell, Document
+from dbdyno.model.result.schema import json_schema
 from dbdyno.store import RunRecord, TrialRecord, open_store
-from dbdyno.stored import build_document
 from experiment_files import result_schema
 from synthetic import lookup_design, lookup_document, lookup_result, lookup_trials, run_record, update_document
 from synthetic_events import as_stored, changed, disk, latency, rate_of
@@ -272,7 +272,7 @@ def test_the_bottleneck_is_the_one_most_rounds_agree_on(monkeypatch: pytest.Monk
         resource, evidence = bottlenecks[trial.block], f"round {trial.block}"
         return {"resource": resource, "evidence": evidence, "advice": "change it", "rounds": 1, "of": 1}
 
-    monkeypatch.setattr("dbdyno.results.cells.bottleneck_of", bottleneck_of)
+    monkeypatch.setattr("dbdyno.analysis.measured.cells.bottleneck_of", bottleneck_of)
     bottleneck = one_cell([trial(block) for block in range(len(bottlenecks))])["cells"][0]["bottleneck"]
     assert bottleneck is not None
     assert (bottleneck["resource"], bottleneck["rounds"], bottleneck["of"]) == ("mutex", 3, 5)

@@ -10,7 +10,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbdyno.results.histograms import Histogram, HistogramError, merge
+from dbdyno.analysis.measured.histograms import Histogram, HistogramError, merge
 
 HOUR = 3_600_000_000_000
 TIMES = st.lists(st.integers(min_value=1, max_value=HOUR // 2), min_size=1, max_size=60)

@@ -17,15 +17,15 @@ import pytest
 from rich.console import Console
 
 from conftest import Cli, loading
-from dbdyno.cli.naming import Named
-from dbdyno.cli.running import Asked
-from dbdyno.plan.cell import PLAN
+from dbdyno.base.resources import package_path
+from dbdyno.cli.named_experiment import Named
+from dbdyno.cli.run import Asked
+from dbdyno.model.plan.cell import PLAN
 from dbdyno.run.execute import execute
 from dbdyno.run.machine import in_memory
-from dbdyno.shipped import package_path
+from dbdyno.runtime.worker import EndsInTime, WorkerFailed, events_in, worker_path
+from dbdyno.runtime.workspace.claims import Claim
 from dbdyno.store import Store, open_store
-from dbdyno.worker import EndsInTime, WorkerFailed, events_in, worker_path
-from dbdyno.workplace.claims import Claim
 from experiment_files import result_schema
 from test_processes import workers_at_work
 from test_server_runs import wait_until

@@ -13,17 +13,17 @@ import pytest
 from rich.console import Console
 from scipy.optimize import least_squares
 
-from dbdyno.document.scalability import Scalability
-from dbdyno.document.shape import Document
+from dbdyno.analysis.document.build import build_document
+from dbdyno.analysis.measured.scalability import scalability
+from dbdyno.base.resources import package_path
 from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition
+from dbdyno.model.result.scalability import Scalability
+from dbdyno.model.result.shape import Document
 from dbdyno.report.brief import brief_lines
 from dbdyno.report.html import html_report
 from dbdyno.report.table import details
-from dbdyno.results.scalability import scalability
-from dbdyno.shipped import package_path
 from dbdyno.stats.scalability import NoSpreadError, fit
-from dbdyno.stored.build import build_document
 from experiment_files import result_schema
 from simulated_scalability import RATE, Simulated, Told, tell
 from synthetic import lookup_design, lookup_trials, run_of, run_record

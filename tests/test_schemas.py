@@ -12,12 +12,12 @@ import pytest
 from pydantic import TypeAdapter
 
 import dbdyno
-from dbdyno.document import schema
+from dbdyno.analysis.predict import schema as prediction
 from dbdyno.engines.sqlite.targets import load_target, trial_target
-from dbdyno.events.reading import Event, NotAnEvent, read_event, read_line
-from dbdyno.plan.cell import PLAN
-from dbdyno.predict import schema as prediction
-from dbdyno.worker import worker_path
+from dbdyno.model.events.reading import Event, NotAnEvent, read_event, read_line
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.result import schema
+from dbdyno.runtime.worker import worker_path
 from experiment_files import ROOT, compiled, event_schema, small
 from synthetic import lookup_design, lookup_trials
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Cli
-from dbdyno.design import make_cells
-from dbdyno.screening import screened, worth_screening
+from dbdyno.experiment.design import make_cells
+from dbdyno.experiment.screening import screened, worth_screening
 from experiment_files import experiment
 
 FACTORS = """

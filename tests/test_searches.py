@@ -6,18 +6,18 @@ from typing import Any, cast
 import pytest
 
 from conftest import Cli
-from dbdyno.compile import compile_cell
-from dbdyno.design import make_cells, parse_set
+from dbdyno.analysis.document import build_document
+from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.searches import gives_one_row, may_find_less, prefix_search, text_comparison
 from dbdyno.engines.searching import CaseRule, Column
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells, parse_set
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.store import RunRecord, TrialRecord
-from dbdyno.stored import build_document
 from synthetic_events import as_stored, rate_of, result_of
 
 # Words in both cases, an index, and the recommendations of SQLite; scans end after three transactions.

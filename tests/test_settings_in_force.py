@@ -7,9 +7,9 @@ import pytest
 
 from conftest import SMALL, Cli
 from dbdyno.engines.sqlite.settings import _LOAD_PRAGMAS, _TRIAL_PRAGMAS, in_force, read_settings
-from dbdyno.events.answers import FactsRead
-from dbdyno.plan.cell import PLAN
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import FactsRead
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import ask
 
 # For each a value that is not its default.
 ASKED = {

@@ -21,12 +21,12 @@ from rich.text import Text
 
 from command_line import PROGRAM
 from conftest import Cli
-from dbdyno.cli.gating import Gated, _junit, _markdown
-from dbdyno.console import Console
-from dbdyno.gate import Judgement, Verdict
+from dbdyno.analysis.gate import Judgement, Verdict
+from dbdyno.base.console import Console
+from dbdyno.base.text import printable, printable_json
+from dbdyno.cli.gate import Gated, _junit, _markdown
 from dbdyno.report.charts import drawing, renderer
 from dbdyno.report.export import csv_text, write_json
-from dbdyno.text import printable, printable_json
 
 HOSTILE = "a\x1b[31mb\x1b]0;owned\x07\x00\x7f\x9b1m\u202ec\ud800\ufffe[/x] :smile:"
 EXPERIMENT = r"""

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from conftest import Cli
-from dbdyno.bottleneck import CLIENT
-from dbdyno.cli.comparing import _refuse_search
-from dbdyno.cli.naming import Named
-from dbdyno.cli.running import Asked, _last_lines
-from dbdyno.console import Console
-from dbdyno.definition.objective import read_objective
-from dbdyno.document.schema import json_schema
+from dbdyno.analysis.bottleneck.common import CLIENT
+from dbdyno.analysis.slo.conclude import conclude
+from dbdyno.analysis.slo.decide import Window, decide, metric_value
+from dbdyno.analysis.slo.search import Bounds, Search
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.cli.compare import _refuse_search
+from dbdyno.cli.named_experiment import Named
+from dbdyno.cli.run import Asked, _last_lines
 from dbdyno.engines.server.installations import find_installations
-from dbdyno.errors import InputError
+from dbdyno.model.experiment.objective import read_objective
+from dbdyno.model.result.schema import json_schema
 from dbdyno.report.charts.slo import _rows
-from dbdyno.slo.conclude import conclude
-from dbdyno.slo.decide import Window, decide, metric_value
-from dbdyno.slo.search import Bounds, Search
 from http_service import service
 from simulated_queue import Neighbor, Queue, highest_rate, search
 from synthetic import histogram, lookup_document, run_record

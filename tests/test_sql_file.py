@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Cli
-from dbdyno.definition.generators import Pick
-from dbdyno.definition.transactions import Execute
+from dbdyno.base.errors import InputError
 from dbdyno.engines import ENGINES, engine_of
 from dbdyno.engines.sql_lexer import STANDARD, Syntax, UnterminatedError, placeholders, tokenize
 from dbdyno.engines.statements import bind
-from dbdyno.errors import InputError
 from dbdyno.experiment.queries import queries_experiment, read_queries, statement_levels
 from dbdyno.experiment.sql_file import read_sql_file, split_statements
 from dbdyno.experiment.statements import statements_experiment
+from dbdyno.model.experiment.generators import Pick
+from dbdyno.model.experiment.transactions import Execute
 
 SYNTAXES = [STANDARD, *(engine_of(each).syntax for each in ENGINES)]
 FRAGMENTS = st.sampled_from(

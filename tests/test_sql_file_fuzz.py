@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from corpus_files import read_entries, sql_file
+from dbdyno.base.errors import InputError
 from dbdyno.engines.statements import bind
-from dbdyno.errors import InputError
 from dbdyno.experiment.queries import read_queries, statement_levels
 from dbdyno.experiment.sql_file import read_sql_file
 

@@ -20,12 +20,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from conftest import Cli
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.sqlite.amalgamation import source_version
 from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.packages import FAMILIES
 from dbdyno.engines.sqlite.releases import known_releases, release_source
 from dbdyno.engines.sqlite.settings import SqliteSettings
-from dbdyno.errors import InputError, SystemFailed
 
 TEXT = '/* An amalgamation, as far as these tests are concerned. */\n#define SQLITE_VERSION        "{}"\n'
 

@@ -15,16 +15,7 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
-from dbdyno.stats import (
-    APART_CONFIDENCE,
-    Rate,
-    Ratio,
-    Stopping,
-    decide,
-    paired_rates,
-    rate_interval,
-    unpaired_rates,
-)
+from dbdyno.stats import APART_CONFIDENCE, Rate, Ratio, Stopping, decide, paired_rates, rate_interval, unpaired_rates
 from simulated_noise import looks, most
 
 RUNS = 1_500

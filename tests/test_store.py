@@ -15,10 +15,10 @@ from sqlalchemy import select
 
 from at_once import at_once, environment
 from conftest import Cli
-from dbdyno.errors import InputError, StoreError
-from dbdyno.masking import mask_definition, mask_text
-from dbdyno.shipped import package_path
+from dbdyno.base.errors import InputError, StoreError
+from dbdyno.base.resources import package_path
 from dbdyno.store import Store, TrialRecord, open_store, opening
+from dbdyno.store.masking import mask_definition, mask_text
 from dbdyno.store.tables import METADATA
 from synthetic import lookup_design, lookup_trials, run_record
 

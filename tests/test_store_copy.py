@@ -12,12 +12,12 @@ from sqlalchemy import func, select
 
 from at_once import at_once
 from conftest import Cli
-from dbdyno.errors import InputError, StoreError
+from dbdyno.analysis.document import build_document
+from dbdyno.base.errors import InputError, StoreError
 from dbdyno.store import RunStatus, Store, TrialRecord, open_store
 from dbdyno.store.copying import copy_run, copy_runs
 from dbdyno.store.process import this_process
 from dbdyno.store.tables import META, RUNS, TRIALS
-from dbdyno.stored import build_document
 from synthetic import lookup_design, lookup_trials, run_record
 
 

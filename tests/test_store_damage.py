@@ -15,15 +15,15 @@ from rich.console import Console
 
 from conftest import SMALL, Cli
 from damaged_stores import damage
+from dbdyno.analysis.document.run import read_run, stored_experiment
+from dbdyno.analysis.history.build import build_history
+from dbdyno.analysis.history.metrics import metric
+from dbdyno.analysis.history.reading import read_history
+from dbdyno.base.errors import DbdynoError, StoreError
 from dbdyno.cli.app import commands
-from dbdyno.errors import DbdynoError, StoreError
-from dbdyno.history.build import build_history
-from dbdyno.history.metrics import metric
-from dbdyno.history.reading import read_history
 from dbdyno.report.html import html_report
 from dbdyno.report.table import show_details
 from dbdyno.store import open_store
-from dbdyno.stored.run import read_run, stored_experiment
 
 Read = Callable[[str], object]
 

@@ -16,7 +16,7 @@ import pytest
 
 from at_once import environment
 from conftest import Cli
-from dbdyno.errors import StoreError
+from dbdyno.base.errors import StoreError
 from dbdyno.store import Store, TrialRecord, answering, keeping, open_store
 from dbdyno.store.keeping import KeepingStore
 from dbdyno.store.process import this_process

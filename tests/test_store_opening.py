@@ -20,7 +20,7 @@ from sqlalchemy.engine import URL
 
 from at_once import environment
 from conftest import Cli
-from dbdyno.errors import InputError, StoreError
+from dbdyno.base.errors import InputError, StoreError
 from dbdyno.report.export import check_writable, write_text
 from dbdyno.store import Store, TrialRecord, open_store, opening
 from synthetic import run_record

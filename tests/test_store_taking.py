@@ -12,7 +12,7 @@ import pytest
 
 from at_once import at_once, environment
 from conftest import Cli
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 from dbdyno.store import RunRecord, open_store
 from dbdyno.store.process import this_process
 from synthetic import run_record

@@ -13,7 +13,7 @@ import pytest
 import dbdyno
 from at_once import environment
 from conftest import SMALL, Cli
-from dbdyno.errors import ExtraMissing, InputError, StoreError
+from dbdyno.base.errors import ExtraMissing, InputError, StoreError
 from dbdyno.store import open_store, opening
 from dbdyno.store.places import shown, store_url, without_passwords
 from synthetic import run_record

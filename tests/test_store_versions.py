@@ -18,16 +18,16 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 
 from at_once import at_once
-from dbdyno.errors import StoreError
-from dbdyno.history.build import build_history
-from dbdyno.history.reading import keep_summary, read_history
-from dbdyno.history.summary import decode
+from dbdyno.analysis.document import read_run
+from dbdyno.analysis.history.build import build_history
+from dbdyno.analysis.history.reading import keep_summary, read_history
+from dbdyno.analysis.history.summary import decode
+from dbdyno.base.errors import StoreError
 from dbdyno.store import Store, TrialRecord, open_store
 from dbdyno.store.copying import copy_runs
 from dbdyno.store.places import is_file, store_url
 from dbdyno.store.tables import METADATA, REVISION, SCHEMA_VERSION
 from dbdyno.store.upgrading import SCRIPTS
-from dbdyno.stored import read_run
 from synthetic import run_record
 
 STORES = Path(__file__).parent / "stores"

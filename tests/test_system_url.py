@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines import names_program
 from dbdyno.engines.sqlite.settings import SqliteSettings, read_settings
 from dbdyno.engines.url import parse_url, tell_apart
-from dbdyno.errors import InputError
-from dbdyno.plan.system import SystemSpec
+from dbdyno.model.plan.system import SystemSpec
 
 
 @pytest.mark.parametrize(

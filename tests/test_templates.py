@@ -3,7 +3,7 @@
 import pytest
 
 from conftest import Cli
-from dbdyno.shipped import template_names
+from dbdyno.base.resources import template_names
 from experiment_files import SERVICES, shortened
 from http_service import service
 from repeated import repeated

@@ -8,9 +8,9 @@ import pytest
 
 from authenticated import ENGINES, PASSWORD, Place
 from conftest import Cli
+from dbdyno.base.errors import InputError
 from dbdyno.engines.mysql.settings import TLS
 from dbdyno.engines.server.tls import LIBPQ, Tls, split_tls
-from dbdyno.errors import InputError
 
 # Servers are started.
 pytestmark = pytest.mark.slow

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Cli
-from dbdyno.design import make_cells, parse_set
 from dbdyno.experiment import load_experiment
-from dbdyno.tour.stops import all_stops, within
+from dbdyno.experiment.design import make_cells, parse_set
+from dbdyno.run.tour.stops import all_stops, within
 
 
 @pytest.mark.parametrize("stop", all_stops(), ids=lambda stop: stop.experiment)
 def test_each_stop_is_a_part_of_a_builtin_experiment(stop: object) -> None:
-    from dbdyno.tour.stops import Stop
+    from dbdyno.run.tour.stops import Stop
 
     assert isinstance(stop, Stop)
     experiment = load_experiment(stop.experiment)

@@ -2,13 +2,13 @@
 
 import pytest
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.duckdb.dialect import SQL as DUCKDB
 from dbdyno.engines.mysql.dialect import SQL as MYSQL
 from dbdyno.engines.postgresql.dialect import SQL as POSTGRESQL
 from dbdyno.engines.sqlserver.dialect import SQL as SQLSERVER
 from dbdyno.engines.transpile.transpile import transpile
 from dbdyno.engines.transpile.unsupported import Names
-from dbdyno.errors import InputError
 
 ENGINES = {"postgres": "postgresql", "mysql": "mysql", "tsql": "sqlserver", "duckdb": "duckdb"}
 ALL = tuple(ENGINES)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Cli
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 from dbdyno.experiment.statements import statements_experiment
 
 

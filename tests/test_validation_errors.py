@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 from dbdyno.experiment import ValidationErrors, load_experiment
 from dbdyno.experiment.document import parse
 from experiment_files import HEAD, LOAD, READ, ROOT, TABLE, experiment, small, steps

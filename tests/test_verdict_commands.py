@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import Cli
-from dbdyno.results.metrics import rates_by_block
+from dbdyno.analysis.measured.metrics import rates_by_block
 from dbdyno.stats import paired_rates
 from dbdyno.store import open_store
 from synthetic import run_of

@@ -15,8 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dbdyno.compile import compile_cell
-from dbdyno.design import make_cells
+from dbdyno.base.errors import InputError
 from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.url import parse_url
@@ -24,13 +23,14 @@ from dbdyno.engines.web.application import find_application
 from dbdyno.engines.web.provisioner import Tiers
 from dbdyno.engines.web.proxies import PROXIES, find_proxy
 from dbdyno.engines.web.settings import read_web_settings
-from dbdyno.errors import InputError
-from dbdyno.events.trial import TrialResult
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.worker import ask
+from dbdyno.runtime.worker import ask
 from waiting import eventually
 from web_database import TABLES
 

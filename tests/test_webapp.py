@@ -16,14 +16,14 @@ from urllib.parse import urlencode
 import psutil
 import pytest
 
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines import engine_of
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.web.application import application, find_application
 from dbdyno.engines.web.databases import database_url
 from dbdyno.engines.web.server import WebServer, start_web_server
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import Answer, Loaded
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import Answer, Loaded
+from dbdyno.runtime.worker import ask
 from waiting import eventually
 from web_database import CODES, web_database
 

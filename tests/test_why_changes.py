@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from dbdyno.design import make_cells
+from dbdyno.analysis.why.cells import Why, base_cell, why_cells
+from dbdyno.analysis.why.changes import changes_of
+from dbdyno.analysis.why.own_keys import can_have_own_keys, with_own_keys
+from dbdyno.analysis.why.pilot import Calls, Pilot
+from dbdyno.analysis.why.sizes import ADDED, delays_us, time_name, time_words
+from dbdyno.base.errors import InputError
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
-from dbdyno.why.cells import Why, base_cell, why_cells
-from dbdyno.why.changes import changes_of
-from dbdyno.why.own_keys import can_have_own_keys, with_own_keys
-from dbdyno.why.pilot import Calls, Pilot
-from dbdyno.why.sizes import ADDED, delays_us, time_name, time_words
+from dbdyno.experiment.design import make_cells
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
 from experiment_files import HEAD, LOAD, TABLE, experiment, small, steps
 
 COUNTED = ("sync", "read", "write", "transaction")

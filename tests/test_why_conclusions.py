@@ -9,12 +9,12 @@ from typing import Any
 import numpy
 import pytest
 
-from dbdyno.document.why import Why, WhyResource
-from dbdyno.numbers import milliseconds
-from dbdyno.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
-from dbdyno.why.cells import Why as Planned
-from dbdyno.why.conclude import conclude, settled
-from dbdyno.why.pilot import Pilot
+from dbdyno.analysis.why.cells import Why as Planned
+from dbdyno.analysis.why.conclude import conclude, settled
+from dbdyno.analysis.why.pilot import Pilot
+from dbdyno.base.numbers import milliseconds
+from dbdyno.model.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
+from dbdyno.model.result.why import Why, WhyResource
 from synthetic_cells import cell
 
 RATE = 1000.0

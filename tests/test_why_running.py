@@ -7,9 +7,9 @@ import time
 
 import psutil
 
+from dbdyno.analysis.why.round_trip import round_trip_us
 from dbdyno.engines.url import parse_url
-from dbdyno.why.round_trip import round_trip_us
-from dbdyno.workplace.competing import competing
+from dbdyno.runtime.workspace.competing import competing
 from waiting import eventually
 
 

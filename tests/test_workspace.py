@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from at_once import environment
-from dbdyno.errors import SystemFailed
-from dbdyno.workplace.workspace import Workspace
+from dbdyno.base.errors import SystemFailed
+from dbdyno.runtime.workspace.workspace import Workspace
 from test_server_runs import wait_until
 
 ENVIRONMENT = environment()

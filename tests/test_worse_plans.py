@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from conftest import Cli
-from dbdyno.document.cell import Cell
-from dbdyno.worse_plans import worse_plans
+from dbdyno.analysis.worse_plans import worse_plans
+from dbdyno.model.result.cell import Cell
 
 SQL = "select * from orders where customer = ? order by id"
 SEARCH, SCAN = "SEARCH orders USING INDEX by_customer (customer=?)", "SCAN orders"

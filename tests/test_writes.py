@@ -10,15 +10,15 @@ import pytest
 
 from apart import directory_apart
 from conftest import Cli
+from dbdyno.base.errors import InputError
 from dbdyno.engines.files import database_file
 from dbdyno.engines.files.database_file import SideFiles, TrialFile
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.writes import writing_transactions
-from dbdyno.errors import InputError
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.workplace.listening import Interrupted
+from dbdyno.runtime.workspace.listening import Interrupted
 from fresh_data import fresh_data
 from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql

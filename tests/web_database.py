@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import compile_cell
-from dbdyno.design import make_cells
 from dbdyno.engines.url import parse_url
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.run.provisioners import Provisioners

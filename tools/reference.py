@@ -15,16 +15,16 @@ from typing import Any
 
 import typer.main
 
+from dbdyno.analysis.why.fixes import ENTRIES
+from dbdyno.analysis.why.words import CALLED
 from dbdyno.cli.app import app
-from dbdyno.definition.definition import Definition
 from dbdyno.engines import all_engines
 from dbdyno.engines.entries import Entry
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.head import Head
-from dbdyno.why.fixes import ENTRIES
-from dbdyno.why.words import CALLED
+from dbdyno.model.experiment.definition import Definition
 
 COMMANDS = "reference/commands.md"
 KEYS = "reference/experiment-keys.md"

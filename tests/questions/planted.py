@@ -12,8 +12,8 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from conftest import Cli
-from dbdyno.events.latency import Times
-from dbdyno.events.watched import Segments
+from dbdyno.model.events.latency import Times
+from dbdyno.model.events.watched import Segments
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from synthetic_events import as_stored, rate_of, result_of
 

@@ -9,9 +9,9 @@ from contextlib import closing
 import pytest
 
 from conftest import Cli
-from dbdyno.events.latency import Times
-from dbdyno.events.watched import Segments
-from dbdyno.results.histograms import encode_ns
+from dbdyno.analysis.measured.histograms import encode_ns
+from dbdyno.model.events.latency import Times
+from dbdyno.model.events.watched import Segments
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from synthetic_events import as_stored, rate_of, result_of
 

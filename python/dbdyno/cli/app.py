@@ -10,22 +10,22 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from dbdyno.cli.completing import complete_systems
-from dbdyno.cli.cpu import cpu
-from dbdyno.cli.describe_commands import describe, init, list_experiments
-from dbdyno.cli.hiding import hide_passwords
-from dbdyno.cli.judge_commands import gate, noise
+from dbdyno.base.errors import DbdynoError, InputError
+from dbdyno.base.text import printable
+from dbdyno.cli.completion import complete_systems
+from dbdyno.cli.cpu_command import cpu
+from dbdyno.cli.describe_command import describe, init, list_experiments
+from dbdyno.cli.judge_command import gate, noise
 from dbdyno.cli.options import AllowWritesOption
-from dbdyno.cli.predict import predict
-from dbdyno.cli.run_commands import queries, run, tour, try_statements
-from dbdyno.cli.store_commands import store
-from dbdyno.cli.stored_commands import baseline, compare, history, report_command, runs, show
+from dbdyno.cli.passwords import hide_passwords
+from dbdyno.cli.predict_command import predict
+from dbdyno.cli.run_command import queries, run, tour, try_statements
+from dbdyno.cli.store_command import store
+from dbdyno.cli.stored_command import baseline, compare, history, report_command, runs, show
 from dbdyno.cli.typed import StrictCommand, refuse_typed
 from dbdyno.cli.why_command import why
 from dbdyno.engines import all_engines
-from dbdyno.errors import DbdynoError, InputError
-from dbdyno.process_limits import check_address_space
-from dbdyno.text import printable
+from dbdyno.runtime.process_limits import check_address_space
 
 app = typer.Typer(
     name="dbdyno",
@@ -64,7 +64,7 @@ def check_command(
     allow_writes: AllowWritesOption = False,
 ) -> None:
     """Check that a system does what every engine must: types, failures, transactions, loading. Exit code 1: not all."""
-    from dbdyno.cli.checking import print_checks
+    from dbdyno.cli.check import print_checks
     from dbdyno.engines.url import parse_url
 
     if not parse_url(url).host:
@@ -121,7 +121,7 @@ _refuse_what_would_be_dropped(app)
 
 def _version(value: bool) -> None:
     if value:
-        from dbdyno.version import own_version
+        from dbdyno.base.version import own_version
 
         typer.echo(f"dbdyno {own_version()}")
         raise typer.Exit

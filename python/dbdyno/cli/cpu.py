@@ -1,209 +1,174 @@
-"""`dbdyno cpu`: counting instructions, comparing counts."""
+"""`dbdyno cpu`: counting, and what is made of a count."""
 
+import json
+import shutil
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
-from typer.core import TyperGroup
+from rich.text import Text
 
-from dbdyno.cli.completing import complete_experiments
-from dbdyno.cli.options import SetOption
-from dbdyno.cli.typed import refuse_typed
-from dbdyno.console import Console
-from dbdyno.errors import DbdynoError, InputError
-from dbdyno.text import printable
-
-_COUNT = "count"
-
-
-class _CountByDefault(TyperGroup):
-    """A group whose first argument is a command of its own, or else what is to be counted."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
-            args = [_COUNT, *args]
-        return super().parse_args(ctx, args)
+from dbdyno.analysis.gate import REGRESSION_CODE
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError, reason
+from dbdyno.cli.values import read_share
+from dbdyno.cpu.baseline import changes
+from dbdyno.cpu.chart import chart as draw
+from dbdyno.cpu.chart import check_suffix, write_chart
+from dbdyno.cpu.document import BuildCount, CpuDocument, differing_results
+from dbdyno.cpu.flame import stacks, within
+from dbdyno.cpu.flame_graph import flame_graph
+from dbdyno.cpu.html import AnnotatedBuild, write_count
+from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
+from dbdyno.cpu.run import CpuRequest, count
+from dbdyno.cpu.saved import SavedCount, check_save, counts_directory, load, save
+from dbdyno.cpu.show import show, show_changes
+from dbdyno.cpu.source import read_source_map
+from dbdyno.report.export import check_writable, write_text
 
 
-cpu = typer.Typer(
-    cls=_CountByDefault,
-    help="Count the instructions of SQLite, by build, part, function and line: `dbdyno cpu EXPERIMENT|FILE.sql` "
-    "(its options: `dbdyno cpu count --help`).",
-    no_args_is_help=True,
-)
+@dataclass(frozen=True)
+class CpuOutputs:
+    """What is made of a count, where it is asked for: files, the name it is kept under, what it is compared with."""
 
-_Counts = Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where counts are kept")]
-_Html = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write one file with the source")]
-_Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the document")]
+    json: Path | None = None
+    html: Path | None = None
+    chart: Path | None = None
+    flame: Path | None = None
+    callgrind: Path | None = None
+    base: str | None = None
+    save: str | None = None
+    baseline: str | None = None
+    margin: str | None = None
+    counts: Path | None = None
 
+    def check(self, request: CpuRequest) -> None:
+        """Raise InputError where something of it cannot be done, before anything is counted."""
+        for option, path in (
+            ("--json", self.json),
+            ("--report", self.html),
+            ("--chart", self.chart),
+            ("--flame", self.flame),
+        ):
+            if path is not None:
+                check_writable(path, option)
+        if self.chart is not None:
+            check_suffix(self.chart)
+        if request.arguments and request.program is None:
+            raise InputError("--program-args", "no program is named", "add `--program FILE.c`")
+        if self.save is not None:
+            check_save(self.save, counts_directory(self.counts))
+        if self.margin is not None and self.baseline is None:
+            raise InputError("--margin", "there is nothing to compare with", "add `--baseline NAME`")
+        if self.baseline is not None and len(request.sources) * len(request.cflags) != 1:
+            raise InputError("--baseline", "several builds are asked for", "name one source and one set of options")
 
-@cpu.command(_COUNT)
-def count_command(
-    work: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="EXPERIMENT|FILE.sql", help="What is run, by one client", autocompletion=complete_experiments
-        ),
-    ] = None,
-    chosen: SetOption = None,
-    sqlite: Annotated[
-        list[str] | None,
-        typer.Option("--sqlite", metavar="SPEC,…", help="Sources: bundled, a release, a sqlite3.c, a directory"),
-    ] = None,
-    cflags: Annotated[
-        list[str] | None, typer.Option("--cflags", metavar="OPTIONS", help="A build with these; may be repeated")
-    ] = None,
-    program: Annotated[
-        Path | None, typer.Option("--program", metavar="FILE.c", help="A program to compile with SQLite and count")
-    ] = None,
-    arguments: Annotated[str, typer.Option("--program-args", metavar="ARGUMENTS", help="Its arguments")] = "",
-    own: Annotated[
-        bool, typer.Option("--self", help="Count the worker beside the engine; --margin: exit code 3 above")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of all random draws")] = 1,
-    once: Annotated[bool, typer.Option("--once", help="No second count of twice the work")] = False,
-    save: Annotated[str | None, typer.Option("--save", metavar="NAME", help="Keep the count under a name")] = None,
-    baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="NAME", help="Print the change against a kept count")
-    ] = None,
-    margin: Annotated[
-        str | None, typer.Option("--margin", metavar="SHARE", help="Exit code 3 where it grew by more, as 0.1%")
-    ] = None,
-    raw: Annotated[
-        Path | None, typer.Option("--callgrind", metavar="DIR", help="Write callgrind's files, for KCachegrind")
-    ] = None,
-    flame: Annotated[
-        Path | None,
-        typer.Option("--flame", metavar="FILE", help="Draw a flame graph (.svg), or write its folded stacks"),
-    ] = None,
-    chart: Annotated[
-        Path | None, typer.Option("--chart", metavar="FILE.svg|png", help="Draw the builds as shares of one")
-    ] = None,
-    base: Annotated[
-        str | None, typer.Option("--base", metavar="VERSION", help="The build that is 100 % (3.21.0, else the first)")
-    ] = None,
-    html: _Html = None,
-    json_file: _Json = None,
-    counts: _Counts = None,
-) -> None:
-    """Count the instructions of SQLite in an experiment, or in a file of SQL."""
-    from dbdyno.cli.cpu_counting import CpuOutputs, run_count, run_self
-    from dbdyno.cli.naming import is_sql_file
-    from dbdyno.cpu.run import CpuRequest
+    @property
+    def of_stacks(self) -> bool:
+        """Whether anything of it is made of folded stacks."""
+        return any(each is not None for each in (self.flame, self.html, self.save))
 
-    if program is not None:
-        refuse_typed(("chosen", "seed", "once"), "with `--program`")
-    if work is not None and is_sql_file(work):
-        refuse_typed(("chosen", "seed"), "with a file of SQL")
-    if own:
-        refuse_typed(("once",), "with `--self`")
-    if save is None and baseline is None:
-        refuse_typed(("counts",), "without `--save` and `--baseline`")
-    sources = [spec for each in sqlite or ["bundled"] for spec in each.split(",")]
-    request = CpuRequest(work, chosen or (), sources, cflags or [""], seed, once, program, arguments, base)
-    outputs = CpuOutputs(json_file, html, chart, flame, raw, base, save, baseline, margin, counts)
-    code = run_self(request, outputs) if own else run_count(request, outputs)
-    if code:
-        raise typer.Exit(code)
+    def write(self, document: CpuDocument, counted: list[BuildCount], folded: list[list[str]]) -> None:
+        """Write the files. ``folded``: the stacks of each build, as far as they are needed."""
+        if self.json is not None:
+            write_text(self.json, json.dumps(document, indent=1) + "\n")
+        if self.callgrind is not None:
+            _write_callgrind(self.callgrind, counted)
+        if self.flame is not None:
+            of_builds = (within(each.build.label, own) for each, own in zip(counted, folded, strict=True))
+            lines = folded[0] if len(counted) == 1 else list(chain(*of_builds))
+            drawn = self.flame.suffix == ".svg"
+            write_text(self.flame, flame_graph(lines, document["work"]) if drawn else "\n".join(lines) + "\n")
+        if self.chart is not None:
+            write_chart(draw(document, self.base), self.chart)
+        if self.html is not None:
+            sources = [
+                AnnotatedBuild(read_source_map(each.build.text), each.costs, own)
+                for each, own in zip(counted, folded, strict=True)
+            ]
+            write_count(document, sources, self.base, self.html)
 
 
-@cpu.command("annotate")
-def annotate_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A kept count")],
-    function: Annotated[
-        str | None, typer.Option("--function", metavar="NAME", help="Only this function, with all its lines")
-    ] = None,
-    order: Annotated[str, typer.Option("--order", metavar="hottest|file", help="The order of functions")] = "hottest",
-    most: Annotated[
-        int | None, typer.Option("--top", min=1, help="So many functions (10; in the order of the file all)")
-    ] = None,
-    html: _Html = None,
-    counts: _Counts = None,
-) -> None:
-    """Show the source with what each line cost, in a kept count."""
-    from dbdyno.cpu.annotate import annotate
-    from dbdyno.cpu.html import AnnotatedBuild, write_count
-    from dbdyno.cpu.saved import counts_directory, load
-    from dbdyno.cpu.text import annotated_lines
+def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
+    """Count, show, write and keep; give the exit code: 3 where a margin was passed, 1 where builds gave other rows.
 
-    if html is not None:
-        refuse_typed(("function", "order", "most"), "with `--report`, which has all functions")
-    if function is not None:
-        refuse_typed(("order", "most"), "with `--function`")
-    if order not in ("hottest", "file"):
-        raise InputError("--order", f"`{order}` is neither", "give `hottest` or `file`")
-    saved = load(name, counts_directory(counts))
-    source, costs = saved.costs()
-    if html is not None:
-        write_count(saved.document, [AnnotatedBuild(source, costs, saved.stacks())], None, html)
-        typer.echo(printable(f"written to {html}"))
-        return
-    functions = annotate(source, costs, "file" if order == "file" else "hottest")
-    if function is not None:
-        functions = [each for each in functions if each.function.name == function]
-        if not functions:
-            raise InputError("--function", f"`{function}` cost nothing in {name}", "see the functions without it")
-    for line in annotated_lines(functions, costs.total, None if order == "file" and not most else most or 10):
-        typer.echo(printable(line))
-
-
-@cpu.command("diff")
-def diff_command(
-    before: Annotated[str, typer.Argument(metavar="A", help="A kept count")],
-    after: Annotated[str, typer.Argument(metavar="B", help="The count that is compared with it")],
-    most: Annotated[int, typer.Option("--top", min=1, help="So many functions and lines of each")] = 10,
-    html: _Html = None,
-    counts: _Counts = None,
-) -> None:
-    """Compare two kept counts: functions by their change, and their lines side by side."""
-    from dbdyno.cpu.baseline import differing_surroundings
-    from dbdyno.cpu.diff import Side, diff
-    from dbdyno.cpu.html import write_diff
-    from dbdyno.cpu.saved import counts_directory, load
-    from dbdyno.cpu.text import diff_lines
-
-    directory = counts_directory(counts)
-    saved = [load(name, directory) for name in (before, after)]
-    for said in differing_surroundings(*(each.document for each in saved)):
-        typer.echo(printable(f"warning: counted in other surroundings: {said}"), err=True)
-    one, other = (Side(*each.costs()) for each in saved)
-    changes = diff(one, other)
-    totals = one.costs.total, other.costs.total
-    if html is not None:
-        write_diff((before, after), totals, changes, html)
-    for line in diff_lines((before, after), totals, changes, most):
-        typer.echo(printable(line))
-
-
-@cpu.command("chart")
-def chart_command(
-    document: Annotated[Path, typer.Argument(metavar="FILE.json", help="What `--json` wrote")],
-    output: Annotated[Path, typer.Option("--chart", metavar="FILE.svg|png", help="The file to write")],
-    base: Annotated[str | None, typer.Option("--base", metavar="VERSION", help="The build that is 100 %")] = None,
-) -> None:
-    """Draw a count's builds as shares of one, from its document."""
-    from dbdyno.cpu.chart import chart, write_chart
-    from dbdyno.cpu.document import read_cpu_document
-    from dbdyno.report.export import check_writable
-
-    check_writable(output, "--chart")
-    write_chart(chart(read_cpu_document(document), base), output)
-
-
-@cpu.command("list")
-def list_command(counts: _Counts = None) -> None:
-    """List the counts that are kept."""
-    from dbdyno.cpu.saved import counts_directory, load, saved_names
-
+    Raises DbdynoError.
+    """
     console = Console()
-    directory = counts_directory(counts)
-    for name in saved_names(directory):
-        try:
-            saved = load(name, directory)
-        except DbdynoError as error:
-            # The others are listed all the same.
-            console.print(f"{name}: {error}")
-            continue
-        build = saved.build
-        line = f"{name}: {saved.document['work']} on {build['name']}, {build['i_refs']:,} instructions"
-        console.print(f"{line}, {saved.document['at']}")
+    outputs.check(request)
+    directory = counts_directory(outputs.counts)
+    margin = None if outputs.margin is None else read_share(outputs.margin, "--margin")
+    before = None if outputs.baseline is None else load(outputs.baseline, directory)
+    with console.status("counting") as status:
+        document, counted = count(
+            request, lambda text: status.update(Text(text)), None if before is None else before.document
+        )
+    # Callgrind's files are read again for them.
+    folded = [stacks(each) for each in counted] if outputs.of_stacks else []
+    outputs.write(document, counted, folded)
+    if before is None:
+        show(document, console, outputs.base)
+    if outputs.save is not None:
+        for name in save(outputs.save, document, counted, folded, directory):
+            console.print(f"kept as {name}")
+    if before is not None:
+        return _compare(before, document, margin, console)
+    # Faster must not mean wrong.
+    return int(any(differing_results(document["builds"][0], each) for each in document["builds"][1:]))
+
+
+def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
+    """Count the worker beside the engine; give the exit code: 3 where it adds more than the margin.
+
+    Raises DbdynoError.
+    """
+    console = Console()
+    if outputs != CpuOutputs(margin=outputs.margin) or request.program is not None:
+        raise InputError("--self", "nothing is kept, written or compared of it", "give no more than `--margin`")
+    if len(request.sources) * len(request.cflags) != 1:
+        raise InputError("--self", "several builds are asked for", "name one source and one set of options")
+    margin = None if outputs.margin is None else read_share(outputs.margin, "--margin")
+    work = request.work or USUAL_WORK
+    with console.status("counting") as status:
+        costs = own_costs(
+            work,
+            tuple(request.chosen),
+            request.sources[0],
+            request.cflags[0],
+            request.seed,
+            lambda text: status.update(Text(text)),
+        )
+    for each in costs:
+        line = (
+            f"{each.part}: {each.engine:,.1f} instructions a statement in the engine, {each.worker:,.1f} in the worker"
+        )
+        line += f": {each.of_engine:.3f} of the engine alone"
+        if each.loop is not None:
+            line += f", {each.of_loop:.3f} of a bare loop in C ({each.loop:,.1f})"
+        console.print(line)
+    return REGRESSION_CODE if margin is not None and any(each.ratio > 1 + margin for each in costs) else 0
+
+
+def _compare(before: SavedCount, document: CpuDocument, margin: float | None, console: Console) -> int:
+    found = changes(before.build, document["builds"][0])
+    show_changes(found, before.place.name, console)
+    if margin is None or not (found.differing or (found.total.share or 0.0) > margin):
+        return 0
+    why = "other rows" if found.differing else f"more than {margin * 100:.3g} % above {before.place.name}"
+    console.print(f"regression: {why}")
+    return REGRESSION_CODE
+
+
+def _write_callgrind(directory: Path, counted: list[BuildCount]) -> None:
+    """Write callgrind's files, and beside them the source that they are of."""
+    try:
+        for number, each in enumerate(counted, 1):
+            place = directory / f"{number}-{each.build.source.version}"
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(each.build.text, place / "sqlite3.c")
+            for index, part in enumerate(each.parts):
+                (place / f"callgrind.out.{index}").write_text(part.raw, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            "--callgrind", f"{directory} cannot be written: {reason(error)}", "give another directory"
+        ) from None

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from string import Formatter
 
-from dbdyno.design import parse_set, systems_of
+from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
+from dbdyno.experiment.design import parse_set, systems_of
 from dbdyno.experiment.factors import SYSTEM
 from dbdyno.experiment.substitute import references
-from dbdyno.plan.system import SystemSpec
+from dbdyno.model.plan.system import SystemSpec
 
 
 def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequence[SystemSpec]) -> list[SystemSpec]:

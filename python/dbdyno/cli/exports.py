@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.document import Document
-from dbdyno.errors import DbdynoError
+from dbdyno.base.errors import DbdynoError
+from dbdyno.model.result import Document
 
 
 @dataclass(frozen=True)

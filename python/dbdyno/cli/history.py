@@ -3,7 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from dbdyno.console import Console
+from dbdyno.base.console import Console
 
 
 def print_history(
@@ -22,11 +22,11 @@ def print_history(
     experiment that is not there and for a file that cannot be written, StoreError for a store that cannot be read.
     """
     # What can be refused at once is refused before anything is read.
-    from dbdyno.history.build import build_history, ids_of
-    from dbdyno.history.metrics import metric as metric_of
-    from dbdyno.history.reading import read_history
-    from dbdyno.history.show import show
+    from dbdyno.analysis.history.build import build_history, ids_of
+    from dbdyno.analysis.history.metrics import metric as metric_of
+    from dbdyno.analysis.history.reading import read_history
     from dbdyno.report.export import check_writable, write_json
+    from dbdyno.report.history.show import show
 
     drawn = None if metric is None else metric_of(metric)
     for option, path in (("--json", json), ("--report", report)):
@@ -41,7 +41,7 @@ def print_history(
     if json is not None:
         write_json(history, json)
     if report is not None:
-        from dbdyno.history.html import write_html
+        from dbdyno.report.history.html import write_html
 
         write_html(history, report)
     show(history, console)

@@ -9,11 +9,11 @@ from typing import Any
 
 from rich.text import Text
 
-from dbdyno.cli.running import INTERRUPTED, Asked, writing_store
-from dbdyno.console import Console
-from dbdyno.errors import InputError
-from dbdyno.noise import Noise, RunsNoise, noise_of, noise_of_runs
-from dbdyno.numbers import rough
+from dbdyno.analysis.noise import Noise, RunsNoise, noise_of, noise_of_runs
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import rough
+from dbdyno.cli.run import INTERRUPTED, Asked, writing_store
 from dbdyno.report.columns import Column, table
 from dbdyno.report.export import check_writable, write_json
 from dbdyno.run.execute import execute
@@ -73,7 +73,7 @@ def measure_noise_of_runs(
             console.print("fewer than 3 runs gave a result: nothing can be said of their noise")
             return 1
         measured: dict[str, Any] = {
-            "schema": "dbdyno.noise-of-runs/1",
+            "schema": "dbdyno.analysis.noise-of-runs/1",
             "runs_measured": [each["id"] for each in documents],
         }
         measured |= {"experiment": documents[0]["experiment"], "cell": documents[0]["cells"][0]["id"]}

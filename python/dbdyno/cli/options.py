@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dbdyno.cli.completing import complete_experiments, complete_runs, complete_set, complete_systems
+from dbdyno.cli.completion import complete_experiments, complete_runs, complete_set, complete_systems
 
 SetOption = Annotated[
     list[str] | None,

@@ -1,88 +1,109 @@
-"""The options of the command `predict`."""
+"""The command that predicts beyond the sizes that were measured."""
 
-import sys
+import re
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from dbdyno.analysis.predict.predicting import USUAL_ROWS, Question
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.cli.run import INTERRUPTED, Asked, carried_out
+from dbdyno.cli.values import read_duration
+from dbdyno.store.masking import clean_json
 
-from dbdyno.cli.completing import complete_experiments, complete_runs, complete_systems
-from dbdyno.cli.options import DirOption, SeedOption, SetOption, StoreOption
+_POWERS = {letter: power for power, letter in enumerate(("", "k", "M", "G", "T"))}
+_FEWEST_ROWS, _MOST_ROWS = 1_000, 10**12
 
 
-def predict(
-    experiment: Annotated[
-        str | None,
-        typer.Argument(
-            help="An experiment whose table grows, to calibrate with: key-order", autocompletion=complete_experiments
-        ),
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="RUN",
-            help="Calibrate with a stored run in place of a new one",
-            autocompletion=complete_runs,
-        ),
-    ] = None,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--system",
-            metavar="URL",
-            help="What to calibrate with, as postgresql:",
-            autocompletion=complete_systems,
-        ),
-    ] = None,
-    chosen: SetOption = None,
-    seed: SeedOption = None,
-    directory: DirOption = None,
-    rows: Annotated[str | None, typer.Option(metavar="N,…", help="Sizes to predict, as 1e6,1e9 (1e6 to 1e12)")] = None,
-    clients: Annotated[int | None, typer.Option(min=1, help="Clients that insert at the same time")] = None,
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory of the system and the page cache, as 32GB")
-    ] = None,
-    cache: Annotated[str | None, typer.Option(metavar="SIZE", help="The engine's own cache, as 8GB")] = None,
-    cores: Annotated[int | None, typer.Option(min=1, help="Processors")] = None,
-    read: Annotated[str | None, typer.Option(metavar="TIME", help="A random read of the device, as 5ms")] = None,
-    reads_per_s: Annotated[
-        float | None, typer.Option("--reads-per-s", metavar="N", help="Random reads that the device does a second")
-    ] = None,
-    writes_per_s: Annotated[
-        float | None, typer.Option("--writes-per-s", metavar="N", help="Random writes that the device does a second")
-    ] = None,
-    up_to: Annotated[
-        str | None, typer.Option("--up-to", metavar="N", help="Calibrate with sizes up to so many rows only")
-    ] = None,
-    store: StoreOption = None,
-    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the prediction")] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Write the prediction as a page, with a chart")
-    ] = None,
-) -> None:
-    """Predict how fast inserts are at sizes, caches, devices and numbers of clients beyond those measured."""
-    from dbdyno.cli.naming import Named
-    from dbdyno.cli.predicting import AskedPrediction, print_prediction
-    from dbdyno.cli.running import Asked
-    from dbdyno.errors import InputError
+@dataclass(frozen=True)
+class AskedPrediction:
+    """The options of ``predict`` as they were typed."""
 
-    calibration = Asked(
-        named=Named([experiment] if experiment else []),
-        chosen=chosen or [],
-        systems=system or [],
-        seed=seed,
-        directory=directory,
-    )
-    if (experiment is None) == (run is None):
-        problem = "either an experiment to calibrate with is given, or a run"
-        raise InputError("predict", problem, "`dbdyno predict key-order`, or `dbdyno predict --from RUN`")
-    if run is not None and calibration != Asked():
-        problem = "`--system`, `--set`, `--seed` and `--dir` are of a new calibration"
-        raise InputError("--from", problem, "leave them out, or `--from`")
-    asked = AskedPrediction(
-        run, rows, clients, memory, cache, cores, read, reads_per_s, writes_per_s, up_to, json, report, calibration
-    )
-    code = print_prediction(asked, sys.argv, store)
-    if code:
-        raise typer.Exit(code)
+    run: str | None = None
+    rows: str | None = None
+    clients: int | None = None
+    memory: str | None = None
+    cache: str | None = None
+    cores: int | None = None
+    read: str | None = None
+    reads_per_s: float | None = None
+    writes_per_s: float | None = None
+    up_to: str | None = None
+    json: Path | None = None
+    report: Path | None = None
+    calibration: Asked = field(default_factory=Asked)
+
+    def question(self) -> Question:
+        """Read them. Raises InputError."""
+        device = {"reads_per_s": self.reads_per_s, "writes_per_s": self.writes_per_s}
+        device["read_s"] = None if self.read is None else read_duration(self.read, "--read")
+        for name, value in device.items():
+            if value is not None and not value > 0:
+                raise InputError(f"--{name.replace('_', '-')}", f"`{value:g}` is not above 0", "give a number above 0")
+        return Question(
+            rows=USUAL_ROWS if self.rows is None else tuple(_rows(each, "--rows") for each in self.rows.split(",")),
+            clients=self.clients,
+            memory_bytes=None if self.memory is None else _bytes(self.memory, "--memory"),
+            cache_bytes=None if self.cache is None else _bytes(self.cache, "--cache"),
+            cores=self.cores,
+            device={name: value for name, value in device.items() if value is not None},
+            up_to=None if self.up_to is None else _rows(self.up_to, "--up-to"),
+        )
+
+
+def print_prediction(asked: AskedPrediction, command: list[str], store_place: str | None) -> int:
+    """Predict, from a stored run or from one that is made first, and print it. Raises DbdynoError."""
+    from dbdyno.analysis.predict.predicting import predict
+    from dbdyno.analysis.predict.stored import read_calibration
+    from dbdyno.report.export import check_writable, write_json, write_text
+    from dbdyno.report.prediction import prediction_html, show_prediction
+    from dbdyno.store import open_store
+
+    question, console = asked.question(), Console()
+    for option, path in (("--json", asked.json), ("--report", asked.report)):
+        if path is not None:
+            check_writable(path, option)
+    with ExitStack() as stack:
+        name = asked.run
+        if name is None:
+            experiment = asked.calibration.named.experiment(asked.calibration.systems)
+            if experiment.head.growth is None:
+                problem = "it has no table that grows, so that there is nothing to predict from"
+                raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
+            carried = carried_out(asked.calibration, store_place, command)
+            document, interrupted, store_place = stack.enter_context(carried)
+            name = document["id"]
+            if interrupted:
+                console.print(
+                    f"interrupted; go on with: dbdyno run --resume {name}, then: dbdyno predict --from {name}"
+                )
+                return INTERRUPTED
+        with closing(open_store(store_place, make=False)) as store, store.interpreting(name):
+            calibration = read_calibration(store, name)
+        prediction = predict(calibration, question)
+        show_prediction(prediction, console)
+        if asked.json is not None:
+            write_json(clean_json(prediction), asked.json)
+        if asked.report is not None:
+            write_text(asked.report, prediction_html(prediction))
+            console.print(f"report: {asked.report.resolve()}", soft_wrap=True)
+    return 0
+
+
+def _rows(text: str, option: str) -> int:
+    try:
+        value = float(text.strip().replace("_", ""))
+    except ValueError:
+        value = 0.0
+    if not _FEWEST_ROWS <= value <= _MOST_ROWS or value != int(value):
+        raise InputError(option, f"`{text}` is no number of rows from 1,000 to 1e12", "write numbers as 1e6,1e9")
+    return int(value)
+
+
+def _bytes(text: str, option: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kMGT]?)(i?)B)?", text.strip())
+    if found is None or float(found[1]) <= 0:
+        raise InputError(option, f"`{text}` is no size", "write sizes as 64MB, 32GB or 16GiB")
+    base = 1024.0 if found[3] else 1000.0
+    return float(float(found[1]) * base ** _POWERS[found[2] or ""])

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment, Segments
 from rich.table import Table
 
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError, reason
+from dbdyno.base.resources import template_names
+from dbdyno.base.text import printable
 from dbdyno.cli.exports import Exports
-from dbdyno.console import Console
-from dbdyno.errors import InputError, reason
-from dbdyno.shipped import template_names
-from dbdyno.text import printable
 
 if TYPE_CHECKING:
-    from dbdyno.cli.naming import Named
-    from dbdyno.compile import Description
-    from dbdyno.document import Document
+    from dbdyno.cli.named_experiment import Named
     from dbdyno.experiment import Experiment
+    from dbdyno.experiment.compile import Description
+    from dbdyno.model.result import Document
 
 # Lines that `show` prints unless it is to print all.
 _MOST_LINES = 60
@@ -45,10 +45,10 @@ def print_experiments() -> None:
 def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
     from dbdyno.cli.effects import check_levels
-    from dbdyno.compile import compile_cell, describe, outside_effects, refusal
-    from dbdyno.design import make_cells, parse_set
     from dbdyno.engines.url import parse_url
-    from dbdyno.plan.cell import ResolvedCell
+    from dbdyno.experiment.compile import compile_cell, describe, outside_effects, refusal
+    from dbdyno.experiment.design import make_cells, parse_set
+    from dbdyno.model.plan.cell import ResolvedCell
 
     experiment = named.experiment(systems)
     specs = [parse_url(url) for url in systems]
@@ -104,10 +104,10 @@ def print_opened(
 ) -> None:
     """Open each system of an experiment, prepare its statements, and show a line each. Raises InputError."""
     from dbdyno.cli.effects import check_levels, check_places
-    from dbdyno.compile import compile_cell, refusal
-    from dbdyno.design import make_cells, parse_set
     from dbdyno.engines.url import parse_url
-    from dbdyno.run.opening import open_systems
+    from dbdyno.experiment.compile import compile_cell, refusal
+    from dbdyno.experiment.design import make_cells, parse_set
+    from dbdyno.run.statement_checks import open_systems
 
     experiment = named.experiment(systems)
     specs = [parse_url(url) for url in systems]
@@ -198,8 +198,8 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
 
 def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: bool) -> None:
     """Show a stored run, in full if ``verbose``, and write the files asked for."""
+    from dbdyno.analysis.document.run import read_run
     from dbdyno.store import open_store
-    from dbdyno.stored.run import read_run
 
     exports.check()
     with closing(open_store(store_place, make=False)) as store:
@@ -235,10 +235,10 @@ def shown_lines(document: "Document", console: Console, *, verbose: bool) -> lis
 
 def report_run(name: str, report: Path | None, store_place: str | None) -> None:
     """Write the report of a stored run."""
+    from dbdyno.analysis.document.run import read_run
     from dbdyno.report.export import check_writable
     from dbdyno.report.html import write_html
     from dbdyno.store import open_store
-    from dbdyno.stored.run import read_run
 
     with closing(open_store(store_place, make=False)) as store:
         document = read_run(store, name)
@@ -251,8 +251,8 @@ def report_run(name: str, report: Path | None, store_place: str | None) -> None:
 
 def cache_command(clear: bool) -> None:
     """Show the cache's place and size, or clear it."""
-    from dbdyno.paths import cache_directory
-    from dbdyno.workplace.templates import remove_unfinished, remove_unused
+    from dbdyno.base.paths import cache_directory
+    from dbdyno.runtime.workspace.templates import remove_unfinished, remove_unused
 
     root = cache_directory()
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())

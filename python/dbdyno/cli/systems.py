@@ -2,7 +2,7 @@
 
 from rich.table import Table
 
-from dbdyno.console import Console
+from dbdyno.base.console import Console
 from dbdyno.engines import ENGINES, engine_of
 
 

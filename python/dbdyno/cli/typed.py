@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 
 _typed: ContextVar[Mapping[str, str]] = ContextVar("typed", default=MappingProxyType({}))
 

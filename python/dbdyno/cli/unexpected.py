@@ -23,7 +23,7 @@ def catch_everything() -> None:
 
 def report_unexpected(error: BaseException) -> None:
     """Print one line about an unexpected error, and where its traceback was written. Passwords are masked."""
-    from dbdyno.text import printable, shortened
+    from dbdyno.base.text import printable, shortened
 
     line = _exhausted(error)
     if line is None:
@@ -52,8 +52,8 @@ def _exhausted(error: BaseException) -> str | None:
 
 def _write_details(error: BaseException) -> Path | None:
     """Write the traceback to a new file below the cache, or in the directory for temporary files."""
-    from dbdyno.masking import mask_command
-    from dbdyno.version import own_version
+    from dbdyno.base.version import own_version
+    from dbdyno.store.masking import mask_command
 
     details = [
         f"dbdyno {own_version()}, Python {sys.version}\n",
@@ -77,8 +77,8 @@ def _write_details(error: BaseException) -> Path | None:
 
 
 def _directories() -> list[Path]:
-    from dbdyno.errors import DbdynoError
-    from dbdyno.paths import cache_directory
+    from dbdyno.base.errors import DbdynoError
+    from dbdyno.base.paths import cache_directory
 
     try:
         return [cache_directory("errors"), Path(tempfile.gettempdir())]
@@ -87,7 +87,7 @@ def _directories() -> list[Path]:
 
 
 def _masked(text: str) -> str:
-    from dbdyno.masking import mask_text
+    from dbdyno.store.masking import mask_text
 
     return mask_text(text)
 

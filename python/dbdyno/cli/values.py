@@ -3,8 +3,8 @@
 import re
 from typing import Literal
 
-from dbdyno.errors import InputError
-from dbdyno.limits import MOST_ROUNDS, YEAR_S
+from dbdyno.base.errors import InputError
+from dbdyno.model.limits import MOST_ROUNDS, YEAR_S
 
 _DIGITS = len(str(MOST_ROUNDS))
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}

@@ -5,25 +5,25 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dbdyno.analysis.document.run import stored_experiment
+from dbdyno.base.console import Console
+from dbdyno.base.errors import DbdynoError, InputError
+from dbdyno.base.resources import EXPERIMENT_SUFFIX, builtin_names
 from dbdyno.cli.effects import check_levels, check_places
 from dbdyno.cli.exports import Exports
-from dbdyno.cli.naming import Named, divide_chosen, is_sql_file
-from dbdyno.cli.running import command_line, finish, holder, writing_store
+from dbdyno.cli.named_experiment import Named, divide_chosen, is_sql_file
+from dbdyno.cli.run import command_line, finish, holder, writing_store
 from dbdyno.cli.values import read_duration, read_rounds
-from dbdyno.console import Console
-from dbdyno.design import parse_set
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import DbdynoError, InputError
 from dbdyno.experiment import Experiment
-from dbdyno.plan.system import SystemSpec
+from dbdyno.experiment.design import parse_set
+from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.execute import execute
-from dbdyno.run.pilot import pick, plan_why
 from dbdyno.run.request import Request
-from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names
+from dbdyno.run.why_pilot import pick, plan_why
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store, open_store
-from dbdyno.stored.run import stored_experiment
 
 # Rounds at least and at most, where verdicts decide.
 _LEAST, _MOST = 5, 30

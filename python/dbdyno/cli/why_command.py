@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dbdyno.cli.completing import complete_runs_and_experiments
+from dbdyno.cli.completion import complete_runs_and_experiments
 from dbdyno.cli.options import (
     AllowWritesOption,
     DirOption,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal
 
+from dbdyno.base.errors import SystemFailed
 from dbdyno.cpu.builds import SOURCE
 from dbdyno.cpu.callgrind import Call, Costs, Function, Line, Profile, add_up
-from dbdyno.errors import SystemFailed
 
 Side = Literal["engine", "harness", "other"]
 

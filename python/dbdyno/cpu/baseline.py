@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from dbdyno.base.errors import InputError
 from dbdyno.cpu.document import CpuDocument, differing_results
-from dbdyno.errors import InputError
 
 # Of the surroundings, in words.
 _NAMES = {

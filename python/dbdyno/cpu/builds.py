@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.elf import ObjectSize, object_size
 from dbdyno.cpu.source import read_source_map
 from dbdyno.engines.compiling import run_compiler
 from dbdyno.engines.sqlite.library import c_compiler
 from dbdyno.engines.sqlite.releases import release_source
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.paths import cache_directory
 
 # The usual optimisation, where a user's `--cflags` name none. Line numbers change no instruction.
 _USUAL = ("-O2",)

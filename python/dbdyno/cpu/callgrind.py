@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from dbdyno.errors import SystemFailed
+from dbdyno.base.errors import SystemFailed
 
 # Costs, in the order of a profile's events.
 Costs = list[int]

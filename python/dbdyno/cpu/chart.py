@@ -5,8 +5,8 @@ from typing import Any
 
 import altair as alt
 
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.cpu.document import CpuDocument, base_of, ordered, short_names
-from dbdyno.errors import InputError, SystemFailed
 from dbdyno.report.charts.drawing import COLOURS, Figure, colour, data, draw
 from dbdyno.report.charts.renderer import svg_to_png
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dbdyno.base.errors import SystemFailed, TrialFailed, reason
+from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_program
 from dbdyno.cpu.builds import LIBRARY, Build
 from dbdyno.cpu.callgrind import Costs, Function, parse_profile
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part
 from dbdyno.engines.sqlite.targets import file_plan, load_target
-from dbdyno.errors import SystemFailed, TrialFailed, reason
-from dbdyno.events.answers import Counted as GroupsCounted
-from dbdyno.events.answers import Error, FileSet, Loaded, Tally
-from dbdyno.events.reading import Event, NotAnEvent, read_line
-from dbdyno.events.trial import TrialResult
-from dbdyno.paths import cache_directory
-from dbdyno.worker import WorkerFailed, ask, worker_path
-from dbdyno.workplace.claims import Claim, remove_abandoned
-from dbdyno.workplace.copying import copy_file
-from dbdyno.workplace.templates import template
+from dbdyno.model.events.answers import Counted as GroupsCounted
+from dbdyno.model.events.answers import Error, FileSet, Loaded, Tally
+from dbdyno.model.events.reading import Event, NotAnEvent, read_line
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.runtime.worker import WorkerFailed, ask, worker_path
+from dbdyno.runtime.workspace.claims import Claim, remove_abandoned
+from dbdyno.runtime.workspace.copying import copy_file
+from dbdyno.runtime.workspace.templates import template
 
 # The worker, as the object of its functions is called in the files that are kept.
 WORKER = "dbdyno-worker"

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
+from dbdyno.base.errors import InputError, reason
+from dbdyno.base.timestamps import utc_now
 from dbdyno.cpu.builds import Build
 from dbdyno.cpu.callgrind import Costs, add_up
 from dbdyno.cpu.costs import EngineCosts
@@ -17,10 +19,8 @@ from dbdyno.cpu.counting import Counted
 from dbdyno.cpu.valgrind import CACHES, valgrind_version
 from dbdyno.cpu.work import Work
 from dbdyno.engines.sqlite.releases import version_numbers
-from dbdyno.errors import InputError, reason
-from dbdyno.moments import utc_now
 from dbdyno.run.machine import host_facts
-from dbdyno.worker import worker_path
+from dbdyno.runtime.worker import worker_path
 
 SCHEMA = "dbdyno.cpu/1"
 

@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from dbdyno.errors import SystemFailed
+from dbdyno.base.errors import SystemFailed
 
 # Of the ELF format (System V ABI, chapter 4): bits of a section's flags, and the type of one without bytes in the file.
 _WRITE, _ALLOCATED = 1, 2

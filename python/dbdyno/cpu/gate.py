@@ -1,7 +1,7 @@
 """The gate of counts: whether a count is higher than a baseline by more than a margin."""
 
+from dbdyno.analysis.gate import Judgement
 from dbdyno.cpu.baseline import Changes
-from dbdyno.gate import Judgement
 
 
 def judge_counts(found: Changes, margin: float) -> list[tuple[str, Judgement]]:

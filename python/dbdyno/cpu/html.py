@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
+from dbdyno.base.text import shortened
 from dbdyno.cpu.annotate import annotate
 from dbdyno.cpu.chart import chart
 from dbdyno.cpu.colours import coloured
@@ -17,7 +18,6 @@ from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
 from dbdyno.report.export import write_text
 from dbdyno.report.page import render_page
-from dbdyno.text import shortened
 
 # Functions that cost less than this share of all are folded away.
 _COLD = 0.001

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dbdyno.base.errors import TrialFailed
 from dbdyno.cpu.bare import bare_loop, count_bare_loop
 from dbdyno.cpu.builds import Build, build
 from dbdyno.cpu.counting import count_twice
 from dbdyno.cpu.valgrind import valgrind_version
 from dbdyno.cpu.work import Part, find_work
-from dbdyno.errors import TrialFailed
 
 #: Look-ups that an engine answers in a few thousand instructions: what is added to them shows most.
 USUAL_WORK = str(Path(__file__).with_name("own_cost.toml"))

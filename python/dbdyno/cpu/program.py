@@ -9,6 +9,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.attribution import PINNED, STAND_INS, attribute
 from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, compiler_here, interface
 from dbdyno.cpu.callgrind import parse_profile
@@ -16,8 +18,6 @@ from dbdyno.cpu.counting import Counted, counting_directory, whose
 from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part, Work
 from dbdyno.engines.sqlite.releases import release_source
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.paths import cache_directory
 
 # Raised when programs are compiled in another way.
 _FORMAT = 4

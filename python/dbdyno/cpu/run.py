@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dbdyno.base.errors import DbdynoError, InputError, SystemFailed
 from dbdyno.cpu.baseline import check_comparable
 from dbdyno.cpu.builds import BUNDLED, Build, build
 from dbdyno.cpu.costs import engine_costs
@@ -14,7 +15,6 @@ from dbdyno.cpu.source import read_source_map
 from dbdyno.cpu.valgrind import valgrind_version
 from dbdyno.cpu.work import Part, Work, find_work
 from dbdyno.engines.sqlite.releases import release_source
-from dbdyno.errors import DbdynoError, InputError, SystemFailed
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dbdyno.base.errors import InputError, StoreError, reason
+from dbdyno.base.paths import default_path
 from dbdyno.cpu.attribution import Attribution, attribute
 from dbdyno.cpu.builds import SOURCE
 from dbdyno.cpu.callgrind import parse_profile
@@ -18,8 +20,6 @@ from dbdyno.cpu.costs import EngineCosts, engine_costs
 from dbdyno.cpu.counting import whose
 from dbdyno.cpu.document import BuildCount, CpuDocument, check_document
 from dbdyno.cpu.source import SourceMap, source_map
-from dbdyno.errors import InputError, StoreError, reason
-from dbdyno.paths import default_path
 
 _DOCUMENT = "count.json"
 _TEXT = f"{SOURCE}.gz"

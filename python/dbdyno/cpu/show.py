@@ -5,10 +5,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from dbdyno.console import Console
+from dbdyno.base.console import Console
+from dbdyno.base.text import shortened
 from dbdyno.cpu.baseline import Change, Changes
 from dbdyno.cpu.document import CpuDocument, base_of, differing_results, kinds_of, part_of, short_names
-from dbdyno.text import shortened
 
 _HOTTEST = 12
 _KINDS = 12

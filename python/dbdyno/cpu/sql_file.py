@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dbdyno.errors import InputError, reason
+from dbdyno.base.errors import InputError, reason
 
 
 class SqlStatement(NamedTuple):

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from dbdyno.errors import SystemFailed, TrialFailed
+from dbdyno.base.errors import SystemFailed, TrialFailed
 
 # The simulated caches: bytes, ways, bytes of a line. Without them valgrind takes those of the machine it is on, and the
 # misses would say more of that than of the code.

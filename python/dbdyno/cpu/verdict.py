@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from dbdyno.compare import Compared
-from dbdyno.document.shape import Comparison
-from dbdyno.numbers import rough
+from dbdyno.analysis.compare import Compared
+from dbdyno.base.numbers import rough
+from dbdyno.model.result.shape import Comparison
 
 
 def joint_verdicts(time: Compared, instructions: Compared) -> Iterator[str]:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dbdyno.compile import compile_cell, refusal
+from dbdyno.base.errors import InputError
 from dbdyno.cpu.sql_file import kind_of, read_statements, sql_task
-from dbdyno.design import make_cells, parse_set
 from dbdyno.engines.sqlite.targets import load_target, settings_of, trial_target
 from dbdyno.engines.writes import reaching_statements
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment, load_experiment
-from dbdyno.plan.cell import PLAN, CompiledCell, ResolvedCell
+from dbdyno.experiment.compile import compile_cell, refusal
+from dbdyno.experiment.design import make_cells, parse_set
+from dbdyno.model.plan.cell import PLAN, CompiledCell, ResolvedCell
 
 # Where an experiment's window ends by time, so many statements end it.
 STATEMENTS = 2000

@@ -1,14 +1,7 @@
 """The engines that can be measured, each in a folder of its own behind one interface (:mod:`dbdyno.engines.engine`)."""
 
 from dbdyno.engines.engine import Engine
-from dbdyno.engines.known import (
-    all_engines,
-    engine_named,
-    engine_of,
-    engine_of_product,
-    known_engine,
-    names_program,
-)
+from dbdyno.engines.known import all_engines, engine_named, engine_of, engine_of_product, known_engine, names_program
 from dbdyno.engines.registry import COMMON, ENGINES, NAMES
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from dbdyno.plan.change import Change
+from dbdyno.model.plan.change import Change
 
 #: By how much a cache is made smaller.
 _DIVIDED = (2, 4)

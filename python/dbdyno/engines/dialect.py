@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from dbdyno.definition.column_types import ColumnType
-from dbdyno.definition.sql import ANY, Sql
-from dbdyno.definition.tables import Column, Index, Table
+from dbdyno.model.experiment.column_types import ColumnType
+from dbdyno.model.experiment.sql import ANY, Sql
+from dbdyno.model.experiment.tables import Column, Index, Table
 
 
 class Dialect(Protocol):

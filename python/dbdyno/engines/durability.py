@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.known import engine_of
 from dbdyno.engines.url import with_settings
-from dbdyno.errors import InputError
-from dbdyno.plan.system import SystemSpec
+from dbdyno.model.plan.system import SystemSpec
 
 # Power-safe: an acknowledged commit is on the device, whole pages included. Process-safe: it survives the end of the
 # database's process, not that of the machine, and nothing is synced for it.

@@ -9,16 +9,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.sql_lexer import STANDARD, Syntax, Token, UnterminatedError, placeholders
-from dbdyno.errors import InputError
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.model.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     from typer import Typer
 
-    from dbdyno.definition.definition import Definition
-    from dbdyno.document.finding import Kind, Measured
-    from dbdyno.document.shape import Finding
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
@@ -33,10 +30,13 @@ if TYPE_CHECKING:
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
     from dbdyno.engines.waits import WaitList
-    from dbdyno.events.trial import TrialResult
-    from dbdyno.plan.cell import CompiledCell
-    from dbdyno.plan.change import Change
-    from dbdyno.plan.system import SystemSpec
+    from dbdyno.model.events.trial import TrialResult
+    from dbdyno.model.experiment.definition import Definition
+    from dbdyno.model.plan.cell import CompiledCell
+    from dbdyno.model.plan.change import Change
+    from dbdyno.model.plan.system import SystemSpec
+    from dbdyno.model.result.finding import Kind, Measured
+    from dbdyno.model.result.shape import Finding
 
 Json = Mapping[str, Any]
 

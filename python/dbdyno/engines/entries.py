@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from dbdyno.plan.change import Resource
-from dbdyno.plan.fix import Fix, Source
+from dbdyno.model.plan.change import Resource
+from dbdyno.model.plan.fix import Fix, Source
 
 
 class Limited(Protocol):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dbdyno.definition.load import Load
 from dbdyno.engines.dialect import StandardDialect
 from dbdyno.engines.index import index_name
 from dbdyno.engines.known import engine_of
@@ -17,9 +16,10 @@ from dbdyno.engines.prefix_rules import Search
 from dbdyno.engines.prefixes import in_catalog
 from dbdyno.engines.searches import prefix_search
 from dbdyno.engines.server.facts import size
-from dbdyno.plan.change import Resource
-from dbdyno.plan.fix import Fix, Price, Source
-from dbdyno.plan.settings import Settings
+from dbdyno.model.experiment.load import Load
+from dbdyno.model.plan.change import Resource
+from dbdyno.model.plan.fix import Fix, Price, Source
+from dbdyno.model.plan.settings import Settings
 
 Json = Mapping[str, Any]
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dbdyno.document.reading import JsonObject, objects
+from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines.index import Index, index_name
 from dbdyno.engines.known import known_engine
 from dbdyno.engines.statements import numbered
-from dbdyno.sql_tree import VALUE, sql_tree
+from dbdyno.model.result.reading import JsonObject, objects
 
 if TYPE_CHECKING:
     from sqlglot import exp

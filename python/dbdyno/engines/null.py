@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engines.engine import Engine, Location, Timed
-from dbdyno.plan.settings import Settings
+from dbdyno.model.plan.settings import Settings
 
 if TYPE_CHECKING:
-    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.provisioner import Place, Provisioner, Ready
-    from dbdyno.plan.cell import CompiledCell
-    from dbdyno.plan.system import SystemSpec
+    from dbdyno.model.experiment.definition import Definition
+    from dbdyno.model.plan.cell import CompiledCell
+    from dbdyno.model.plan.system import SystemSpec
 
 TARGET = {"engine": "null"}
 """The engine as plans name it."""

@@ -5,7 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from dbdyno.errors import SystemFailed
+from dbdyno.base.errors import SystemFailed
 
 # Seconds that a client has to fetch a package of some megabytes.
 _TIMEOUT_S = 900.0

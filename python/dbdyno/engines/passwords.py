@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 
 from dbdyno.engines.known import engine_of
-from dbdyno.plan.system import SystemSpec
+from dbdyno.model.plan.system import SystemSpec
 
 
 def password_of(system: SystemSpec, environment: Mapping[str, str] = os.environ) -> str | None:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.known import engine_of
 from dbdyno.engines.url import with_settings
-from dbdyno.errors import InputError
-from dbdyno.plan.system import SystemSpec
+from dbdyno.model.plan.system import SystemSpec
 
 _OPTION = "--processors"
 

@@ -5,19 +5,19 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.workplace.listening import Interrupted
-from dbdyno.workplace.workspace import Workspace
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.workspace import Workspace
 
 
 @dataclass
 class Ready:
     """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
 
-    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.workplace.templates.Template`).
+    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.runtime.workspace.templates.Template`).
     ``tiers``: the first processes of each of its tiers, where it has several; ``processors``: those that each may use.
-    ``behind``: what the database is that lies behind what clients speak to, as :class:`dbdyno.events.facts.Facts` are
+    ``behind``: what the database is that lies behind what clients speak to, as ``Facts`` are
     stored. ``preload``: the file that the worker shares with a server, by which a trial changes what the server asks of
     its files. ``load``: the processors that the load generator is kept to; ``None``: it may use all.
     """

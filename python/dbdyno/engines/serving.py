@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dbdyno.document.reading import JsonObject, number, objects
 from dbdyno.engines.engine import Engine
 from dbdyno.engines.index import Index
 from dbdyno.engines.plans import Read, whole_reads
+from dbdyno.model.result.reading import JsonObject, number, objects
 
 
 def served(

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.definition.sql import ANY
 from dbdyno.engines.known import all_engines, engine_names, known_engine
 from dbdyno.engines.sql_lexer import Kind, UnterminatedError, significant, tokenize
+from dbdyno.model.experiment.sql import ANY
 
 _DOLLAR = re.compile(r"\$[1-9][0-9]{0,4}")
 _WHITE_SPACE = " \t\r\n\f\v"
@@ -83,7 +83,7 @@ def without_end(text: str, engine: str = ANY) -> str:
 
 
 class Statements:
-    """What definitions ask while they are read (:class:`dbdyno.definition.engines.Engines`)."""
+    """What definitions ask while they are read (:class:`dbdyno.model.experiment.engines.Engines`)."""
 
     @property
     def names(self) -> Sequence[str]:

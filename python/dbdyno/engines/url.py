@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote, unquote
 
+from dbdyno.base.errors import InputError
+from dbdyno.base.paths import check_utf8
 from dbdyno.engines.known import engine_named, engine_of
 from dbdyno.engines.registry import ENGINES, NAMES
-from dbdyno.errors import InputError
-from dbdyno.paths import check_utf8
-from dbdyno.plan.system import SystemSpec
+from dbdyno.model.plan.system import SystemSpec
 
 _URL = re.compile(r"(?P<engine>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>.*)", re.DOTALL)
 _OWN_NAME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)=(?P<url>[A-Za-z][A-Za-z0-9+.-]*(?::.*)?)", re.DOTALL)

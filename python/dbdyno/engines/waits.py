@@ -6,7 +6,7 @@ from importlib.resources.abc import Traversable
 
 @dataclass(frozen=True)
 class WaitList:
-    """``file``: in TOML, ``groups`` of ``events`` (:mod:`dbdyno.causes.meanings`).
+    """``file``: in TOML, ``groups`` of ``events`` (:mod:`dbdyno.analysis.bottleneck.waits.meanings`).
 
     ``versions``: whether each event has behind it the versions that have it. ``regards_case``: whether names that
     differ in case are two.

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.known import engine_of
-from dbdyno.errors import InputError
-from dbdyno.events.answers import OnlyReads, Reach, Writes
-from dbdyno.plan.cell import PLAN, CompiledCell
-from dbdyno.plan.system import SystemSpec
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import OnlyReads, Reach, Writes
+from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.runtime.worker import ask
 
 if TYPE_CHECKING:
     # The provisioners ask about their statements here.

@@ -1,11 +1,11 @@
 """Experiments: questions written down in TOML files, read and checked."""
 
-from dbdyno.definition.validation import ValidationErrors
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
+from dbdyno.base.resources import package_path, template_names, template_path
 from dbdyno.experiment.experiment import Experiment, builtin_experiments, load_experiment, programs_experiment
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor
 from dbdyno.experiment.published import PublishedFigure, PublishedFigures, load_published
-from dbdyno.shipped import package_path, template_names, template_path
+from dbdyno.model.experiment.validation import ValidationErrors
 
 
 def template_text(name: str | None = None) -> str:

@@ -4,20 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
-from dbdyno.definition.definition import Definition
-from dbdyno.definition.generators import (
-    FROM_THE_CLOCK,
-    Expression,
-    Key,
-    Next,
-    Now,
-    RowOf,
-    Serial,
-    Uuid,
-    Variable,
-)
-from dbdyno.definition.tables import Column, Table
-from dbdyno.definition.transactions import (
+from dbdyno.base.errors import InputError
+from dbdyno.engines import engine_of
+from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.experiment.generators import FROM_THE_CLOCK, Expression, Key, Next, Now, RowOf, Serial, Uuid, Variable
+from dbdyno.model.experiment.tables import Column, Table
+from dbdyno.model.experiment.transactions import (
     AnyStep,
     Begin,
     Chance,
@@ -30,9 +22,7 @@ from dbdyno.definition.transactions import (
     Think,
     When,
 )
-from dbdyno.definition.validation import Invalid, Location, nearest
-from dbdyno.engines import engine_of
-from dbdyno.errors import InputError
+from dbdyno.model.experiment.validation import Invalid, Location, nearest
 
 
 def check(definition: Definition) -> Iterator[Invalid]:

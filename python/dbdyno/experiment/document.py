@@ -6,10 +6,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from dbdyno.definition.validation import nearest_or
+from dbdyno.base.errors import InputError, reason
+from dbdyno.base.resources import EXPERIMENT_SUFFIX, builtin_names, package_path, template_names
 from dbdyno.engines import engine_named
-from dbdyno.errors import InputError, reason
-from dbdyno.shipped import EXPERIMENT_SUFFIX, builtin_names, package_path, template_names
+from dbdyno.model.experiment.validation import nearest_or
 
 # What reads a document follows its nesting by recursion. Steps within steps are the deepest that makes sense.
 _DEEPEST = 50

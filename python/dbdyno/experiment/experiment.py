@@ -5,13 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dbdyno.definition.definition import Definition
-from dbdyno.definition.levels import Level
-from dbdyno.definition.strict import validate
-from dbdyno.definition.validation import UNKNOWN, Invalid, Location, nearest, raise_all, show, without_echoes
+from dbdyno.base.errors import InputError
+from dbdyno.base.resources import builtin_names, package_path
 from dbdyno.engines.statements import Statements
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
 from dbdyno.experiment.checks import check
 from dbdyno.experiment.document import Document, parse, read_experiment_file
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, read_exclusions, read_factors
@@ -20,7 +17,10 @@ from dbdyno.experiment.head import Head
 from dbdyno.experiment.optional import without_optional, wrong_optional
 from dbdyno.experiment.recommendations import wrong_recommendations
 from dbdyno.experiment.substitute import references, substitute, unknown_references
-from dbdyno.shipped import builtin_names, package_path
+from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.experiment.levels import Level
+from dbdyno.model.experiment.strict import validate
+from dbdyno.model.experiment.validation import UNKNOWN, Invalid, Location, nearest, raise_all, show, without_echoes
 
 _ENGINES = Statements()
 _FACTOR_KEYS = ("factors", "exclude")

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.definition.levels import Level, as_text
-from dbdyno.definition.validation import Invalid, nearest, show
 from dbdyno.engines import ENGINES
 from dbdyno.experiment.substitute import references, substitute
+from dbdyno.model.experiment.levels import Level, as_text
+from dbdyno.model.experiment.validation import Invalid, nearest, show
 
 Scalar = bool | int | float | str
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from dbdyno.definition.validation import Invalid, nearest
 from dbdyno.experiment.factors import Factor
 from dbdyno.experiment.head import Head
+from dbdyno.model.experiment.validation import Invalid, nearest
 
 
 def wrong_growth(head: Head | None, factors: Mapping[str, Factor]) -> Iterator[Invalid]:

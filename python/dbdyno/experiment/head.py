@@ -5,12 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from dbdyno.definition.objective import Objective, read_objective
-from dbdyno.definition.strict import EngineName, Name, Number, Positive, Strict
-from dbdyno.definition.validation import show, wrong
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 from dbdyno.experiment.recommendations import Recommendation
-from dbdyno.limits import MOST_ROUNDS
+from dbdyno.model.experiment.objective import Objective, read_objective
+from dbdyno.model.experiment.strict import EngineName, Name, Number, Positive, Strict
+from dbdyno.model.experiment.validation import show, wrong
+from dbdyno.model.limits import MOST_ROUNDS
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from dbdyno.definition.levels import as_text
-from dbdyno.definition.validation import Invalid, nearest
 from dbdyno.experiment.factors import Factor
 from dbdyno.experiment.head import Head
+from dbdyno.model.experiment.levels import as_text
+from dbdyno.model.experiment.validation import Invalid, nearest
 
 
 def wrong_optional(head: Head, factors: Mapping[str, Factor]) -> Iterator[Invalid]:

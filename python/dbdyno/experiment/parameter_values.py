@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 
 HINT = "write `1..1000`, `'a', 'b'`, `2024-01-01..2024-01-31`, `null`, or `@column of table`"
 

@@ -4,17 +4,17 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dbdyno.definition.levels import Level, as_text
-from dbdyno.definition.validation import nearest
+from dbdyno.base.errors import InputError
+from dbdyno.base.resources import package_path
 from dbdyno.engines.durability import in_each_class
 from dbdyno.engines.placing import without_processors
 from dbdyno.engines.url import parse_url, same_system
-from dbdyno.errors import InputError
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM
 from dbdyno.experiment.head import Published
-from dbdyno.plan.system import SystemSpec
-from dbdyno.shipped import package_path
+from dbdyno.model.experiment.levels import Level, as_text
+from dbdyno.model.experiment.validation import nearest
+from dbdyno.model.plan.system import SystemSpec
 
 Row = Mapping[str, str]
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import tomli_w
 
-from dbdyno.definition.sql import ANY
+from dbdyno.base.errors import InputError
 from dbdyno.engines.known import known_engine
 from dbdyno.engines.sql_lexer import Kind, Token, placeholders, significant, tokenize
 from dbdyno.engines.statements import bind
-from dbdyno.errors import InputError
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.experiment.parameter_values import HINT, Column, Generator, read_values
 from dbdyno.experiment.sql_file import Statement, split_statements
 from dbdyno.experiment.substitute import escape
+from dbdyno.model.experiment.sql import ANY
 
 MOST_VALUES = 1000
 """How many rows `@column of table` draws values from."""

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dbdyno.definition.levels import as_text
-from dbdyno.definition.strict import EngineName, Name, Strict
-from dbdyno.definition.validation import Invalid, nearest, wrong
 from dbdyno.experiment.factors import SYSTEM, Factor
+from dbdyno.model.experiment.levels import as_text
+from dbdyno.model.experiment.strict import EngineName, Name, Strict
+from dbdyno.model.experiment.validation import Invalid, nearest, wrong
 
 # The findings that a recommendation can answer: a search that could use an index, and does not.
 Answerable = Literal["prefix-scan"]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, reason
 from dbdyno.engines.known import known_engine
 from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, significant, tokenize
-from dbdyno.errors import InputError, reason
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dbdyno.definition.sql import ANY
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.experiment.parameter_values import Column
 from dbdyno.experiment.queries import Query, as_query, experiment_of_levels, statement_levels
+from dbdyno.model.experiment.sql import ANY
 
 NAMES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 """What statements are called, in the order in which they are given."""

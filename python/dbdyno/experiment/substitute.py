@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from dbdyno.definition.levels import as_text
-from dbdyno.definition.validation import Invalid, Location, nearest
+from dbdyno.model.experiment.levels import as_text
+from dbdyno.model.experiment.validation import Invalid, Location, nearest
 
 # The level that stands for "not set": what would take its value is left out.
 DEFAULT: Final = "default"

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.answer.short import STATEMENT, SYSTEM, named
-from dbdyno.answer.words import interval_of, time_of
-from dbdyno.document.cell import Cell
-from dbdyno.document.effects import Configuration, Standing
-from dbdyno.document.reading import shown_times
-from dbdyno.document.shape import Document
+from dbdyno.analysis.answer.short import STATEMENT, SYSTEM, named
+from dbdyno.analysis.answer.words import interval_of, time_of
+from dbdyno.analysis.measured.alike import varied
+from dbdyno.analysis.measured.metrics import failing
+from dbdyno.base.numbers import NONE, bracketed, factor_words, figure, level, milliseconds, percent
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import whole_reads
-from dbdyno.numbers import NONE, bracketed, factor_words, figure, level, milliseconds, percent
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.effects import Configuration, Standing
+from dbdyno.model.result.reading import shown_times
+from dbdyno.model.result.shape import Document
 from dbdyno.report.estimates import estimate_words
 from dbdyno.report.lines import interval, latency, published_value
 from dbdyno.report.rows import RATIO, Row
-from dbdyno.results.alike import varied
-from dbdyno.results.metrics import failing
 
 # So many loads have a column.
 _LOADS = 3

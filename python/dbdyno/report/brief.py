@@ -11,13 +11,15 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from dbdyno.answer.short import named
-from dbdyno.answer.words import durability_words
-from dbdyno.console import Console
-from dbdyno.document.effects import Advice, Effect
-from dbdyno.document.shape import Document, Finding
-from dbdyno.findings.whole_tables import WHOLE_TABLE
-from dbdyno.numbers import bracketed, percent
+from dbdyno.analysis.answer.short import named
+from dbdyno.analysis.answer.words import durability_words
+from dbdyno.analysis.findings.whole_tables import WHOLE_TABLE
+from dbdyno.analysis.measured.alike import varied
+from dbdyno.analysis.measured.judging import DURABILITY
+from dbdyno.base.console import Console
+from dbdyno.base.numbers import bracketed, percent
+from dbdyno.model.result.effects import Advice, Effect
+from dbdyno.model.result.shape import Document, Finding
 from dbdyno.report.answer_table import answer_table, has_choices
 from dbdyno.report.fixes import fix_lines
 from dbdyno.report.indexes import index_lines
@@ -28,8 +30,6 @@ from dbdyno.report.rows import laid_out, wrapped
 from dbdyno.report.scalability import refusals, sentences
 from dbdyno.report.slo import slo_lines
 from dbdyno.report.why import why_lines
-from dbdyno.results.alike import varied
-from dbdyno.results.judging import DURABILITY
 from dbdyno.stats.scalability import LEAST_LEVELS
 
 _TIMES = "\N{MULTIPLICATION SIGN}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from dbdyno.document.cell import Cell
-from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, figure, percent, short
+from dbdyno.analysis.measured.data import asked_of_device, memory_limit, tree
+from dbdyno.base.numbers import NONE, figure, percent, short
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.shape import Document
 from dbdyno.report.cell_columns import CellColumn
-from dbdyno.results.data import asked_of_device, memory_limit, tree
 
 # Those for which there is room on a terminal of 80 columns.
 _FIRST = ("index MB", "of memory", "leaf fill", "log bytes", "cache misses", "reads", "writes")

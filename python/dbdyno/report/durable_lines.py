@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dbdyno.document.cell import Cell
-from dbdyno.document.shape import Document
+from dbdyno.analysis.measured.durable import class_of, worth_telling
+from dbdyno.base.numbers import rough
 from dbdyno.engines import engine_of_product
-from dbdyno.numbers import rough
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.shape import Document
 from dbdyno.report.lines import Statement, cell_names
-from dbdyno.results.durable import class_of, worth_telling
 
 _KIB = 1024.0
 

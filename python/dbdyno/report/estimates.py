@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dbdyno.document.cell import Cell, CellStatement
-from dbdyno.findings.estimates import far_off, figure_of, off_words
+from dbdyno.analysis.findings.estimates import far_off, figure_of, off_words
+from dbdyno.model.result.cell import Cell, CellStatement
 
 
 def estimate_words(cell: Cell) -> str:

@@ -18,13 +18,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from dbdyno.document.shape import Document
-from dbdyno.errors import InputError, reason
-from dbdyno.frames.cells import rounds_frame
-from dbdyno.numbers import figure, level, percent, whole
+from dbdyno.base.errors import InputError, reason
+from dbdyno.base.numbers import figure, level, percent, whole
+from dbdyno.base.special_files import is_pipe, special_kind
+from dbdyno.base.text import printable, printable_json
+from dbdyno.model.result.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import durability
+from dbdyno.report.frames.cells import rounds_frame
 from dbdyno.report.lines import (
     advice_words,
     bottlenecks,
@@ -47,8 +49,6 @@ from dbdyno.report.lines import (
     warnings,
 )
 from dbdyno.report.phases import loads, phase_columns
-from dbdyno.special_files import is_pipe, special_kind
-from dbdyno.text import printable, printable_json
 
 # These names of a file are the standard output.
 _OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -159,7 +159,7 @@ def write_markdown(document: Document, path: Path | str) -> None:
 
 
 def csv_text(document: Document) -> str:
-    """Return the rounds as CSV, with the columns of :func:`dbdyno.frames.cells.rounds_frame`; empty where unknown."""
+    """Return the rounds as CSV, with the columns of ``rounds_frame``; empty where unknown."""
     frame = rounds_frame(document)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from dbdyno.document.fixes import FixEffect, Fixes
-from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, bracketed
+from dbdyno.analysis.why.fix_sentences import gain_words, price_words
+from dbdyno.base.numbers import NONE, bracketed
+from dbdyno.model.result.fixes import FixEffect, Fixes
+from dbdyno.model.result.shape import Document
 from dbdyno.report.rows import wrapped
 from dbdyno.report.sections import CellTable, Column
-from dbdyno.why.fix_sentences import gain_words, price_words
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 

@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from dbdyno.document.shape import Document
-from dbdyno.numbers import percent
+from dbdyno.base.numbers import flat, percent
+from dbdyno.model.result.shape import Document
 from dbdyno.report import fixes, lines, scalability, sections, slo, why_sections
 from dbdyno.report.answer_table import ordered
 from dbdyno.report.charts import (
@@ -103,12 +103,12 @@ def _context(document: Document) -> dict[str, Any]:
         "timeline": timeline,
         "timeline_left_out": drawable - len(timeline),
         "systems": sections.systems(document),
-        "host": sections.flat(document["host"]),
+        "host": flat(document["host"]),
         "device": sections.device_facts(document),
         "command": shlex.join(document["command"]),
         "again": [
             ("seed", str(document["seed"])),
             ("dbdyno", document["dbdyno"]),
-            *(sections.flat(document["options"])),
+            *(flat(document["options"])),
         ],
     }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dbdyno.answer.short import STATEMENT
-from dbdyno.document.shape import Document
-from dbdyno.findings.whole_tables import WHOLE_TABLE
+from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.analysis.findings.whole_tables import WHOLE_TABLE
+from dbdyno.model.result.shape import Document
 
 
 def _missing(document: Document) -> dict[str, list[str]]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.document.cell import Bottleneck, Cell, LoadMachineRound, Published, Round
-from dbdyno.document.reading import shown_times
-from dbdyno.document.shape import Comparison, Document, Finding
-from dbdyno.numbers import NONE, bracketed, figure, level, milliseconds, percent, rough, short, times
-from dbdyno.results.alike import varied
+from dbdyno.analysis.measured.alike import varied
+from dbdyno.base.numbers import NONE, bracketed, figure, level, milliseconds, percent, rough, short, times
+from dbdyno.model.result.cell import Bottleneck, Cell, LoadMachineRound, Published, Round
+from dbdyno.model.result.reading import shown_times
+from dbdyno.model.result.shape import Comparison, Document, Finding
 from dbdyno.stats import MOST_ROUNDS
 
 # Below this the client is plainly not the bottleneck and one line for all cells says so.

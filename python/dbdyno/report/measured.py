@@ -6,18 +6,18 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import PurePath
 
-from dbdyno.answer.short import AS_IT_IS, SYSTEM
-from dbdyno.answer.words import offered_rate
-from dbdyno.document.cell import Cell
-from dbdyno.document.reading import number, part
-from dbdyno.document.shape import Document
+from dbdyno.analysis.answer.short import AS_IT_IS, SYSTEM
+from dbdyno.analysis.answer.words import offered_rate
+from dbdyno.analysis.measured.durable import class_of
+from dbdyno.analysis.measured.metrics import done
+from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import duration, figure, level, percent
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError
-from dbdyno.numbers import duration, figure, level, percent
-from dbdyno.results.durable import class_of
-from dbdyno.results.metrics import done
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.reading import number, part
+from dbdyno.model.result.shape import Document
 
 _MOST_SYSTEMS = 4
 _DURABLE = {POWER_SAFE: "commits survive power loss", PROCESS_SAFE: "commits survive a crash of the process"}

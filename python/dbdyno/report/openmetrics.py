@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from dbdyno.document.cell import Cell
-from dbdyno.document.shape import Document
-from dbdyno.numbers import level
+from dbdyno.base.numbers import level
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.shape import Document
 from dbdyno.report.export import write_text
 
 _QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999", "max": "1"}

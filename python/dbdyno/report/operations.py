@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.document.cell import Cell, Operation
-from dbdyno.document.shape import Document
-from dbdyno.numbers import figure, milliseconds, percent
+from dbdyno.base.numbers import figure, milliseconds, percent
+from dbdyno.model.result.cell import Cell, Operation
+from dbdyno.model.result.shape import Document
 from dbdyno.report.lines import cell_name, factor_names
 
 HEADS = ("count", "share", "mean ms", "p50 ms", "p90 ms", "p99 ms", "max ms")

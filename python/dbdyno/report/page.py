@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from dbdyno.text import printable
+from dbdyno.base.text import printable
 
 
 def render_page(

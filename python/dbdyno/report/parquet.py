@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.document.shape import Document
-from dbdyno.errors import InputError, reason
-from dbdyno.frames.cells import cells_frame, intervals_frame, rounds_frame
-from dbdyno.frames.frame import Frame
-from dbdyno.frames.judged import comparisons_frame, effects_frame
-from dbdyno.frames.libraries import check_arrow, to_arrow
+from dbdyno.base.errors import InputError, reason
+from dbdyno.model.result.shape import Document
 from dbdyno.report.export import check_writable, write_bytes
+from dbdyno.report.frames.cells import cells_frame, intervals_frame, rounds_frame
+from dbdyno.report.frames.frame import Frame
+from dbdyno.report.frames.judged import comparisons_frame, effects_frame
+from dbdyno.report.frames.libraries import check_arrow, to_arrow
 
 if TYPE_CHECKING:
     from pyarrow import Table

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dbdyno.document.cell import Cell, Load
-from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, figure, level, milliseconds, whole
+from dbdyno.base.numbers import NONE, figure, level, milliseconds, whole
+from dbdyno.model.result.cell import Cell, Load
+from dbdyno.model.result.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.lines import factor_level, factor_names
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from dbdyno.console import Console
-from dbdyno.document.prediction import Point, Prediction, Series
+from dbdyno.base.console import Console
+from dbdyno.base.numbers import NONE, figure, percent, rough, short
 from dbdyno.engines.server.facts import size
-from dbdyno.numbers import NONE, figure, percent, rough, short
+from dbdyno.model.result.prediction import Point, Prediction, Series
 from dbdyno.report.charts.prediction import prediction_chart
 from dbdyno.report.columns import Column, tables
 from dbdyno.report.page import render_page

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from dbdyno.numbers import NONE
+from dbdyno.base.numbers import NONE
 
 RATIO = "ratio [95 %]"
 """Head of ratios."""

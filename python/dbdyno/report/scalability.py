@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dbdyno.answer.short import named
-from dbdyno.document.scalability import Estimated, Scalability, ScalabilityCurve
-from dbdyno.document.shape import Document
-from dbdyno.numbers import figure, percent
+from dbdyno.analysis.answer.short import named
+from dbdyno.base.numbers import figure, percent
+from dbdyno.model.result.scalability import Estimated, Scalability, ScalabilityCurve
+from dbdyno.model.result.shape import Document
 
 _SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
 

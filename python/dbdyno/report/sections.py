@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.answer.short import named
-from dbdyno.answer.words import durability_words
-from dbdyno.document.cell import Cell, CellStatement, Round
-from dbdyno.document.reading import JsonObject, number, objects
-from dbdyno.document.shape import Document
-from dbdyno.numbers import NONE, bracketed, figure, level, milliseconds, percent, whole
+from dbdyno.analysis.answer.short import named
+from dbdyno.analysis.answer.words import durability_words
+from dbdyno.analysis.measured.durable import class_of
+from dbdyno.base.numbers import NONE, Pairs, bracketed, figure, flat, level, milliseconds, percent, whole
+from dbdyno.model.result.cell import Cell, CellStatement, Round
+from dbdyno.model.result.reading import number, objects
+from dbdyno.model.result.shape import Document
 from dbdyno.report import lines, scalability
 from dbdyno.report.answer_table import answer_table
 from dbdyno.report.cell_columns import CellColumn
@@ -21,9 +22,6 @@ from dbdyno.report.estimates import estimate_lines
 from dbdyno.report.operations import HEADS, operation_rows
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.report.rows import LEFT
-from dbdyno.results.durable import class_of
-
-Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,27 +323,6 @@ def device_facts(document: Document) -> Pairs:
             facts.append((words, f"{figure(number(each, 'per_s'))} a second{tail}"))
     rest = {name: value for name, value in device.items() if name not in {"sync_us", "sync_per_s", *_RANDOM}}
     return facts + flat(rest)
-
-
-def flat(source: JsonObject, prefix: str = "") -> Pairs:
-    """Return an object as pairs of text, nested names joined by dots."""
-    found: Pairs = []
-    for name, value in source.items():
-        if isinstance(value, dict):
-            found += flat(value, f"{prefix}{name}.")
-        elif isinstance(value, list):
-            found.append((prefix + name, ", ".join(_plain(each) for each in value)))
-        else:
-            found.append((prefix + name, _plain(value)))
-    return found
-
-
-def _plain(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value >= 10_000 else level(value)
 
 
 def _failures(cell: Cell) -> str:

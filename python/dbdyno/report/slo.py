@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from dbdyno.document.shape import Document
-from dbdyno.document.slo import Slo, SloProbe, SloSearch
-from dbdyno.numbers import NONE, figure, percent
+from dbdyno.base.numbers import NONE, figure, percent
+from dbdyno.model.result.shape import Document
+from dbdyno.model.result.slo import Slo, SloProbe, SloSearch
 from dbdyno.report.rows import Row, laid_out
 from dbdyno.report.sections import CellTable, Column
 

@@ -8,10 +8,12 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from dbdyno.console import Console
-from dbdyno.document.cell import Cell
-from dbdyno.document.shape import Comparison, Document
-from dbdyno.numbers import NONE, figure, level, percent, whole
+from dbdyno.analysis.measured.durable import class_of
+from dbdyno.analysis.measured.metrics import ANSWERS
+from dbdyno.base.console import Console
+from dbdyno.base.numbers import NONE, figure, level, percent, whole
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.shape import Comparison, Document
 from dbdyno.report import scalability
 from dbdyno.report.brief import effect_words
 from dbdyno.report.cell_columns import CellColumn
@@ -43,8 +45,6 @@ from dbdyno.report.lines import (
 from dbdyno.report.operations import HEADS, NOTE, operation_rows
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.report.sections import sent_statements
-from dbdyno.results.durable import class_of
-from dbdyno.results.metrics import ANSWERS
 
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "inconclusive": "yellow"}
 

@@ -7,12 +7,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dbdyno.document.shape import Document
+from dbdyno.model.result.shape import Document
 from dbdyno.report.charts import answer_chart, growth_charts, throughput_chart, times_chart
 from dbdyno.report.export import write_text
 from dbdyno.report.page import render_page
-from dbdyno.tour.stops import LeftOut
-from dbdyno.tour.touring import Visit, command_of
+from dbdyno.run.tour.stops import LeftOut
+from dbdyno.run.tour.touring import Visit, command_of
 
 
 def tour_lines(made: Sequence[Visit | LeftOut], width: int) -> Iterator[str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from dbdyno.document.why import ChangeEffect, Why, WhyResource
-from dbdyno.numbers import NONE, milliseconds, times
+from dbdyno.analysis.why.measured_by import gain_of
+from dbdyno.base.numbers import NONE, milliseconds, times
+from dbdyno.model.result.why import ChangeEffect, Why, WhyResource
 from dbdyno.report.rows import Row, laid_out, wrapped
-from dbdyno.why.measured_by import gain_of
 
 VERDICTS = {"bottleneck": "the bottleneck", "part": "a part", "not": "no", "inconclusive": "inconclusive"}
 """Verdicts as tables write them."""

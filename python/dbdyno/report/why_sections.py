@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dbdyno.document.shape import Document
-from dbdyno.document.why import ChangeEffect
-from dbdyno.numbers import NONE, bracketed, percent
+from dbdyno.analysis.why.sizes import time_words
+from dbdyno.base.numbers import NONE, bracketed, percent
+from dbdyno.model.result.shape import Document
+from dbdyno.model.result.why import ChangeEffect
 from dbdyno.report.sections import CellTable, Column
 from dbdyno.report.why import VERDICTS, shares
-from dbdyno.why.sizes import time_words
 
 
 def effect_words(document: Document) -> str:

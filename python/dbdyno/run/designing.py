@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
 
 
 def designed(compiled: Sequence[CompiledCell]) -> list[dict[str, Any]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.experiment.screening import screened, worth_screening
+from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.pace import AROUND_S
-from dbdyno.screening import screened, worth_screening
 from dbdyno.stats import Stopping
 
 # A run of so many seconds is offered as a part.

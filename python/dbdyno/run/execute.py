@@ -6,44 +6,44 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from dbdyno.cluster.address import read_cluster
-from dbdyno.cluster.machines import LoadMachines
-from dbdyno.compile import outside_effects
-from dbdyno.console import Console
-from dbdyno.design import file_systems
-from dbdyno.document import Document
-from dbdyno.document.reading import part
+from dbdyno.analysis.document.run import read_run, stored_experiment
+from dbdyno.analysis.why.cells import Why
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError, RunInterrupted, SystemFailed
+from dbdyno.base.version import own_version
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import parse_url
-from dbdyno.errors import InputError, RunInterrupted, SystemFailed
 from dbdyno.experiment import Experiment
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.plan.change import CHANGE
-from dbdyno.plan.fix import is_fix
-from dbdyno.plan.system import SystemSpec
-from dbdyno.run.clustering import load_machines, seen_of
+from dbdyno.experiment.compile import outside_effects
+from dbdyno.experiment.design import file_systems
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.change import CHANGE
+from dbdyno.model.plan.fix import is_fix
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.result import Document
+from dbdyno.model.result.reading import part
+from dbdyno.run.cluster_checks import load_machines, seen_of
 from dbdyno.run.designing import designed
 from dbdyno.run.estimate import estimate
-from dbdyno.run.fixing import Fixer
+from dbdyno.run.fix_trials import Fixer
 from dbdyno.run.going_on import check_is_free, check_machine
 from dbdyno.run.interleaving import decide, differing_syncs
 from dbdyno.run.machine import ceiling, check_processes, device_facts, host_facts, probe_seconds
-from dbdyno.run.opening import check_each_statement, check_programs, check_statements
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.request import Prepared, Request, prepare, windows
 from dbdyno.run.runner import carry_out
 from dbdyno.run.searching import Searcher, searching_words
+from dbdyno.run.statement_checks import check_each_statement, check_programs, check_statements
 from dbdyno.run.trial import Plan
+from dbdyno.runtime.cluster.address import read_cluster
+from dbdyno.runtime.cluster.machines import LoadMachines
+from dbdyno.runtime.worker import WorkerFailed
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.keeping import KeepingStore, keeping
 from dbdyno.store.process import this_process
-from dbdyno.stored.run import read_run, stored_experiment
-from dbdyno.version import own_version
-from dbdyno.why.cells import Why
-from dbdyno.worker import WorkerFailed
 
 
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dbdyno.document.reading import part
-from dbdyno.errors import InputError
-from dbdyno.machines import same_machine
+from dbdyno.base.errors import InputError
+from dbdyno.model.result.reading import part
 from dbdyno.store import RunRecord
 from dbdyno.store.process import is_here
+from dbdyno.store.same_machine import same_machine
 from dbdyno.store.store import under_way
 
 

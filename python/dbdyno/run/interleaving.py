@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import psutil
 
+from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.engines import engine_of
 from dbdyno.engines.writes import writing_transactions
-from dbdyno.errors import DbdynoError, InputError
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
 
 #: What was asked for: seconds of a slice, none, or that it be decided by what can be interleaved.

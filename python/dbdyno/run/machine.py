@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dbdyno.cluster.machines import LoadMachines
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.null import TARGET
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.events.answers import Device
-from dbdyno.events.reading import Heard
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import PLAN, CompiledCell
-from dbdyno.plan.steps import without_thinking
-from dbdyno.worker import Worker, ask
-from dbdyno.workplace.listening import Interrupted
+from dbdyno.model.events.answers import Device
+from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.steps import without_thinking
+from dbdyno.runtime.cluster.machines import LoadMachines
+from dbdyno.runtime.worker import Worker, ask
+from dbdyno.runtime.workspace.listening import Interrupted
 
 # Of one measurement of the device, and of the worker's ceiling. Of a shorter one of the device, the file is smaller.
 _USUAL_SECONDS = 0.4

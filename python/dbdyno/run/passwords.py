@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.engines.passwords import password_of
-from dbdyno.errors import InputError
-from dbdyno.masking import MASK
-from dbdyno.plan.system import SystemSpec
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.store.masking import MASK
 
 
 def named_with_password(systems: Iterable[SystemSpec]) -> list[str]:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dbdyno.events.reading import Heard
-from dbdyno.events.trial import Interval, TrialResult
-from dbdyno.plan.cell import not_analyzed
-from dbdyno.results.merging import merge_intervals, merge_results
-from dbdyno.run.coordinated import CoordinatedWorkers
-from dbdyno.run.places import Place
-from dbdyno.worker import JsonObject, WorkerFailed
+from dbdyno.analysis.measured.merging import merge_intervals, merge_results
+from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.trial import Interval, TrialResult
+from dbdyno.model.plan.cell import not_analyzed
+from dbdyno.run.coordinated_workers import CoordinatedWorkers
+from dbdyno.run.worker_places import Place
+from dbdyno.runtime.worker import JsonObject, WorkerFailed
 
 
 class Processes:
@@ -26,7 +26,7 @@ class Processes:
     ) -> None:
         """Start workers, each for so many clients of a trial's plan (``sizes``), at a ``place``, by default here.
 
-        ``tell``: is told each worker's intervals, with its number. The rest is as for :class:`dbdyno.worker.Worker`.
+        ``tell``: is told each worker's intervals, with its number. The rest is as for ``Worker``.
         Raises WorkerFailed where one could not be started elsewhere.
         """
         plans = parts(plan, sizes)

@@ -12,14 +12,14 @@ from typing import IO, Any
 
 import psutil
 
-from dbdyno.errors import TrialFailed, reason
-from dbdyno.events.accounting import Accounting, Cycles, Few, Rate, TransactionCounts, Warmup, Whole
-from dbdyno.events.latency import Times
-from dbdyno.events.machine import Memory
-from dbdyno.events.program import ProgramCpu, ProgramFacts, ProgramResult
-from dbdyno.results.histograms import encode_ns
+from dbdyno.analysis.measured.histograms import encode_ns
+from dbdyno.base.errors import TrialFailed, reason
+from dbdyno.model.events.accounting import Accounting, Cycles, Few, Rate, TransactionCounts, Warmup, Whole
+from dbdyno.model.events.latency import Times
+from dbdyno.model.events.machine import Memory
+from dbdyno.model.events.program import ProgramCpu, ProgramFacts, ProgramResult
 from dbdyno.run.machine import busy_seconds
-from dbdyno.worker import padded_environment
+from dbdyno.runtime.worker import padded_environment
 
 # How much of what a failing program said is kept: lines, and characters of them all.
 _SAID_LINES = 10

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from dbdyno.console import Console
-from dbdyno.design import SINGLE
-from dbdyno.events.trial import Interval
-from dbdyno.numbers import duration, figure
-from dbdyno.plan.cell import Cell
+from dbdyno.base.console import Console
+from dbdyno.base.numbers import duration, figure
+from dbdyno.experiment.design import SINGLE
+from dbdyno.model.events.trial import Interval
+from dbdyno.model.plan.cell import Cell
 from dbdyno.run.trial import Watcher
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord

@@ -5,13 +5,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from dbdyno.base.paths import cache_directory
 from dbdyno.engines import engine_of
 from dbdyno.engines.provisioner import Place, Provisioner, Ready
-from dbdyno.paths import cache_directory
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.workplace.listening import Interrupted
-from dbdyno.workplace.templates import remove_unfinished
-from dbdyno.workplace.workspace import Workspace
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.templates import remove_unfinished
+from dbdyno.runtime.workspace.workspace import Workspace
 
 __all__ = ["Provisioner", "Provisioners", "Ready"]
 

@@ -4,27 +4,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from dbdyno.cluster.address import ClusterAddress
-from dbdyno.compile import compile_cell, refusal
-from dbdyno.design import SINGLE, Cells, make_cells, parse_set
+from dbdyno.analysis.measured.comparing import BASELINE, CANDIDATE
+from dbdyno.analysis.why.cells import Why, why_cells
+from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
-from dbdyno.plan.cell import CompiledCell, ResolvedCell
-from dbdyno.plan.system import SystemSpec
-from dbdyno.process_limits import check_open_files, check_pipes, check_threads
-from dbdyno.recommendations import Tried, recommendation_cells
-from dbdyno.results.comparing import BASELINE, CANDIDATE
-from dbdyno.run.against import Against, as_checked_out, on_side
-from dbdyno.run.clustering import check_cluster
-from dbdyno.run.counting import check_counting
-from dbdyno.run.fixing import Fixing
-from dbdyno.run.growing import check_growth
+from dbdyno.experiment.compile import compile_cell, refusal
+from dbdyno.experiment.design import SINGLE, Cells, make_cells, parse_set
+from dbdyno.experiment.recommended_cells import Tried, recommendation_cells
+from dbdyno.experiment.screening import screened
+from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.run.cluster_checks import check_cluster
+from dbdyno.run.fix_trials import Fixing
+from dbdyno.run.gate_baseline import Against, as_checked_out, on_side
+from dbdyno.run.growth import check_growth
+from dbdyno.run.instruction_counts import check_counting
 from dbdyno.run.interleaving import Interleaving, check_interleaving
 from dbdyno.run.searching import LEAST_S, Slo, closed_loop, configurations
-from dbdyno.screening import screened
+from dbdyno.runtime.cluster.address import ClusterAddress
+from dbdyno.runtime.process_limits import check_open_files, check_pipes, check_threads
 from dbdyno.stats import Stopping
-from dbdyno.why.cells import Why, why_cells
 
 Design = Literal["full", "screening"]
 

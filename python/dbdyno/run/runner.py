@@ -6,27 +6,25 @@ from dataclasses import replace
 from math import ceil
 from typing import Any, Self
 
-from dbdyno.cluster.machine import LOST
-from dbdyno.design import block_order, block_seed
-from dbdyno.document.reading import number, part
+from dbdyno.analysis.document.build import asked_intervals, gate_settled
+from dbdyno.analysis.measured.derived import derived
+from dbdyno.analysis.measured.rounds import Measure, build_round
+from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.engines import engine_of
-from dbdyno.errors import DbdynoError, InputError
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import Cell, CompiledCell
-from dbdyno.plan.counters import step_of_counters
-from dbdyno.results.derived import derived
-from dbdyno.results.rounds import Measure, build_round
-from dbdyno.run.afterwards import look_afterwards
-from dbdyno.run.beginning import Beginning
-from dbdyno.run.changing import changed
-from dbdyno.run.coordinated import CoordinatedWorkers
-from dbdyno.run.counting import count_instructions
-from dbdyno.run.growing import grow
+from dbdyno.experiment.design import block_order, block_seed
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import Cell, CompiledCell
+from dbdyno.model.plan.counters import step_of_counters
+from dbdyno.model.result.reading import number, part
+from dbdyno.run.applied_change import changed
+from dbdyno.run.coordinated_workers import CoordinatedWorkers
+from dbdyno.run.data_inspection import look_afterwards
+from dbdyno.run.growth import grow
 from dbdyno.run.idle import wait_until_idle
-from dbdyno.run.limiting import Limiting
-from dbdyno.run.listeners import queues, risen
+from dbdyno.run.instruction_counts import count_instructions
+from dbdyno.run.listen_queues import queues, risen
+from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.pace import Pace
-from dbdyno.run.places import Here
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.tiers import with_tiers
@@ -42,12 +40,14 @@ from dbdyno.run.trial import (
     see_how_it_ended,
     time_out,
 )
+from dbdyno.run.unfit_start import Beginning
+from dbdyno.run.worker_places import Here
+from dbdyno.runtime.cluster.machine import LOST
+from dbdyno.runtime.worker import WorkerFailed
+from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.processors import bound_to
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store, TrialRecord
-from dbdyno.stored.build import asked_intervals, gate_settled
-from dbdyno.worker import WorkerFailed
-from dbdyno.workplace.listening import Interrupted
-from dbdyno.workplace.processors import bound_to
 
 # A trial that lost a load machine is tried so often in all.
 _TRIES = 3

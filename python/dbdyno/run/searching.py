@@ -8,29 +8,29 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dbdyno.compile import compile_cell
-from dbdyno.console import Console
-from dbdyno.definition.levels import Level
-from dbdyno.definition.load import Open, Stop, Warmup
-from dbdyno.definition.objective import QUANTILES, Objective
-from dbdyno.design import SINGLE, cell_id, factors_of
+from dbdyno.analysis.measured.derived import derived
+from dbdyno.analysis.measured.rounds import Measure, build_round
+from dbdyno.analysis.slo.conclude import CLOSED, OFFERED, window_of
+from dbdyno.analysis.slo.decide import metric_value
+from dbdyno.analysis.slo.search import Probe, Search
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import figure
 from dbdyno.engines import engine_of
-from dbdyno.errors import InputError
 from dbdyno.experiment import Experiment
+from dbdyno.experiment.compile import compile_cell
+from dbdyno.experiment.design import SINGLE, cell_id, factors_of
 from dbdyno.experiment.factors import SYSTEM
 from dbdyno.experiment.substitute import references
-from dbdyno.limits import HIGHEST_RATE
-from dbdyno.numbers import figure
-from dbdyno.plan.cell import CompiledCell, ResolvedCell
-from dbdyno.results.derived import derived
-from dbdyno.results.rounds import Measure, build_round
+from dbdyno.model.experiment.levels import Level
+from dbdyno.model.experiment.load import Open, Stop, Warmup
+from dbdyno.model.experiment.objective import QUANTILES, Objective
+from dbdyno.model.limits import HIGHEST_RATE
+from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.run.designing import designed
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import KeptSystem, measure
 from dbdyno.run.trial import Plan, Trial, Watcher
-from dbdyno.slo.conclude import CLOSED, OFFERED, window_of
-from dbdyno.slo.decide import metric_value
-from dbdyno.slo.search import Probe, Search
 from dbdyno.store import Store, TrialRecord
 
 BUDGET_S = 60.0

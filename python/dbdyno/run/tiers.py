@@ -6,8 +6,8 @@ from typing import Any
 
 import psutil
 
-from dbdyno.errors import SystemFailed
-from dbdyno.plan.cell import CompiledCell
+from dbdyno.base.errors import SystemFailed
+from dbdyno.model.plan.cell import CompiledCell
 
 
 def with_tiers(request: dict[str, Any], compiled: CompiledCell) -> dict[str, Any]:

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dbdyno.cluster.dividing import divided
-from dbdyno.cluster.machines import LoadMachines
-from dbdyno.errors import DbdynoError, InputError
-from dbdyno.events.around import Refused
-from dbdyno.events.program import ProgramResult
-from dbdyno.events.reading import Heard
-from dbdyno.events.trial import Interval, TrialResult
+from dbdyno.base.errors import DbdynoError, InputError
+from dbdyno.base.timestamps import utc_now
 from dbdyno.experiment.head import Growth
-from dbdyno.moments import utc_now
-from dbdyno.plan.cell import Cell, CompiledCell
-from dbdyno.run.limiting import Limiting
+from dbdyno.model.events.around import Refused
+from dbdyno.model.events.program import ProgramResult
+from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.trial import Interval, TrialResult
+from dbdyno.model.plan.cell import Cell, CompiledCell
 from dbdyno.run.machine import in_memory
-from dbdyno.run.places import Here
+from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.processes import Processes
 from dbdyno.run.provisioners import Ready
+from dbdyno.run.worker_places import Here
+from dbdyno.runtime.cluster.dividing import divided
+from dbdyno.runtime.cluster.machines import LoadMachines
+from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed, server_timeout
+from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.processors import bound_to, processors_of
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
-from dbdyno.worker import JsonObject, Worker, WorkerFailed, server_timeout
-from dbdyno.workplace.listening import Interrupted
-from dbdyno.workplace.processors import bound_to, processors_of
 
 # A trial that has no time limit of its own is stopped after this long.
 LONGEST_TRIAL_S = 3600.0

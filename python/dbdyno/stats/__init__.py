@@ -14,16 +14,7 @@ from dbdyno.stats.intervals import (
 from dbdyno.stats.rates import Rate, Rates, paired_rates, pooled, rate_interval, unpaired_rates
 from dbdyno.stats.sequential import APART_CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.stats.stability import outliers, trend, two_levels
-from dbdyno.stats.verdicts import (
-    MARGIN,
-    MOST_ROUNDS,
-    Decision,
-    Verdict,
-    decide,
-    detectable,
-    more_rounds,
-    verdict,
-)
+from dbdyno.stats.verdicts import MARGIN, MOST_ROUNDS, Decision, Verdict, decide, detectable, more_rounds, verdict
 
 __all__ = [
     "APART_CONFIDENCE",

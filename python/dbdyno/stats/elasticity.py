@@ -27,13 +27,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from dbdyno.stats.intervals import (
-    CONFIDENCE,
-    Noise,
-    Ratio,
-    error_of,
-    t_quantile,
-)
+from dbdyno.stats.intervals import CONFIDENCE, Noise, Ratio, error_of, t_quantile
 
 Verdict = Literal["bottleneck", "part", "not", "inconclusive"]
 

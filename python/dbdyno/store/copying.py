@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, insert, select, update
 
-from dbdyno.errors import StoreError
+from dbdyno.base.errors import StoreError
 from dbdyno.store.inserting import insert_into
 from dbdyno.store.process import is_gone
 from dbdyno.store.shapes import checked

@@ -16,7 +16,7 @@ from pathlib import Path
 from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from dbdyno.workplace.claims import is_at
+from dbdyno.runtime.workspace.claims import is_at
 
 # The first of the two numbers of dbdyno's advisory locks for runs; the second is the run's.
 _RUNS = 0x6462_6479

@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dbdyno.errors import DbdynoError, StoreError
-from dbdyno.moments import utc_now
-from dbdyno.paths import default_path
+from dbdyno.base.errors import DbdynoError, StoreError
+from dbdyno.base.paths import default_path
+from dbdyno.base.timestamps import utc_now
 from dbdyno.store.copying import copy_run
 from dbdyno.store.holding import Release
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, TrialRecord

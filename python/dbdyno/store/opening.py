@@ -20,15 +20,15 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, insert, i
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from dbdyno.errors import ExtraMissing, InputError, StoreError, reason
-from dbdyno.special_files import special_kind
+from dbdyno.base.errors import ExtraMissing, InputError, StoreError, reason
+from dbdyno.base.special_files import special_kind
+from dbdyno.base.text import first_of
 from dbdyno.store.answering import answering, watch
 from dbdyno.store.places import is_file, shown
 from dbdyno.store.problems import store_errors
 from dbdyno.store.shapes import read_json
 from dbdyno.store.tables import META, METADATA, REVISION, SCHEMA_VERSION
 from dbdyno.store.upgrading import upgrade
-from dbdyno.text import first_of
 
 BUSY_TIMEOUT_S = 30.0
 _MAKING_TIMEOUT_S = 2.0

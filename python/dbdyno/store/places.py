@@ -7,9 +7,9 @@ import re
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from dbdyno.errors import InputError
-from dbdyno.masking import MASK, is_secret
-from dbdyno.paths import STORE_VARIABLE, default_path, expand_user, named_store
+from dbdyno.base.errors import InputError
+from dbdyno.base.paths import STORE_VARIABLE, default_path, expand_user, named_store
+from dbdyno.store.masking import MASK, is_secret
 
 _DRIVER = "postgresql+psycopg"
 # As libpq and SQLAlchemy name it, and with the driver that dbdyno brings.

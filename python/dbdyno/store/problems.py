@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from dbdyno.errors import InputError, StoreError
+from dbdyno.base.errors import InputError, StoreError
+from dbdyno.base.text import printable, shortened
 from dbdyno.store.places import is_file, shown, without_passwords
-from dbdyno.text import printable, shortened
 
 # What SQLite says of a file of which a part was lost or changed.
 _DAMAGE = ("malformed", "no such table", "no such column", "could not decode", "disk i/o error", "corrupt", "too big")

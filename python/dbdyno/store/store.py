@@ -16,14 +16,15 @@ from typing import Any, cast
 from sqlalchemy import Connection, Text, Update, delete, func, insert, select, update
 from sqlalchemy import cast as sql_cast
 
-from dbdyno.document.reading import part
-from dbdyno.errors import InputError, StoreError
-from dbdyno.masking import clean_json, mask_command, storable
-from dbdyno.moments import utc_now
-from dbdyno.paths import default_path, named_store
+from dbdyno.base.errors import InputError, StoreError
+from dbdyno.base.paths import default_path, named_store
+from dbdyno.base.text import first_of
+from dbdyno.base.timestamps import utc_now
+from dbdyno.model.result.reading import part
 from dbdyno.store.answering import answering
 from dbdyno.store.holding import Release, hold_run
 from dbdyno.store.inserting import insert_into
+from dbdyno.store.masking import clean_json, mask_command, storable
 from dbdyno.store.opening import Pool, open_pool, read_only_error, reading
 from dbdyno.store.places import is_file, shown, store_url
 from dbdyno.store.problems import RowRefused, store_errors, unreadable
@@ -31,7 +32,6 @@ from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord
 from dbdyno.store.shapes import checked, read_json
 from dbdyno.store.tables import META, RUNS, TRIALS
-from dbdyno.text import first_of
 
 __all__ = ["Store", "default_path", "open_store"]
 

@@ -67,7 +67,7 @@ RUNS = Table(
     Column("status", String(16), nullable=False),
     Column("started", _sorted(40), nullable=False, index=True),
     Column("ended", String(40)),
-    # What a history needs of the run, derived from its trials (history/summary.py); null: to be computed.
+    # What a history needs of the run, derived from its trials (analysis/history/summary.py); null: to be computed.
     Column("summary", Text),
 )
 

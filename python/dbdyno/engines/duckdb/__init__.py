@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from dbdyno.engines.classes import POWER_SAFE
 from dbdyno.engines.engine import Engine, Json, Location, Timed
 from dbdyno.engines.sql_lexer import Syntax
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.model.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     from typer import Typer
 
-    from dbdyno.definition.definition import Definition
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.duckdb.settings import DuckdbSettings
@@ -21,8 +20,9 @@ if TYPE_CHECKING:
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
-    from dbdyno.events.trial import TrialResult
-    from dbdyno.plan.system import SystemSpec
+    from dbdyno.model.events.trial import TrialResult
+    from dbdyno.model.experiment.definition import Definition
+    from dbdyno.model.plan.system import SystemSpec
 
 
 class Duckdb(Engine):
@@ -94,8 +94,8 @@ class Duckdb(Engine):
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Say each library that is here; the first is the one that is taken."""
+        from dbdyno.base.errors import DbdynoError
         from dbdyno.engines.duckdb.library import found_libraries, identity
-        from dbdyno.errors import DbdynoError
 
         for path in found_libraries():
             try:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dbdyno.engines.embedded import Embedded
-from dbdyno.events.trial import TrialResult
+from dbdyno.model.events.trial import TrialResult
 
 
 @dataclass(frozen=True)

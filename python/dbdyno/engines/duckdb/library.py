@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from dbdyno.base.errors import InputError
+from dbdyno.base.paths import cache_directory
 from dbdyno.engines.duckdb.settings import DuckdbSettings
 from dbdyno.engines.files.library import Library
-from dbdyno.errors import InputError
-from dbdyno.events.answers import FactsRead
-from dbdyno.paths import cache_directory
-from dbdyno.plan.cell import PLAN
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import FactsRead
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import ask
 
 NAME = "libduckdb.so"
 

@@ -9,9 +9,9 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.duckdb.library import NAME, fetched, identity
 from dbdyno.engines.packages import run_client
-from dbdyno.errors import InputError, SystemFailed
 
 #: The release that dbdyno's own tests run on.
 TESTED = "1.5.6"

@@ -3,16 +3,16 @@
 from collections.abc import Hashable
 from typing import Any
 
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.duckdb.library import find_library
 from dbdyno.engines.duckdb.settings import DuckdbSettings
 from dbdyno.engines.files.database_file import SideFiles
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.files.provisioner import FileProvisioner, Target
 from dbdyno.engines.provisioner import Place
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.events.answers import FactsRead
-from dbdyno.plan.cell import PLAN, CompiledCell
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import FactsRead
+from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.runtime.worker import ask
 
 
 class DuckdbProvisioner(FileProvisioner):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dbdyno.errors import SystemFailed, reason
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.workplace.copying import copy_file
-from dbdyno.workplace.listening import Interrupted
+from dbdyno.base.errors import SystemFailed, reason
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.workspace.copying import copy_file
+from dbdyno.runtime.workspace.listening import Interrupted
 
 # A copy is used for this many times the seconds that copying took, so that copying takes a tenth of the time at most.
 _COPIES_PER_AGE = 10.0

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.base.paths import cache_directory
+from dbdyno.base.special_files import special_kind
 from dbdyno.engines.files.database_file import NamedFile, SideFiles, State, TrialFile
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.writes import ALLOW, OTHER_FILES, allowed, reaching_statements, refuse, writes_by_transaction
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.events.answers import FileSet, Loaded
-from dbdyno.events.trial import TrialResult
-from dbdyno.paths import cache_directory
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.plan.system import SystemSpec
-from dbdyno.special_files import special_kind
-from dbdyno.worker import ask
-from dbdyno.workplace.templates import Template, template
+from dbdyno.model.events.answers import FileSet, Loaded
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.templates import Template, template
 
 # A system as a plan names it.
 Target = dict[str, Any]

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dbdyno.engines.engine import Engine
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.model.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
-    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.http.settings import HttpSettings
     from dbdyno.engines.limits import Limit
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.server.facts import Server
-    from dbdyno.events.trial import TrialResult
-    from dbdyno.plan.system import SystemSpec
+    from dbdyno.model.events.trial import TrialResult
+    from dbdyno.model.experiment.definition import Definition
+    from dbdyno.model.plan.system import SystemSpec
 
 
 class Http(Engine):

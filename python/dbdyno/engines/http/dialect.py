@@ -1,9 +1,9 @@
 """A service has no SQL: what needs some is refused, with the reason."""
 
-from dbdyno.definition.sql import ANY, Sql
+from dbdyno.base.errors import InputError
+from dbdyno.base.text import shortened
 from dbdyno.engines.dialect import StandardDialect
-from dbdyno.errors import InputError
-from dbdyno.text import shortened
+from dbdyno.model.experiment.sql import ANY, Sql
 
 
 class HttpDialect(StandardDialect):

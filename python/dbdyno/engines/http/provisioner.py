@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.http.settings import HttpSettings
 from dbdyno.engines.passwords import password_of
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.writes import ALLOW, allowed, writing_statements
-from dbdyno.errors import InputError
-from dbdyno.events.answers import FactsRead
-from dbdyno.plan.cell import PLAN, CompiledCell
-from dbdyno.plan.system import SystemSpec
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import FactsRead
+from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.runtime.worker import ask
 
 _PORT, _TLS_PORT = 80, 443
 _TLS = "https"

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dbdyno.definition.validation import nearest
-from dbdyno.errors import InputError
-from dbdyno.paths import expand_user
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.base.errors import InputError
+from dbdyno.base.paths import expand_user
+from dbdyno.model.experiment.validation import nearest
+from dbdyno.model.plan.settings import Scalar, Settings
 
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 _VERSIONS = {"1": "1.1", "1.1": "1.1", "2": "2", "2.0": "2"}

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 from dbdyno.engines.engine import Json
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.model.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.server.family import Family
     from dbdyno.engines.server.settings import ServerSettings
+    from dbdyno.model.experiment.definition import Definition
 
 _COMMAND = 'write one such as `{"find": "user", "filter": {"name": "?"}}`'
 

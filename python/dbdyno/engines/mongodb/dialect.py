@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from dbdyno.definition.sql import ANY, Sql
-from dbdyno.definition.tables import Column, Index, Table
-from dbdyno.errors import InputError
-from dbdyno.text import shortened
+from dbdyno.base.errors import InputError
+from dbdyno.base.text import shortened
+from dbdyno.model.experiment.sql import ANY, Sql
+from dbdyno.model.experiment.tables import Column, Index, Table
 
 # The field that is a document's key.
 KEY = "_id"

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.server.family import Job, Places, check_value, reserved
 from dbdyno.engines.server.programs import Installation, complete, on_path, programs_in, version_of
-from dbdyno.errors import InputError
 
 # Neither minds to be root.
 ACCOUNT: str | None = None

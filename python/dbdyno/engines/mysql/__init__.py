@@ -12,10 +12,9 @@ from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.engines.server.questions import SocketQuestions
 from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.engines.waits import WaitList
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.model.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
-    from dbdyno.definition.definition import Definition
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
@@ -27,9 +26,10 @@ if TYPE_CHECKING:
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
-    from dbdyno.events.trial import TrialResult
-    from dbdyno.plan.cell import CompiledCell
-    from dbdyno.plan.change import Change
+    from dbdyno.model.events.trial import TrialResult
+    from dbdyno.model.experiment.definition import Definition
+    from dbdyno.model.plan.cell import CompiledCell
+    from dbdyno.model.plan.change import Change
 
 
 class Mysql(ServerEngine):

@@ -1,10 +1,10 @@
 """The SQL of MySQL and MariaDB."""
 
-from dbdyno.definition.definition import Definition
-from dbdyno.definition.tables import Column, Index, Table
 from dbdyno.engines.dialect import spell
 from dbdyno.engines.transpile.dialect import TranspiledDialect
 from dbdyno.engines.transpile.sql_target import SqlTarget
+from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.experiment.tables import Column, Index, Table
 
 SQL = SqlTarget(
     engine="mysql",

@@ -6,9 +6,9 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.server.family import Job, Places, check_value, reserved
 from dbdyno.engines.server.programs import Installation, beside, complete, on_path, programs_in, version_of
-from dbdyno.errors import InputError, SystemFailed
 
 _LOADING = {
     "innodb_flush_log_at_trx_commit": "0",

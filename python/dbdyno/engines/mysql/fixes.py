@@ -8,7 +8,7 @@ from dbdyno.engines.fixes import Situation, memory, prefix_index, setting_fix
 from dbdyno.engines.prefix_rules import begins_with
 from dbdyno.engines.searching import type_of
 from dbdyno.engines.server.facts import size
-from dbdyno.plan.fix import Fix, Price, Source
+from dbdyno.model.plan.fix import Fix, Price, Source
 
 _MANUAL = "https://dev.mysql.com/doc/refman/en/"
 _INNODB = _MANUAL + "innodb-parameters.html#sysvar_"

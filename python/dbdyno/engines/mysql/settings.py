@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.server.settings import ServerSettings, read_server_settings
 from dbdyno.engines.server.tls import LIBPQ, TlsOptions
-from dbdyno.errors import InputError
-from dbdyno.plan.settings import Scalar
+from dbdyno.model.plan.settings import Scalar
 
 # The storage engines whose tables dbdyno makes.
 _STORAGE_ENGINES = ("innodb", "myisam", "aria", "memory", "rocksdb")

@@ -1,9 +1,9 @@
 """PostgreSQL's SQL."""
 
-from dbdyno.definition.tables import Column, Table
 from dbdyno.engines.dialect import spell
 from dbdyno.engines.transpile.dialect import TranspiledDialect
 from dbdyno.engines.transpile.sql_target import SqlTarget
+from dbdyno.model.experiment.tables import Column, Table
 
 SQL = SqlTarget(
     engine="postgresql",

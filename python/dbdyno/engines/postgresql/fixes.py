@@ -7,7 +7,7 @@ from dbdyno.engines.entries import Entry
 from dbdyno.engines.fixes import UNSAID, Situation, memory, prefix_index, setting_fix
 from dbdyno.engines.postgresql.advice import cache_bytes, size_bytes
 from dbdyno.engines.server.facts import size
-from dbdyno.plan.fix import Fix, Price, Source
+from dbdyno.model.plan.fix import Fix, Price, Source
 
 _DOCS = "https://www.postgresql.org/docs/current/"
 _WAL = _DOCS + "runtime-config-wal.html"

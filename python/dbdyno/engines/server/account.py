@@ -7,8 +7,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.server.launch import family_of
-from dbdyno.errors import InputError, SystemFailed
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, reason
 from dbdyno.engines.server.account import hand_over, open_way, server_account, shut_out
 from dbdyno.engines.server.data import run_job
 from dbdyno.engines.server.family import Job
 from dbdyno.engines.server.programs import Installation
-from dbdyno.errors import InputError, reason
-from dbdyno.workplace.copying import sync_files
+from dbdyno.runtime.workspace.copying import sync_files
 
 Moving = Callable[[Installation, Path, Path], Job]
 

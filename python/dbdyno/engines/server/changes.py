@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from dbdyno.engines.caches import smaller_caches, whole_data
 from dbdyno.engines.server.preload import preload_library
-from dbdyno.plan.change import Change
+from dbdyno.model.plan.change import Change
 
 
 def cache_changes(

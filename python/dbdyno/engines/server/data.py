@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.family import Job
 from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.server.programs import Installation
-from dbdyno.errors import SystemFailed, reason
-from dbdyno.keeping.kept import Kept
-from dbdyno.keeping.task import Task
-from dbdyno.workplace.templates import template
+from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.task import Task
+from dbdyno.runtime.workspace.templates import template
 
 # Seconds that one of the programs which make data may take.
 _LONGEST_S = 300.0

@@ -3,21 +3,21 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.engine import Engine, Json
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.questions import SocketQuestions
-from dbdyno.errors import InputError
-from dbdyno.plan.settings import Scalar
+from dbdyno.model.plan.settings import Scalar
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dbdyno.definition.definition import Definition
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.server.family import Job
     from dbdyno.engines.server.programs import Installation
     from dbdyno.engines.server.settings import ServerSettings
-    from dbdyno.plan.system import SystemSpec
+    from dbdyno.model.experiment.definition import Definition
+    from dbdyno.model.plan.system import SystemSpec
 
 
 class ServerEngine(Engine):

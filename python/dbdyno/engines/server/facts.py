@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from dbdyno.events.trial import TrialResult
+from dbdyno.model.events.trial import TrialResult
 
 _SIZE = re.compile(r"(\d+)\s*([A-Za-z]*)")
 _UNITS = {"": 1, "b": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40}

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.server.programs import Installation
-from dbdyno.errors import InputError
 
 
 @dataclass(frozen=True)

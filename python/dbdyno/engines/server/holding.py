@@ -10,13 +10,13 @@ import secrets
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from dbdyno.errors import SystemFailed, reason
-from dbdyno.events.answers import Held
-from dbdyno.paths import cache_directory
-from dbdyno.plan.cell import PLAN
-from dbdyno.plan.system import SystemSpec
-from dbdyno.worker import Worker, WorkerFailed
-from dbdyno.workplace.claims import Claim, abandoned
+from dbdyno.base.errors import SystemFailed, reason
+from dbdyno.base.paths import cache_directory
+from dbdyno.model.events.answers import Held
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.runtime.worker import Worker, WorkerFailed
+from dbdyno.runtime.workspace.claims import Claim, abandoned
 
 # What makes the names of databases, behind that of the run.
 ENDS = ("trial", "template")

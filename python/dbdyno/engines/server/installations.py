@@ -4,9 +4,9 @@ import re
 import shutil
 from pathlib import Path
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.programs import Installation
-from dbdyno.errors import InputError
 
 
 def find_installations(engine: str) -> list[Installation]:

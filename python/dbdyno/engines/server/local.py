@@ -8,11 +8,11 @@ from typing import Any
 
 import psutil
 
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.questions import SocketQuestions
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import Answer
-from dbdyno.plan.cell import PLAN
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import Answer
+from dbdyno.model.plan.cell import PLAN
+from dbdyno.runtime.worker import ask
 
 # Seconds for an answer.
 _LONGEST_S = 10.0

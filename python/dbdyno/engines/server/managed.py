@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dbdyno.base.errors import InputError, SystemFailed, reason
+from dbdyno.base.paths import cache_directory
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import hand_over, open_way, server_account, shut_out
 from dbdyno.engines.server.apart import IndexesApart, Moving, same_device
@@ -21,16 +23,14 @@ from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.sampling import sample_anew
 from dbdyno.engines.server.server import Server, check_settings, start_server
 from dbdyno.engines.server.settings import server_settings_of
-from dbdyno.errors import InputError, SystemFailed, reason
-from dbdyno.events.answers import Loaded
-from dbdyno.paths import cache_directory
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.worker import ask
-from dbdyno.workplace.copying import copy_directory, directory_bytes, set_os_cache
-from dbdyno.workplace.listening import AtOnce
-from dbdyno.workplace.renewing import Copies
-from dbdyno.workplace.templates import Template, template
-from dbdyno.workplace.workspace import Workspace
+from dbdyno.model.events.answers import Loaded
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.copying import copy_directory, directory_bytes, set_os_cache
+from dbdyno.runtime.workspace.listening import AtOnce
+from dbdyno.runtime.workspace.renewing import Copies
+from dbdyno.runtime.workspace.templates import Template, template
+from dbdyno.runtime.workspace.workspace import Workspace
 
 # Connections that are wanted besides the clients': dbdyno's own, and those a server keeps for its superuser.
 _FURTHER_CONNECTIONS = 10

@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
+from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.base.paths import cache_directory
+from dbdyno.base.timestamps import utc_now
 from dbdyno.engines.passwords import password_of
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import current_user
@@ -21,15 +24,12 @@ from dbdyno.engines.server.sampling import sample_anew
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
 from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, writing_statements
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.events.answers import FactsRead, Loaded
-from dbdyno.events.reading import E
-from dbdyno.events.trial import TrialResult
-from dbdyno.moments import utc_now
-from dbdyno.paths import cache_directory
-from dbdyno.plan.cell import PLAN, CompiledCell
-from dbdyno.plan.system import SystemSpec
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import FactsRead, Loaded
+from dbdyno.model.events.reading import E
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.runtime.worker import ask
 
 # Seconds for creating, copying or dropping a database, and for an answer at all.
 _LONGEST_S = 600.0

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dbdyno.base.errors import SystemFailed, reason
+from dbdyno.base.resources import package_path
 from dbdyno.engines.server.account import Account, open_way
-from dbdyno.errors import SystemFailed, reason
-from dbdyno.shipped import package_path
 
 # What a trial's plan has changed by the library.
 _KINDS = ("sync", "read", "write")

@@ -3,13 +3,13 @@
 import re
 from typing import Any
 
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.known import engine_of
 from dbdyno.engines.server.settings import server_settings_of
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import Loaded
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.worker import ask
-from dbdyno.workplace.listening import Interrupted
+from dbdyno.model.events.answers import Loaded
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.listening import Interrupted
 
 # What a statement of `setup` names that gathers statistics or sets them: of PostgreSQL, MariaDB and MySQL.
 _OWN = re.compile(r"\banaly[sz]e\b|statistic|_stats\b|\bstats_|reltuples", re.IGNORECASE)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account, shut_out
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.family import Family, Places
@@ -16,9 +17,8 @@ from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import adjusted, last_words, refused
 from dbdyno.engines.server.preload import Preload
 from dbdyno.engines.server.programs import Installation
-from dbdyno.errors import InputError, SystemFailed, reason
-from dbdyno.keeping.kept import Kept
-from dbdyno.keeping.task import Task
+from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.task import Task
 
 # Bytes of a Unix socket's path, without the zero at its end (sun_path of unix(7)).
 _SOCKET_BYTES = 107

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dbdyno.base.errors import InputError
 from dbdyno.engines.server.tls import LIBPQ, Tls, TlsOptions, split_tls
-from dbdyno.errors import InputError
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.model.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
-    from dbdyno.plan.cell import CompiledCell
+    from dbdyno.model.plan.cell import CompiledCell
 
 
 @dataclass(frozen=True)

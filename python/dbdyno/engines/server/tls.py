@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.errors import InputError
-from dbdyno.paths import expand_user
+from dbdyno.base.errors import InputError
+from dbdyno.base.paths import expand_user
 
 _MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
 

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.engine import Engine, Json, Location, Locks, Timed
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.model.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     from typer import Typer
 
-    from dbdyno.definition.definition import Definition
-    from dbdyno.document.finding import Kind, Measured
-    from dbdyno.document.shape import Finding
     from dbdyno.engines.btree import BtreeRules
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
@@ -24,10 +21,13 @@ if TYPE_CHECKING:
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.sqlite.settings import SqliteSettings
-    from dbdyno.events.trial import TrialResult
-    from dbdyno.plan.cell import CompiledCell
-    from dbdyno.plan.change import Change
-    from dbdyno.plan.system import SystemSpec
+    from dbdyno.model.events.trial import TrialResult
+    from dbdyno.model.experiment.definition import Definition
+    from dbdyno.model.plan.cell import CompiledCell
+    from dbdyno.model.plan.change import Change
+    from dbdyno.model.plan.system import SystemSpec
+    from dbdyno.model.result.finding import Kind, Measured
+    from dbdyno.model.result.shape import Finding
 
 
 class Sqlite(Engine):

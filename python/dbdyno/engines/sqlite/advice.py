@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dbdyno.engines.embedded import Embedded
 from dbdyno.engines.server.facts import size
-from dbdyno.events.trial import TrialResult
-from dbdyno.events.watched import Io
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.events.watched import Io
 
 _ONE_READ = "keep one read transaction open over several statements"
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from dbdyno.errors import InputError, reason
-from dbdyno.paths import cache_directory
-from dbdyno.workplace.claims import Claim, remove_abandoned
+from dbdyno.base.errors import InputError, reason
+from dbdyno.base.paths import cache_directory
+from dbdyno.runtime.workspace.claims import Claim, remove_abandoned
 
 # Its names in directories, the usual one first.
 _NAMES = ("sqlite3.c", "sqlite3/sqlite3.c", "sqlite3-binding.c", "code/sqlite3-binding.c")

@@ -7,8 +7,8 @@ from dbdyno.engines.caches import smaller_caches
 from dbdyno.engines.fixes import Asked
 from dbdyno.engines.sqlite.advice import cache_bytes
 from dbdyno.engines.sqlite.targets import settings_of
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.plan.change import Change
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.change import Change
 
 # Bytes: with fewer pages SQLite has trouble of another kind.
 _LEAST = 64 << 10

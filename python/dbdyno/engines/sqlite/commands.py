@@ -12,7 +12,7 @@ def list_versions() -> None:
     """List the releases whose source packages are known to have, and which of them are cached."""
     from rich.table import Table
 
-    from dbdyno.console import Console
+    from dbdyno.base.console import Console
     from dbdyno.engines.sqlite.releases import known_releases, release_source
 
     console = Console()

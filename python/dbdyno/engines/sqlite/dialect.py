@@ -1,7 +1,7 @@
 """SQLite's SQL."""
 
-from dbdyno.definition.tables import Column
 from dbdyno.engines.dialect import StandardDialect, spell
+from dbdyno.model.experiment.tables import Column
 
 
 class SqliteDialect(StandardDialect):

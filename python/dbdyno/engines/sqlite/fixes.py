@@ -8,7 +8,7 @@ from dbdyno.engines.fixes import Situation, memory, prefix_index, setting_fix
 from dbdyno.engines.prefix_rules import begins_with, key_collation
 from dbdyno.engines.server.facts import size
 from dbdyno.engines.sqlite.advice import cache_bytes
-from dbdyno.plan.fix import Fix, Price, Source
+from dbdyno.model.plan.fix import Fix, Price, Source
 
 _PRAGMAS = "https://www.sqlite.org/pragma.html#pragma_"
 _WAL = Source("Write-Ahead Logging", "Overview", "https://www.sqlite.org/wal.html")

@@ -9,13 +9,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.base.paths import cache_directory, expand_user
 from dbdyno.engines.compiling import run_compiler
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.sqlite.settings import SqliteSettings
-from dbdyno.errors import InputError, SystemFailed
-from dbdyno.events.answers import FactsRead
-from dbdyno.paths import cache_directory, expand_user
-from dbdyno.worker import ask, write_amalgamation
+from dbdyno.model.events.answers import FactsRead
+from dbdyno.runtime.worker import ask, write_amalgamation
 
 # What SQLite's own documentation builds with; a user's `cflags` come behind and win.
 _FLAGS = ("-O2", "-g1", "-fPIC", "-shared")

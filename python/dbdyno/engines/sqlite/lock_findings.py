@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.document.cell import Cell, JsonObject, Round
-from dbdyno.document.finding import Kind, Measured
-from dbdyno.document.reading import number, text
-from dbdyno.document.shape import Finding
-from dbdyno.numbers import milliseconds
-from dbdyno.plan.steps import begins, flat
+from dbdyno.base.numbers import milliseconds
+from dbdyno.model.plan.steps import begins, flat
+from dbdyno.model.result.cell import Cell, JsonObject, Round
+from dbdyno.model.result.finding import Kind, Measured
+from dbdyno.model.result.reading import number, text
+from dbdyno.model.result.shape import Finding
 
 UPGRADING = Kind("locked while upgrading", ("failed", "statements", "busy_timeout"))
 IMPATIENT = Kind("locked without waiting", ("failed", "busy_timeout"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.packages import run_client
 from dbdyno.engines.sqlite.amalgamation import (
     amalgamation_files,
@@ -18,7 +19,6 @@ from dbdyno.engines.sqlite.amalgamation import (
     sources_directory,
     unfinished_directory,
 )
-from dbdyno.errors import InputError, SystemFailed
 
 _PACKAGE_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+][0-9A-Za-z.-]+)?")
 

@@ -2,16 +2,16 @@
 
 from collections.abc import Hashable
 
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.files.database_file import SideFiles
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.files.provisioner import FileProvisioner, Target
 from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.targets import file_plan, load_target, named_target, settings_of, trial_target
-from dbdyno.errors import SystemFailed
-from dbdyno.events.answers import FileSet
-from dbdyno.plan.cell import CompiledCell
-from dbdyno.plan.steps import begins
-from dbdyno.worker import ask
+from dbdyno.model.events.answers import FileSet
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.steps import begins
+from dbdyno.runtime.worker import ask
 
 # What the worker says where a file cannot have a setting.
 _KEEPS = ": the file keeps "

@@ -5,11 +5,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.base.errors import InputError
+from dbdyno.base.paths import expand_user
 from dbdyno.engines.sqlite.amalgamation import find_amalgamation, keep_by_content, source_version
 from dbdyno.engines.sqlite.packages import FAMILIES, Family, cached_packages, package_source
-from dbdyno.errors import InputError
-from dbdyno.paths import expand_user
-from dbdyno.worker import write_amalgamation
+from dbdyno.runtime.worker import write_amalgamation
 
 BUNDLED = "bundled"
 DIRECTORY = "directory"

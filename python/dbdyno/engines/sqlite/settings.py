@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dbdyno.errors import InputError
-from dbdyno.plan.settings import DEFAULT, Scalar, Settings
+from dbdyno.base.errors import InputError
+from dbdyno.model.plan.settings import DEFAULT, Scalar, Settings
 
 _JOURNAL_MODE = "journal_mode"
 

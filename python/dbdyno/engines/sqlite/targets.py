@@ -3,7 +3,7 @@
 from typing import Any
 
 from dbdyno.engines.sqlite.settings import SqliteSettings
-from dbdyno.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import PLAN, CompiledCell
 
 # A system as a plan names it.
 Target = dict[str, Any]

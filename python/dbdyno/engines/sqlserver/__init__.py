@@ -7,12 +7,12 @@ from dbdyno.engines.engine import Json
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
 from dbdyno.engines.sql_lexer import Syntax
-from dbdyno.plan.settings import Settings
+from dbdyno.model.plan.settings import Settings
 
 if TYPE_CHECKING:
-    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.model.experiment.definition import Definition
 
 _CONTROL = {
     "begin": "begin transaction",

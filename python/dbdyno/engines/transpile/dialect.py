@@ -1,10 +1,10 @@
 """The dialect of an engine for which statements are translated."""
 
-from dbdyno.definition.definition import Definition
 from dbdyno.engines.dialect import StandardDialect
 from dbdyno.engines.transpile.sql_target import SqlTarget
 from dbdyno.engines.transpile.transpile import transpile
 from dbdyno.engines.transpile.unsupported import Names
+from dbdyno.model.experiment.definition import Definition
 
 
 class TranspiledDialect(StandardDialect):

@@ -4,14 +4,14 @@ import re
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from dbdyno.definition.sql import ANY
+from dbdyno.base.errors import InputError
+from dbdyno.base.sql_tree import TOO_DEEP, VALUE, parsed, sql_tree
+from dbdyno.base.text import shortened
 from dbdyno.engines.sql_lexer import significant, tokenize
 from dbdyno.engines.statements import numbered
 from dbdyno.engines.transpile.sql_target import SqlTarget
 from dbdyno.engines.transpile.unsupported import Names, unsupported_by
-from dbdyno.errors import InputError
-from dbdyno.sql_tree import TOO_DEEP, VALUE, parsed, sql_tree
-from dbdyno.text import shortened
+from dbdyno.model.experiment.sql import ANY
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dbdyno.engines.engine import Engine
-from dbdyno.plan.settings import Scalar, Settings
+from dbdyno.model.plan.settings import Scalar, Settings
 
 if TYPE_CHECKING:
     from typer import Typer
 
-    from dbdyno.definition.definition import Definition
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.limits import Limit
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.web.settings import WebSettings
-    from dbdyno.plan.system import SystemSpec
+    from dbdyno.model.experiment.definition import Definition
+    from dbdyno.model.plan.system import SystemSpec
 
 
 class Web(Engine):
@@ -72,8 +72,8 @@ class Web(Engine):
 
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
         """Give what starts web servers before a database. Raises InputError for one that is named."""
+        from dbdyno.base.errors import InputError
         from dbdyno.engines.web.provisioner import WebProvisioner
-        from dbdyno.errors import InputError
 
         if system.host:
             problem = "a web tier is started by dbdyno, and one that runs already is an HTTP service"

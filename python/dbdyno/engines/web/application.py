@@ -8,10 +8,10 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, SystemFailed, reason
+from dbdyno.base.paths import cache_directory
+from dbdyno.base.resources import package_path
 from dbdyno.engines.compiling import run_compiler
-from dbdyno.errors import InputError, SystemFailed, reason
-from dbdyno.paths import cache_directory
-from dbdyno.shipped import package_path
 
 PROGRAM = "dbdyno-webapp"
 

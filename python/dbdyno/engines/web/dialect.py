@@ -1,14 +1,14 @@
 """Tables as the database behind a web tier has them, and requests in the place of statements."""
 
-from dbdyno.definition.definition import Definition
-from dbdyno.definition.sql import ANY, Sql
-from dbdyno.definition.tables import Column, Index, Table
+from dbdyno.base.errors import InputError
+from dbdyno.base.text import shortened
 from dbdyno.engines.dialect import Dialect
 from dbdyno.engines.known import engine_of
 from dbdyno.engines.web.settings import WebSettings
-from dbdyno.errors import InputError
-from dbdyno.plan.settings import Settings
-from dbdyno.text import shortened
+from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.experiment.sql import ANY, Sql
+from dbdyno.model.experiment.tables import Column, Index, Table
+from dbdyno.model.plan.settings import Settings
 
 
 def web_dialect(definition: Definition, place: str, settings: Settings) -> Dialect:

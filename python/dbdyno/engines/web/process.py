@@ -6,9 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.engines.server.log import last_words
-from dbdyno.errors import SystemFailed, reason
-from dbdyno.keeping.kept import Ended, Kept
+from dbdyno.runtime.supervisor.kept import Ended, Kept
 
 # Seconds between two looks at one that comes up. Its end is noticed at once.
 LOOK_S = 0.005

@@ -15,11 +15,11 @@ from dbdyno.engines.web.process import WebProcess
 from dbdyno.engines.web.proxies import BACKLOG, find_proxy, start_proxy
 from dbdyno.engines.web.server import start_web_server
 from dbdyno.engines.web.settings import LOAD, NO_PROXY, OF_DATABASE, WebSettings
-from dbdyno.events.answers import FactsRead
-from dbdyno.events.trial import TrialResult
-from dbdyno.plan.cell import PLAN, CompiledCell
-from dbdyno.worker import ask
-from dbdyno.workplace.processors import bind_all, bound_to, check_processors, processors_of
+from dbdyno.model.events.answers import FactsRead
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.processors import bind_all, bound_to, check_processors, processors_of
 
 
 @dataclass

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.web.process import WebProcess, await_port
-from dbdyno.errors import InputError, SystemFailed, reason
-from dbdyno.keeping.kept import Kept
-from dbdyno.keeping.task import Task
-from dbdyno.workplace.processors import bound_to
+from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.task import Task
+from dbdyno.runtime.workspace.processors import bound_to
 
 # Where distributions put programs that no user's PATH may have.
 _FURTHER = "/usr/local/sbin:/usr/sbin:/sbin"

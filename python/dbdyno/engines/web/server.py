@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.web.process import LOOK_S, WebProcess, read_log
-from dbdyno.errors import SystemFailed
-from dbdyno.keeping.kept import Kept
-from dbdyno.keeping.task import Task
+from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.task import Task
 
 _LOG = "log"
 

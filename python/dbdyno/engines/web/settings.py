@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbdyno.base.errors import InputError
+from dbdyno.base.text import shortened
 from dbdyno.engines.known import engine_named, engine_of
 from dbdyno.engines.web.databases import DATABASES
 from dbdyno.engines.web.proxies import PROXIES
-from dbdyno.errors import InputError
-from dbdyno.plan.settings import Scalar, Settings
-from dbdyno.plan.system import SystemSpec
-from dbdyno.text import shortened
+from dbdyno.model.plan.settings import Scalar, Settings
+from dbdyno.model.plan.system import SystemSpec
 
 LOAD = "load"
 """What the load generator is called beside the tiers."""

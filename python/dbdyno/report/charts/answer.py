@@ -8,14 +8,14 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.document.cell import Cell
-from dbdyno.document.effects import Configuration
-from dbdyno.document.reading import shown_times
-from dbdyno.document.shape import Document
-from dbdyno.numbers import figure, level, milliseconds, percent
+from dbdyno.analysis.measured.metrics import failing, values_by_block
+from dbdyno.base.numbers import figure, level, milliseconds, percent
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.effects import Configuration
+from dbdyno.model.result.reading import shown_times
+from dbdyno.model.result.shape import Document
 from dbdyno.report.answer_table import load_names, metric_of, ordered
 from dbdyno.report.charts.drawing import COLOURS, WIDE, WIDTH, Figure, data, decades, draw
-from dbdyno.results.metrics import failing, values_by_block
 
 # Rows and labeled lines.
 _MOST_ROWS, _MOST_SLIM, _MOST_LINES = 8, 5, 6

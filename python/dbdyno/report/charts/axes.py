@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dbdyno.answer.short import SYSTEM
-from dbdyno.document.cell import Cell
-from dbdyno.document.shape import Document
-from dbdyno.numbers import level
+from dbdyno.analysis.answer.short import SYSTEM
+from dbdyno.base.numbers import level
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.shape import Document
 from dbdyno.report.lines import factor_level, factor_names
 
 

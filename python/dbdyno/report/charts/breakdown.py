@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.document.shape import Document
+from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.drawing import WIDTH, Figure, colour, data, draw, fitted
 from dbdyno.report.lines import cell_name, factor_names
 

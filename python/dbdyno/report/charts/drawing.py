@@ -11,8 +11,8 @@ from typing import Any
 
 import altair as alt
 
+from dbdyno.base.text import printable
 from dbdyno.report.charts.renderer import vegalite_to_svg
-from dbdyno.text import printable
 
 WIDTH = 348
 """Pixels. Fits a phone of 390 unscaled, so that the letters keep their size; wider screens set charts side by side."""

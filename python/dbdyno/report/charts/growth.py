@@ -8,12 +8,12 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.document.cell import Cell, Round
-from dbdyno.document.reading import number, part, ratio, text
-from dbdyno.document.shape import Document
-from dbdyno.numbers import short
+from dbdyno.analysis.measured.alike import cells_but_for, words_of
+from dbdyno.base.numbers import short
+from dbdyno.model.result.cell import Cell, Round
+from dbdyno.model.result.reading import number, part, ratio, text
+from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
-from dbdyno.results.alike import cells_but_for, words_of
 
 _AXIS_WIDTH, _HEIGHT = 62, 56
 _MOST_SERIES = 12

@@ -7,12 +7,12 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from dbdyno.document.reading import shown_times
-from dbdyno.document.shape import Document
+from dbdyno.analysis.measured.histograms import NS_PER_MS, Histogram, HistogramError
+from dbdyno.model.result.reading import shown_times
+from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.axes import axes
 from dbdyno.report.charts.drawing import Figure, colour, data, decades, draw, fitted
 from dbdyno.report.lines import factor_level
-from dbdyno.results.histograms import NS_PER_MS, Histogram, HistogramError
 
 _HEIGHT = 230
 _POINTS = 120

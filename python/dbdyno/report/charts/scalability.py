@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.document.scalability import Scalability
-from dbdyno.document.shape import Document
+from dbdyno.model.result.scalability import Scalability
+from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.drawing import Figure, colour, data, draw, fitted
 from dbdyno.report.scalability import model_name
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.document.shape import Document
-from dbdyno.document.slo import SloSearch
+from dbdyno.model.result.shape import Document
+from dbdyno.model.result.slo import SloSearch
 from dbdyno.report.charts.drawing import SHAPES, Figure, colour, data, draw, fitted
 
 _HEIGHT = 260

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.document.shape import Document
+from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.axes import Axes, axes
 from dbdyno.report.charts.drawing import SHAPES, Figure, colour, data, decades, draw, fitted
 from dbdyno.report.lines import published_references, published_sources

@@ -8,8 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.document.cell import Cell, Round
-from dbdyno.document.shape import Document
+from dbdyno.model.result.cell import Cell, Round
+from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
 from dbdyno.report.lines import cell_name, factor_names
 

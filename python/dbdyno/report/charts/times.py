@@ -7,10 +7,10 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.answer.short import STATEMENT
-from dbdyno.answer.words import interval_of, time_of
-from dbdyno.document.cell import Cell
-from dbdyno.document.shape import Document
+from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.analysis.answer.words import interval_of, time_of
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.drawing import Figure, colour, draw
 from dbdyno.report.charts.points import points
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.document.shape import Document
-from dbdyno.document.why import WhyResource
+from dbdyno.model.result.shape import Document
+from dbdyno.model.result.why import WhyResource
 from dbdyno.report.charts.drawing import WIDTH, Figure, colour, data, draw
 from dbdyno.report.why import VERDICTS
 

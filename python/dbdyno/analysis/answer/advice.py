@@ -1,0 +1,317 @@
+"""Advice on each choice: take it, consider it, skip it, or measure on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dbdyno.analysis.answer.configurations import Configuration, Price, Ranking, behind
+from dbdyno.analysis.answer.prices import failures_words, is_cure
+from dbdyno.analysis.answer.short import SYSTEM, level_name
+from dbdyno.analysis.measured.metrics import failing
+from dbdyno.base.numbers import factor_words, times
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.effects import Advice, Effect
+
+# A gain of at most this, as a ratio, is not worth more rounds.
+_SMALL_GAIN = 1.1
+# A largest gain from here on says only that nothing is known.
+_UNKNOWN = 100
+# How BEGIN can take SQLite's locks.
+_BEGINS = frozenset({"deferred", "immediate", "exclusive", "concurrent"})
+
+Pairs = Sequence[tuple[Cell, Cell]]
+Levels = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A change of levels, with what was measured of it against the first configuration.
+
+    ``pairs``: cells that differ in it, without and with it; ``ratio`` and ``ci95``: more is better; ``slower_than``:
+    the configuration to take that is faster; ``pooled``: the ratio is the mean over levels of other choices.
+    """
+
+    levels: Levels
+    name: str
+    pairs: Pairs
+    ratio: float | None
+    ci95: Sequence[float] | None
+    verdict: str
+    more_rounds: int | None
+    price: Sequence[str] = ()
+    gain: Sequence[str] = ()
+    slower_than: str = ""
+    pooled: bool = False
+
+    @property
+    def cures(self) -> bool:
+        """Whether it removes failures at no price."""
+        return any(each.startswith("failures") for each in self.gain) and not self.price
+
+    @property
+    def gains(self) -> bool:
+        """Whether it is shown to be faster, or to improve failures or durability."""
+        return self.verdict == "faster" or any(not each.startswith("slowest") for each in self.gain)
+
+    @property
+    def most(self) -> float:
+        """The largest gain that the interval does not exclude."""
+        return self.ci95[1] if self.ci95 is not None else math.inf
+
+
+@dataclass(frozen=True)
+class Advised:
+    """The rows, and the levels of all choices to take."""
+
+    rows: list[Advice]
+    takes: Levels
+
+
+def advise(
+    ranking: Ranking,
+    effects: Sequence[Effect],
+    cells: Sequence[Cell],
+    systems: Mapping[str, str],
+    apply: Callable[[Cell, Cell], Sequence[str]],
+    settle: Callable[[Sequence[Choice]], str],
+) -> Advised:
+    """Advise on each choice: of several factors by their effects, of one by its configurations.
+
+    ``apply``: the statements that lead from one cell to another; ``settle``: what would settle open choices.
+    """
+    factors = [name for name, _ in ranking.first.levels]
+    chosen = [
+        each
+        for each in effects
+        if each["role"] == "choice" and each["metric"] == ranking.metric and each["ratio"] is not None
+    ]
+    if len(factors) > 1 and chosen:
+        taken, rest = _by_effects(ranking, chosen, cells, systems)
+        if not taken and ranking.best is not ranking.first:
+            # A combination may gain what none of its levels does by itself.
+            best = _of_configuration(ranking.best, ranking)
+            taken, rest = [best], [each for each in rest if not each.levels.items() <= best.levels.items()]
+    else:
+        taken, rest = _by_configurations(ranking)
+    rows = [_row("take", each, apply) for each in taken]
+    levels: dict[str, Any] = {}
+    for each in reversed(taken):
+        levels |= each.levels
+    maybe = [each for each in rest if each.gains and each.price]
+    left = [each for each in rest if each not in maybe]
+    open_ones = [each for each in left if _is_open(each)]
+    skipped = [each for each in left if each not in open_ones]
+    rows += [_row("maybe", each, apply) for each in maybe]
+    rows += _skipped(skipped)
+    if open_ones:
+        first = open_ones[0]
+        alone = len(open_ones) == 1
+        most = max(each.most for each in open_ones)
+        effect = _ratio(first) if alone else f"at most {times(most)}x" if most < _UNKNOWN else "too noisy to tell"
+        rows.append(_named_row("open", open_ones, effect, settle(open_ones)))
+    return Advised(rows, levels)
+
+
+def _is_open(each: Choice) -> bool:
+    """Whether it may gain more than a little, and more rounds would probably settle that."""
+    if each.gains or each.verdict != "inconclusive":
+        return False
+    return each.ratio is not None and each.most > _SMALL_GAIN
+
+
+def _by_effects(
+    ranking: Ranking, effects: Sequence[Effect], cells: Sequence[Cell], systems: Mapping[str, str]
+) -> tuple[list[Choice], list[Choice]]:
+    """Take one level of each factor after another: first those that cure failures, then those that gain most.
+
+    Prices are those beside the first configuration with all that was taken before, so that a price which only another
+    level brings, such as failures that a taken level removes, is not counted.
+    """
+    by_id = {cell["id"]: cell for cell in cells}
+    base = dict(ranking.first.levels)
+    whole = [each for each in effects if not each["at"]]
+    taken: list[Choice] = []
+    open_factors = list(dict.fromkeys(each["factor"] for each in whole))
+
+    def choice(each: Effect) -> Choice:
+        return _choice(each, effects, by_id, base, systems, ranking.price)
+
+    while open_factors:
+        choices = [choice(each) for each in whole if each["factor"] in open_factors]
+        free = [each for each in choices if each.gains and not each.price]
+        if not free:
+            return taken, choices + _left_behind(whole, taken, choice)
+        best = max(free, key=lambda each: (each.cures, each.ratio or 0.0))
+        taken.append(best)
+        base |= best.levels
+        open_factors = [name for name in open_factors if name not in best.levels]
+    return taken, _left_behind(whole, taken, choice)
+
+
+def _left_behind(
+    whole: Sequence[Effect], taken: Sequence[Choice], choice_of: Callable[[Effect], Choice]
+) -> list[Choice]:
+    """Return the other levels of the factors of which one is taken, as far as they gain more than that, at a price."""
+    made = []
+    for each in whole:
+        best = next((one for one in taken if each["factor"] in one.levels), None)
+        if best is None or best.levels[each["factor"]] == each["level"]:
+            continue
+        choice = choice_of(each)
+        if choice.price and (choice.ratio or 0.0) > (best.ratio or 0.0):
+            made.append(choice)
+    return made
+
+
+def _choice(
+    effect: Effect,
+    effects: Sequence[Effect],
+    by_id: Mapping[str, Cell],
+    base: Levels,
+    systems: Mapping[str, str],
+    price_of: Price,
+) -> Choice:
+    """Read an effect; at the level of another factor that was taken, if it depends on that factor."""
+    factor, level = effect["factor"], effect["level"]
+    same = [each for each in effects if each["factor"] == factor and each["level"] == level and each["at"]]
+    at_base = next((each for each in same if all(base.get(name) == own for name, own in each["at"].items())), effect)
+    pairs = [(by_id[a], by_id[b]) for a, b in effect["cells"] if a in by_id and b in by_id]
+    near = [
+        (a, b) for a, b in pairs if all(b["factors"].get(name) == own for name, own in base.items() if name != factor)
+    ]
+    price, gain = price_of(near or pairs)
+    failed = effect["failed"]
+    if failed is not None and failed[1] < failed[0] and not any("failures" in each for each in (*price, *gain)):
+        # Shown over all contexts; the figures are those of the context that is changed.
+        before, after = (max(failing(cell) for cell in side) for side in zip(*(near or pairs), strict=True))
+        gain += [failures_words(before, after)] if is_cure(before, after) else []
+    return Choice(
+        {factor: level},
+        _change_name(factor, level, systems),
+        near or pairs,
+        *_gain_of(at_base),
+        at_base["verdict"],
+        at_base["more_rounds"],
+        price,
+        gain,
+        pooled=at_base is effect and len(pairs) > 1,
+    )
+
+
+def _gain_of(effect: Effect) -> tuple[float | None, Sequence[float] | None]:
+    """Return the ratio of an effect and its interval, inverted for times, so that more is better."""
+    ratio, ends = effect["ratio"], effect["ci95"]
+    if effect["metric"] == "throughput":
+        return ratio, ends
+    return 1 / ratio if ratio else None, None if ends is None or not all(ends) else [1 / ends[1], 1 / ends[0]]
+
+
+def _change_name(factor: str, level: Any, systems: Mapping[str, str]) -> str:
+    if str(level).lower() in _BEGINS and factor != SYSTEM:
+        return f"BEGIN {str(level).upper()}"
+    return level_name(factor, level, systems)
+
+
+def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
+    """Take the best configuration, and those that do not differ from it measurably."""
+    first, best = ranking.first, ranking.best
+    choices = {
+        each.name: _of_configuration(each, ranking) for each in ranking.configurations[1:] if not each.not_ranked
+    }
+    if best is first:
+        cures = [each for each in choices.values() if each.cures]
+        return cures[:1], [each for each in choices.values() if each not in cures[:1]]
+    taken = [choices.pop(best.name)]
+    rest = []
+    for each in ranking.configurations[1:]:
+        choice = choices.get(each.name)
+        if choice is None:
+            continue
+        if each.price and behind(each, best):
+            choice = replace(choice, verdict="slower", price=(), gain=(), slower_than=best.name)
+        elif not each.price and each.faster:
+            if not behind(each, best):
+                taken.append(replace(choice, price=(f"no price; no measurable difference from {best.name}",)))
+                continue
+            choice = replace(choice, verdict="slower", gain=(), slower_than=best.name)
+        rest.append(choice)
+    return taken, rest
+
+
+def _of_configuration(each: Configuration, ranking: Ranking) -> Choice:
+    ratio, decision = each.against, each.decision
+    changed = {
+        name: level for (name, level), (_, old) in zip(each.levels, ranking.first.levels, strict=True) if level != old
+    }
+    shared = [load for load in ranking.first.cells if load in each.cells]
+    return Choice(
+        changed,
+        each.name,
+        [(ranking.first.cells[load], each.cells[load]) for load in shared],
+        None if ratio is None else ratio.mean,
+        None if ratio is None else ratio.ends,
+        "inconclusive" if decision is None else decision.verdict,
+        None if decision is None else decision.more_rounds,
+        each.price,
+        each.gain,
+    )
+
+
+def _row(action: Any, each: Choice, apply: Callable[[Cell, Cell], Sequence[str]]) -> Advice:
+    statements = {line for a, b in each.pairs[:1] for line in apply(a, b)}
+    change = statements.pop().rstrip(";") if len(statements) == 1 else each.name
+    gains = sorted(each.gain, key=lambda one: not one.startswith("failures"))
+    faster = [_ratio(each)] if each.verdict == "faster" else []
+    effects = [*gains[:1], *faster, *gains[1:]] if each.cures else [*faster, *gains]
+    slower = [f"rate {_ratio(each)}"] if effects and each.verdict == "slower" else []
+    return {
+        "action": action,
+        "change": change,
+        "levels": dict(each.levels),
+        "effect": ", ".join(effects) or _ratio(each),
+        "price": ", ".join([*each.price, *slower]) or "no price",
+    }
+
+
+def _skipped(skipped: Sequence[Choice]) -> list[Advice]:
+    """Make a row of the choices without a gain, with the largest gain that is not excluded."""
+    if not skipped:
+        return []
+    most = max((each.most for each in skipped if each.verdict != "slower"), default=None)
+    if most is None:
+        than = {each.slower_than for each in skipped}
+        effect = _ratio(skipped[0]) if len(skipped) == 1 else "slower"
+        return [
+            _named_row("skip", skipped, f"slower than {than.pop()}" if than != {""} and len(than) == 1 else effect, "")
+        ]
+    return [_named_row("skip", skipped, "" if math.isinf(most) else f"at most {times(most)}x", "")]
+
+
+def _named_row(action: Any, choices: Sequence[Choice], effect: str, price: str) -> Advice:
+    alone = len(choices) == 1
+    names = [each.name for each in choices]
+    if len({name for each in choices for name in each.levels}) == len(choices) and not alone:
+        # One level of each factor: the factors' names are enough.
+        names = [next(iter(each.levels)) if "=" in each.name else each.name for each in choices]
+    return {
+        "action": action,
+        "change": _listed(names),
+        "levels": dict(choices[0].levels) if alone else {},
+        "effect": effect,
+        "price": price,
+    }
+
+
+def _listed(names: Iterable[str], most: int = 3) -> str:
+    known = list(names)
+    rest = len(known) - most
+    return ", ".join(known[:most] if rest > 1 else known) + (f" and {rest} others" if rest > 1 else "")
+
+
+def _ratio(each: Choice) -> str:
+    if each.ratio is None:
+        return ""
+    return factor_words(each.ratio, each.ci95) + (" on average" if each.pooled else "")

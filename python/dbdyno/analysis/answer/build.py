@@ -1,0 +1,281 @@
+"""The answer of a run, put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from shlex import join, quote
+from statistics import fmean
+from typing import Any
+
+from dbdyno.analysis.answer import decision, words
+from dbdyno.analysis.answer.advice import Choice, advise
+from dbdyno.analysis.answer.claims import judged_claims
+from dbdyno.analysis.answer.configurations import Configuration, Ranking, rank
+from dbdyno.analysis.answer.short import SYSTEM, short_systems
+from dbdyno.analysis.measured.alike import varied
+from dbdyno.analysis.measured.durable import class_of
+from dbdyno.analysis.measured.metrics import ANSWERS, failing
+from dbdyno.base.numbers import duration
+from dbdyno.base.numbers import level as level_text
+from dbdyno.engines.known import known_engine
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.effects import Advice, Answer, Effect, Recommended
+from dbdyno.model.result.effects import Configuration as Told
+from dbdyno.model.result.reading import JsonObject, number, objects, part, text, texts
+from dbdyno.model.result.shape import Finding
+
+
+def build_answer(
+    design: JsonObject,
+    experiment: str,
+    cells: Sequence[Cell],
+    roles: Mapping[str, str],
+    margin: float,
+    confidence: float,
+    effects: Sequence[Effect] = (),
+    family: int = 1,
+    *,
+    findings: Sequence[Finding] = (),
+    definition: JsonObject | None = None,
+    command: Sequence[str] = (),
+) -> Answer:
+    """Answer the question of a run, as far as it was measured.
+
+    ``effects``: of its factors; ``family``: the number of comparisons of the run's table
+    (:func:`dbdyno.stats.decide`); ``definition``: the experiment's file, whose claims are confirmed or refuted;
+    ``command``: the command line of the run.
+    """
+    systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
+    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
+    report, screening = part(design, "report"), part(design, "screening")
+    if not measured:
+        return _said([], systems)
+    if screening:
+        own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] != ANSWERS]
+        return _said(words.of_screening(own, screening, systems, _whole(experiment, own)), systems)
+    factors = {name: list(levels) for name, levels in part(design, "factors").items() if isinstance(levels, list)}
+    claims = judged_claims(definition or {}, measured, factors, systems, findings, margin, confidence, family)
+    missing = words.of_missing(measured, cells, systems)
+    axis = _chained(report, measured)
+    if axis is not None:
+        return _said([*(claims or words.of_chain(measured, axis, confidence, family)), *missing], systems)
+    ranking = rank(measured, roles, systems, margin, confidence, family)
+    if len(ranking.configurations) < 2:
+        times = report.get("times") is True
+        said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
+        hurting = decision.hurts(measured[-1], systems.get(measured[-1]["system"]["name"], ""), findings)
+        # A run of one cell says all but the urgent findings in one sentence.
+        said = [*said, *(each for each in hurting if len(measured) > 1 or not each.startswith("With "))]
+        return _said([*(claims or said), *missing], systems)
+    engines = {cell["system"]["engine"] for cell in measured}
+    advised = advise(
+        ranking,
+        effects,
+        measured,
+        systems,
+        lambda a, b: _lines(design, b, a),
+        lambda choices: _settling(choices, measured, command),
+    )
+    best = _best(ranking, advised.takes)
+    text: list[str] = []
+    if ranking.set_aside is not None:
+        text.append(f"{decision.failing_words(ranking.set_aside, ranking.first)}.")
+    # Of several settings, the advice says which ones matter.
+    compared = len(engines) > 1 or (len(ranking.loads) > 1 and len(ranking.first.levels) == 1)
+    if compared:
+        text += decision.leading(ranking, systems)
+    if not claims and len(engines) == 1:
+        text += decision.hurts(list(ranking.first.cells.values())[-1], ranking.first.name, findings)
+    others = [each for each in ranking.configurations[1:] if each is not ranking.set_aside]
+    decided = decision.deciding(ranking, best, advised.rows, margin)
+    # With several loads, the sentences above say what is not settled.
+    if others and len(engines) == 1 and not (compared and decided.startswith("Not settled")):
+        text.append(decided)
+    # Engines are compared by the table: which to take depends on more than the figures.
+    rows = [each for each in advised.rows if len(engines) == 1 or each["action"] == "open" or _is_setting(each)]
+    return {
+        "text": [*claims, *text][: 4 if claims else None] + missing,
+        "systems": systems,
+        "advice": rows,
+        "configurations": [_told(each) for each in ranking.configurations],
+        "recommended": _recommended(ranking, best, advised.rows, margin, design, experiment),
+    }
+
+
+def _is_setting(row: Advice) -> bool:
+    """Whether a row is about a choice beside the systems that are compared."""
+    return bool(row["levels"]) and SYSTEM not in row["levels"]
+
+
+def _best(ranking: Ranking, takes: Mapping[str, Any]) -> Configuration:
+    """Return the configuration of all levels to take, if it was measured and has no price; else the first one."""
+    wanted = {**dict(ranking.first.levels), **takes}
+    return next((each for each in ranking.free if dict(each.levels) == wanted), ranking.first)
+
+
+def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequence[str]) -> str:
+    """Return the command that would probably settle open choices, and how long it takes."""
+    rounds = max(len(cell["rounds"]) for cell in cells)
+    known = [each.more_rounds for each in choices if each.more_rounds]
+    if not known and rounds > 1:
+        return "not settled by 1,000 more rounds"
+    wanted = rounds + max(known, default=_FIRST_ROUNDS - rounds)
+    lengths = [fmean(seconds) for cell in cells if (seconds := _seconds(cell))]
+    seconds_s = sum(lengths) * wanted
+    if seconds_s > _LONGEST_S:
+        return f"not settled within {_LONGEST}"
+    took = f"about {duration(seconds_s)}: " if lengths else ""
+    return took + (f"`{_again(command, wanted)}`" if command else f"{wanted} rounds")
+
+
+# Nobody waits longer for a choice to be settled.
+_LONGEST_S, _LONGEST = 3600.0, "an hour"
+# Options of a command that say how long it measures or where its results go.
+_ENDS = frozenset({"--rounds", "--budget", "--target", "--min-rounds", "--max-rounds"})
+_OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", "--openmetrics"})
+
+
+def _again(command: Sequence[str], rounds: int) -> str:
+    """Return the command with another number of rounds."""
+    return join([*without_options(command, _ENDS | _OUTPUTS), "--rounds", str(rounds)])
+
+
+def without_options(command: Iterable[str], options: Container[str]) -> list[str]:
+    """Leave options out of a command line, each with its value."""
+    kept: list[str] = []
+    words = iter(command)
+    for word in words:
+        if word in options:
+            next(words, None)
+        elif word.partition("=")[0] not in options:
+            kept.append(word)
+    return kept
+
+
+def _seconds(cell: Cell) -> list[float]:
+    return [seconds for each in cell["rounds"] if (seconds := number(each["durations"], "total_s")) is not None]
+
+
+def said(sentences: list[str], cells: Sequence[Cell]) -> Answer:
+    """Make the answer of a run that is about no choice; ``sentences``: of it."""
+    return _said(sentences, short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells))))
+
+
+def _said(sentences: list[str], systems: dict[str, str]) -> Answer:
+    """Make an answer where there is nothing to choose."""
+    return {"text": sentences, "systems": systems, "advice": [], "configurations": [], "recommended": None}
+
+
+def _chained(report: JsonObject, measured: Sequence[Cell]) -> str | None:
+    """Give the factor whose levels are a chain of changes, where cells differ in nothing else."""
+    axis = text(report, "x")
+    return axis if report.get("chain") and len(measured) > 1 and varied(measured) == [axis] else None
+
+
+# How a statement begins that makes an index on a table that is there.
+_INDEX = re.compile(r"\s*create\s+(unique\s+)?index\b", re.IGNORECASE)
+
+# One round settles nothing; so many usually do.
+_FIRST_ROUNDS = 5
+# An open effect of less is not followed.
+_AHEAD = 1.05
+
+
+def _whole(experiment: str, effects: Sequence[Effect]) -> str:
+    """Give the command that measures, in all combinations, the levels that are ahead by their effects.
+
+    ``effects``: of the choices on throughput.
+    """
+    command = ["dbdyno", "run", quote(experiment)]
+    for factor in dict.fromkeys(each["factor"] for each in effects):
+        of = [each for each in effects if each["factor"] == factor]
+        # What is open and may be ahead is worth measuring; what is not is left as it is.
+        ahead = [
+            each for each in of if each["verdict"] in ("faster", "inconclusive") and (each["ratio"] or 0.0) > _AHEAD
+        ]
+        levels = [of[0]["against"], *([max(ahead, key=lambda each: each["ratio"] or 0.0)["level"]] if ahead else [])]
+        if factor == SYSTEM:
+            command += [word for level in levels for word in ("--system", quote(str(level)))]
+        else:
+            command += ["--set", quote(f"{factor}={','.join(map(level_text, levels))}")]
+    return " ".join(command)
+
+
+def _told(each: Configuration) -> Told:
+    ratio, cells = each.against, list(each.cells.values())
+    classes = [class_of(cell) for cell in cells]
+    return {
+        "name": each.name,
+        "levels": dict(each.levels),
+        "cells": [cell["id"] for cell in cells],
+        "ratio": None if ratio is None else ratio.mean,
+        "ci95": None if ratio is None else ratio.ends,
+        "verdict": None if each.decision is None or each.not_ranked else each.decision.verdict,
+        "durability": classes[0] if len(set(classes)) == 1 else None,
+        "failed": fmean(failing(cell) for cell in cells),
+        "price": each.price,
+        "gain": each.gain,
+        "not_ranked": each.not_ranked,
+        "at": [
+            {
+                "load": dict(standing.load),
+                "ratio": None if standing.ratio is None else standing.ratio.mean,
+                "ci95": None if standing.ratio is None else standing.ratio.ends,
+                "verdict": standing.decision.verdict,
+                "metric": standing.metric,
+            }
+            for standing in each.at
+        ],
+    }
+
+
+def _recommended(
+    ranking: Ranking,
+    best: Configuration,
+    rows: Sequence[Advice],
+    margin: float,
+    design: JsonObject,
+    experiment: str,
+) -> Recommended | None:
+    """Return the configuration to take or to keep; None while a choice is open and none is to be taken."""
+    before = ranking.first if ranking.set_aside is None else ranking.set_aside
+    if best is before:
+        if any(each["action"] in ("take", "open") for each in rows):
+            return None
+        why = decision.keeping(ranking, margin)
+        return {"configuration": best.name, "why": why, "changes": {}, "price": [], "apply": [], "command": ""}
+    changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
+    of_best, of_before = (next(iter(each.cells.values())) for each in (best, before))
+    return {
+        "configuration": best.name,
+        "why": decision.taking(ranking, best),
+        "changes": changed,
+        "price": list(best.price),
+        "apply": _lines(design, of_best, of_before),
+        "command": _command(experiment, changed),
+    }
+
+
+def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:
+    """Give what makes the indexes and sets the settings that differ, in the engine's own words."""
+    planned = {text(each, "id"): each for each in objects(design.get("cells"))}
+    of_best, of_first = (planned.get(cell["id"], {}) for cell in (best, first))
+    engine = text(part(of_best, "system"), "engine")
+    if engine is None or engine != text(part(of_first, "system"), "engine"):
+        return []
+    new, old = part(of_best, "asked"), part(of_first, "asked")
+    differing = {name: str(value) for name, value in new.items() if old.get(name) != value}
+    made = [each for each in texts(of_best.get("makes")) if each not in texts(of_first.get("makes"))]
+    indexes = [f"{each};" for each in made if _INDEX.match(each)]
+    return [*indexes, *(known_engine(engine).applying(differing) if differing else ())]
+
+
+def _command(experiment: str, changed: Mapping[str, Any]) -> str:
+    """Give a command that measures with what was chosen; none where `run` cannot choose it."""
+    if not experiment and set(changed) != {SYSTEM}:
+        return ""
+    parts = ["dbdyno", "run", *([experiment] if experiment else [])]
+    for name, level in changed.items():
+        parts += ["--system", quote(str(level))] if name == SYSTEM else ["--set", quote(f"{name}={level_text(level)}")]
+    return " ".join(parts)

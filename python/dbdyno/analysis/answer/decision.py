@@ -1,0 +1,381 @@
+"""The sentences that decide between configurations: what hurts today, which one leads, and which one to take."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from dbdyno.analysis.answer.configurations import Configuration, Ranking, Standing, is_below
+from dbdyno.analysis.answer.prices import failures_words
+from dbdyno.analysis.answer.short import AS_IT_IS, Levels, named
+from dbdyno.analysis.answer.words import listed, offered_rate
+from dbdyno.analysis.measured.metrics import ANSWERS, done, failing, keeps_up, lower_bounds, values_by_block
+from dbdyno.base.numbers import factor_words, figure, milliseconds, percent, times
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.effects import Advice
+from dbdyno.model.result.reading import shown_times
+from dbdyno.model.result.shape import Finding
+from dbdyno.stats import inverse
+
+# The slowest request is worth a word from this many milliseconds.
+_SLOW_MS = 1000.0
+# Kinds of findings that a reader must know before the figures.
+_URGENT = ("backlog full", "durability contradicted", "lost updates", "unsettled", "two levels")
+_MESSAGE = 60
+_MOST_NAMES = 4
+_FEW_LOADS = 4
+
+
+def hurts(cell: Cell, name: str, findings: Sequence[Finding]) -> list[str]:
+    """Say what is wrong with a cell as it is: failures and their message, the slowest request, what limits it."""
+    parts = []
+    share = failing(cell)
+    if share:
+        message = _message(cell)
+        what = cell["throughput"]["unit"].removesuffix("/s")
+        parts.append(f"{percent(share)} of {what} fail" + (f' ("{message}")' if message else ""))
+    waits = shown_times(cell["latency_ms"])
+    if waits and (waits["max"] or 0.0) >= _SLOW_MS:
+        parts.append(f"the slowest takes {(waits['max'] or 0.0) / 1e3:.1f} s")
+    said = []
+    if parts:
+        found = cell["bottleneck"]
+        cause = f"; bottleneck: {found['resource']}" if found is not None and found["resource"] != "unclear" else ""
+        said.append(f"{_with(name)}, {' and '.join(parts)}{cause}.")
+    own = [each for each in findings if cell["id"] in each["cells"]]
+    urgent = [each for kind in _URGENT for each in own if kind in (each["kind"], each["evidence"].get("warning"))]
+    return said + [each["text"] for each in urgent[:1]]
+
+
+def _with(name: str) -> str:
+    return name.capitalize() if name == AS_IT_IS else f"With {name}"
+
+
+def _message(cell: Cell) -> str:
+    """Return the message of the most frequent failure."""
+    counts: dict[str, int] = {}
+    messages: dict[str, str] = {}
+    for each in done(cell):
+        for kind, count in each["failed"].items():
+            counts[kind] = counts.get(kind, 0) + count
+        messages |= each["failures"]
+    most = max(counts, key=lambda kind: counts[kind], default="")
+    return textwrap.shorten(messages.get(most, most), _MESSAGE, placeholder=" …")
+
+
+def failing_words(aside: Configuration, first: Configuration) -> str:
+    """Say what share of its transactions the run's first configuration fails, and the one that replaces it."""
+    own = percent(first.failed) if first.failed else "none"
+    return f"{percent(aside.failed)} of the transactions of {aside.name} fail, and of {first.name} {own}"
+
+
+def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
+    """Say at each load which configuration leads, with the figures of all; loads of one result are told together."""
+    said = _carried(ranking, systems)
+    results = [(load, *_leaders(ranking, load)) for load in ranking.loads]
+    # The throughput of an open loop is the rate offered, or what `_carried` says.
+    results = [each for each in results if len(each[1]) > 1 and not (each[4] == "throughput" and said)]
+    groups = [list(group) for _, group in groupby(results, key=_result)]
+    # The highest load comes first.
+    for group in reversed(groups[-3:]):
+        load, ranked, best, rivals, metric = group[-1]
+        values = [(each.name, _value(each.cells[load], metric)) for each in ranked]
+        unit = f" {ranked[0].cells[load]['throughput']['unit']}" if metric == "throughput" else ""
+        by_name = dict(values)
+        others = [f"{name} {value}" for name, value in values if name != best.name][:_MOST_NAMES]
+        where = _where([each[0] for each in group], len(groups) > 1, systems)
+        if len(ranked) == 2 and not rivals and 1 < len(group) <= _FEW_LOADS:
+            ratios = [
+                f"{_times(ranking, ranked, each[0], best)} at {named(dict(each[0]), systems)}" for each in group[:-1]
+            ]
+            where = f" at {named(dict(load), systems)}, {', '.join(ratios)}"
+        if len(ranked) == 2:
+            text = _two(ranking, ranked, load, best, rivals, by_name, unit, metric)
+        elif len(rivals) == len(ranked) - 1:
+            figures = ", ".join(f"{name} {value}" for name, value in values[:_MOST_NAMES])
+            text = f"No measurable difference{_of(metric)}: {figures}{unit}"
+        elif rivals:
+            close = listed([each.name for each in rivals])
+            text = f"{best.name} {_leads(metric)} ({by_name[best.name]}{unit}), not measurably more than {close}: "
+            text += ", ".join(others)
+        else:
+            text = f"{best.name} {_leads(metric)}: {by_name[best.name]}{unit}, {', '.join(others)}"
+        said.append(f"{text}{where}.")
+    return [*said, *_shortest_p99(ranking), *_apart(ranking)]
+
+
+def _shortest_p99(ranking: Ranking) -> list[str]:
+    """Say at the last load which of several has a shorter p99 than all others in each round, if it does not lead."""
+    ranked, best, _, metric = _leaders(ranking, ranking.loads[-1])
+    if metric != "throughput" or len(ranked) < 2:
+        return []
+    cells = {each.name: each.cells[ranking.loads[-1]] for each in ranked}
+    rounds = {name: list(values_by_block(cell, ANSWERS).values()) for name, cell in cells.items()}
+    if not all(rounds.values()) or any(lower_bounds(cell, ANSWERS) for cell in cells.values()):
+        return []
+    name = min(rounds, key=lambda each: max(rounds[each]))
+    if name == best.name or any(min(own) <= max(rounds[name]) for each, own in rounds.items() if each != name):
+        return []
+    others = [f"{each} {_value(cell, ANSWERS)}" for each, cell in cells.items() if each != name]
+    return [f"{name} has the shortest p99: {_value(cells[name], ANSWERS)}, {', '.join(others[:_MOST_NAMES])}."]
+
+
+def _result(each: tuple[Levels, list[Configuration], Configuration, list[Configuration], str]) -> object:
+    """Return what loads have in common that are told together."""
+    _, ranked, best, rivals, metric = each
+    if len(rivals) == len(ranked) - 1:
+        return metric
+    return best.name, sorted(one.name for one in rivals), metric
+
+
+def _two(
+    ranking: Ranking,
+    ranked: Sequence[Configuration],
+    load: Levels,
+    best: Configuration,
+    rivals: Sequence[Configuration],
+    values: Mapping[str, str],
+    unit: str,
+    metric: str,
+) -> str:
+    """Compare the two ranked configurations, with the ratio that decides."""
+    standing = _standing(_other(ranking, ranked), load)
+    behind = next(each for each in ranked if each is not best)
+    how = _times(ranking, ranked, load, best)
+    figures = f"{values[best.name]} against {values[behind.name]}{unit}" + (f" ({how})" if how else "")
+    if not rivals:
+        return f"{best.name} is faster than {behind.name}{_of(metric)}: {figures}"
+    verdict = "inconclusive" if standing is None else standing.decision.verdict
+    word = "are equal within the margin" if verdict == "equivalent" else "do not differ measurably"
+    return f"{best.name} and {behind.name} {word}{_of(metric)}: {figures}"
+
+
+def _other(ranking: Ranking, ranked: Sequence[Configuration]) -> Configuration:
+    """Return the ranked one of two that the first configuration is compared with."""
+    return next(each for each in ranked if each is not ranking.first)
+
+
+def _times(ranking: Ranking, ranked: Sequence[Configuration], load: Levels, best: Configuration) -> str:
+    """Write how many times as fast the better one of two is at a load, with the interval."""
+    standing = _standing(_other(ranking, ranked), load)
+    if standing is None or standing.ratio is None:
+        return ""
+    ratio = inverse(standing.ratio) if best is ranking.first else standing.ratio
+    return factor_words(ratio.mean, ratio.ends)
+
+
+def _of(metric: str) -> str:
+    return "" if metric == "throughput" else f" by {metric}"
+
+
+def _leads(metric: str) -> str:
+    return "carries most" if metric == "throughput" else f"has the shortest {metric}"
+
+
+def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -> str:
+    names = [named(dict(load), systems) for load in loads if load]
+    if not names:
+        return ""
+    if len(names) == 1:
+        return f" at {names[0]}"
+    if several:
+        return f" at {names[-1]}, the same at {', '.join(names[:-1][-2:])}"
+    return f" at {names[-1]}, the same at {'every other load' if len(names) > 2 else names[0]}"
+
+
+def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
+    """Return a load's ranked configurations, best first; the best; those that may equal it; and the metric.
+
+    None is ranked at a load that gave no result with the first configuration, which all are compared with.
+    """
+    first = ranking.first
+    if load not in first.cells:
+        return [], first, [], ranking.metric
+    ranked = [each for each in ranking.configurations if load in each.cells and not each.not_ranked]
+    standings = {each.name: _standing(each, load) for each in ranked}
+    metric = next((each.metric for each in standings.values() if each is not None), ranking.metric)
+
+    def factor(each: Configuration) -> float:
+        standing = standings[each.name]
+        return 1.0 if each is first else 0.0 if standing is None or standing.ratio is None else standing.ratio.mean
+
+    ranked.sort(key=factor, reverse=True)
+    best = ranked[0]
+    rivals = [
+        each
+        for each in ranked[1:]
+        if not _is_ahead(standings[best.name], standings[each.name], best is first, each is first)
+    ]
+    return ranked, best, rivals, metric
+
+
+def _is_ahead(best: Standing | None, other: Standing | None, best_first: bool, other_first: bool) -> bool:
+    """Whether the intervals against the first configuration tell the best and another one apart."""
+    if best_first:
+        return other is not None and other.decision.verdict == "slower"
+    if other_first:
+        return best is not None and best.decision.verdict == "faster"
+    return best is not None and other is not None and is_below(other.ratio, best.ratio)
+
+
+def _standing(each: Configuration, load: Levels) -> Standing | None:
+    return next((standing for standing in each.at if standing.load == load), None)
+
+
+def _value(cell: Cell, metric: str) -> str:
+    if metric == "throughput":
+        return figure(cell["throughput"]["mean"])
+    waits = shown_times(cell["latency_ms"])
+    bound = "≥" if waits and metric in waits["at_least"] else ""
+    return f"{bound}{milliseconds(waits[metric])} ms" if waits else "-"  # type: ignore[literal-required]
+
+
+def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
+    """Say which configurations serve the highest rate that was offered; nothing for closed loops."""
+    load = ranking.loads[-1]
+    cells = [(each.name, each.cells[load]) for each in ranking.configurations if load in each.cells]
+    offered = [rate for _, cell in cells if (rate := offered_rate(cell)) is not None]
+    if len(offered) < len(cells) or len(cells) < 2:
+        return []
+    where = named(dict(load), systems) or f"the {figure(max(offered))}/s offered"
+    behind = [(name, cell) for name, cell in cells if not keeps_up(cell)]
+    if not behind:
+        return [f"{'Both' if len(cells) == 2 else f'All {len(cells)}'} carry {where}."]
+    lost = [f"{name} only {figure(cell['throughput']['mean'])}/s" for name, cell in behind]
+    kept = [name for name, cell in cells if keeps_up(cell)]
+    if not kept:
+        return [f"None carries {where}: {listed(lost, _MOST_NAMES)}."]
+    return [f"{listed(kept, _MOST_NAMES)} carr{'ies' if len(kept) == 1 else 'y'} {where}; {'; '.join(lost)}."]
+
+
+def _apart(ranking: Ranking) -> list[str]:
+    """Say what keeps configurations from being ranked, and the prices of the others."""
+    others = ranking.configurations[1:]
+    apart = [each for each in others if each.not_ranked]
+    said = []
+    if apart:
+        names = listed([each.name for each in apart], _MOST_NAMES)
+        verb = "is" if len(apart) == 1 else "are"
+        reasons = "; ".join(dict.fromkeys(each.not_ranked for each in apart))
+        said.append(f"{names} did other work and {verb} not ranked: {reasons}.")
+    priced = [f"{each.name}: {', '.join(each.price)}" for each in others if each.price]
+    return said + ([f"Price against {ranking.first.name}: {'; '.join(priced[:2])}."] if priced else [])
+
+
+def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], margin: float) -> str:
+    """Say which configuration to take or to keep and why; that nothing is settled if a choice is open."""
+    first = ranking.first
+    before = ranking.set_aside or first
+    if best is not before:
+        return f"Take {best.name}: {taking(ranking, best)}."
+    apart = [each for each in ranking.configurations[1:] if each.not_ranked]
+    if apart and len(ranking.free) < 2:
+        return f"{first.name} cannot be compared with {apart[0].name}: {apart[0].not_ranked}."
+    takes = [each["levels"] for each in rows if each["action"] == "take"]
+    if takes:
+        return f"Take the choices below; {_together(ranking, takes)}."
+    unsettled = next((each for each in rows if each["action"] == "open"), None)
+    if unsettled is not None:
+        return f"Not settled: {_top(ranking) or _open_words(unsettled)}."
+    return f"Keep {first.name}: {keeping(ranking, margin)}."
+
+
+def _together(ranking: Ranking, takes: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the combination of choices to take costs, or why that is not known. The first choice goes first."""
+    wanted = dict(ranking.first.levels)
+    for levels in reversed(takes):
+        wanted |= levels
+    found = next((each for each in ranking.configurations if dict(each.levels) == wanted), None)
+    if found is None:
+        return "their combination was not measured"
+    if found.not_ranked:
+        return f"their combination is not ranked: {found.not_ranked}"
+    return f"together they cost {', '.join(found.price)}"
+
+
+def _open_words(row: Advice) -> str:
+    return f"{row['change']} ({row['effect']})" if row["effect"] else row["change"]
+
+
+def _top(ranking: Ranking) -> str:
+    """Write the figures of the inconclusive configuration that may be ahead; empty if each one is settled."""
+    load = ranking.loads[-1]
+    known = [
+        each
+        for each in ranking.configurations[1:]
+        if each.decision is not None
+        and each.decision.verdict == "inconclusive"
+        and each.against is not None
+        and not each.not_ranked
+        and load in each.cells
+        and load in ranking.first.cells
+    ]
+    if not known:
+        return ""
+    top = max(known, key=lambda each: each.factor)
+    values = [_value(each.cells[load], ranking.metric) for each in (top, ranking.first)]
+    unit = f" {top.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
+    ratio = "" if top.against is None else f" ({factor_words(top.against.mean, top.against.ends)})"
+    return f"{top.name} {values[0]}, {ranking.first.name} {values[1]}{unit}{ratio}"
+
+
+def taking(ranking: Ranking, best: Configuration) -> str:
+    """Say what the configuration to take gains over the one before, in units."""
+    before = ranking.set_aside or ranking.first
+    loads = [load for load in before.cells if load in best.cells]
+    if not loads:
+        return "it gains most"
+    a, b = before.cells[loads[-1]], best.cells[loads[-1]]
+    unit = a["throughput"]["unit"]
+    parts = [f"{_value(b, 'throughput')} {unit} instead of {_value(a, 'throughput')}"]
+    if ranking.metric != "throughput":
+        parts = [f"{ranking.metric} {_value(b, ranking.metric)} instead of {_value(a, ranking.metric)}"]
+    if before.failed != best.failed:
+        failed = failures_words(before.failed, best.failed)
+        faster = (b["throughput"]["mean"] or 0.0) >= (a["throughput"]["mean"] or 0.0)
+        parts = [*parts, failed] if faster else [failed, *parts]
+    return ", ".join(parts)
+
+
+def keeping(ranking: Ranking, margin: float) -> str:
+    """Say why no other configuration is taken: it is the fastest, none differs, or how small a gain can be at most."""
+    first, others = ranking.first, ranking.configurations[1:]
+    free = [each for each in ranking.free if each is not first]
+    apart = [each for each in others if each.not_ranked]
+    if not free:
+        if apart:
+            return f"it cannot be compared with {apart[0].name}: {apart[0].not_ranked}"
+        return "each other configuration has a price"
+    verdicts = {"inconclusive" if each.decision is None else each.decision.verdict for each in free}
+    if verdicts == {"slower"}:
+        if all(_is_slower_everywhere(each, ranking) for each in others):
+            words = "it is faster" if len(others) == 1 else f"it is the fastest of {len(ranking.configurations)}"
+            return f"{words} ({_next(ranking, free)})"
+        if len(others) == 1:
+            return "it is faster over all loads"
+        which = "each other ranked configuration" if apart else "each other configuration"
+        which += " without a price" if any(each.price for each in others) else ""
+        return f"{which} is slower" + (" over all loads" if len(ranking.loads) > 1 else "")
+    if verdicts == {"equivalent"}:
+        return f"no other differs by more than {percent(margin)}"
+    known = [each.against.high for each in free if each.against is not None and each.against.high is not None]
+    if len(known) == len(free) and known:
+        return f"no other was measurably faster; the largest gain that is not excluded is {times(max([*known, 1.0]))}x"
+    return "no other was measurably faster"
+
+
+def _is_slower_everywhere(each: Configuration, ranking: Ranking) -> bool:
+    """Whether a configuration is ranked and shown to be slower than the first one at every load."""
+    slower = sum(standing.decision.verdict == "slower" for standing in each.at)
+    return not each.not_ranked and slower == len(ranking.loads)
+
+
+def _next(ranking: Ranking, free: Sequence[Configuration]) -> str:
+    """Write its figures and those of the next one."""
+    nearest = max(free, key=lambda each: each.factor)
+    load = [each for each in ranking.loads if each in ranking.first.cells and each in nearest.cells][-1]
+    values = [_value(each.cells[load], ranking.metric) for each in (ranking.first, nearest)]
+    unit = f" {nearest.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
+    return f"{values[0]} against {values[1]}{unit} with {nearest.name}"

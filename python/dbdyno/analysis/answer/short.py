@@ -1,0 +1,174 @@
+"""Short names: systems by what tells them apart, and combinations of levels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from dbdyno.base.errors import InputError
+from dbdyno.base.numbers import level as level_text
+from dbdyno.engines.url import parse_url
+from dbdyno.model.plan.system import SystemSpec
+
+SYSTEM = "system"
+
+AS_IT_IS = "as it is"
+"""The name of the first of several configurations that differ in more than one factor."""
+
+LONGEST_NAME = 24
+"""The most characters of a configuration's name."""
+
+Levels = tuple[tuple[str, Any], ...]
+"""Levels by factor."""
+
+STATEMENT = "statement"
+"""The factor of a file of statements, or of several that are held against each other."""
+
+
+def short_systems(names: Sequence[str]) -> dict[str, str]:
+    """Give each system, by its name (a URL), a name of what tells it apart: ``wal``, ``postgresql``, a label.
+
+    A system whose short name is another's as well, or that cannot be read, keeps its own.
+    """
+    specs: dict[str, SystemSpec] = {}
+    for name in names:
+        try:
+            specs[name] = parse_url(name)
+        except InputError:
+            continue
+    made = {name: _short(spec, list(specs.values())) for name, spec in specs.items()}
+    shared = {short for short, times in Counter(made.values()).items() if times > 1}
+    return {name: name if made.get(name, name) in shared else made.get(name, name) for name in names}
+
+
+def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
+    if spec.label and not spec.label.isdecimal():
+        return spec.label
+    if spec.command:
+        return _words_of_its_own(spec, everything)
+    alike = [each for each in everything if each.engine == spec.engine]
+    engine = spec.engine if len(alike) < len(everything) else ""
+    if len(alike) == 1:
+        return spec.engine
+    parts = [*_place(spec, alike), *_settings(spec, alike)]
+    if spec.label:
+        parts.append(f"#{spec.label}")
+    return " ".join([engine, *parts] if engine else parts) or spec.engine
+
+
+def _words_of_its_own(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
+    """Give a program by the words of its command that no other's has in the same place, from its beginning or end."""
+    commands = [(each.command or "").split() for each in everything]
+    if not all(commands) or len(commands) < 2:
+        return spec.name
+    shortest = min(map(len, commands))
+    start = next((at for at in range(shortest) if len({each[at] for each in commands}) > 1), shortest)
+    rest = shortest - start
+    end = next((at for at in range(rest) if len({each[-1 - at] for each in commands}) > 1), rest)
+    own = (spec.command or "").split()
+    return " ".join(own[start : len(own) - end]) or spec.name
+
+
+def _place(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
+    """Give where it is, where that differs: a file's own name, a server's host and database."""
+    if len({(each.host, each.port, each.database) for each in alike}) == 1:
+        return []
+    if spec.host:
+        return [spec.host + (f":{spec.port}" if spec.port else "") + (f"/{spec.database}" if spec.database else "")]
+    return [PurePath(spec.database).name] if spec.database else []
+
+
+def _settings(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
+    differing = [
+        name
+        for name in dict.fromkeys(name for each in alike for name in each.settings)
+        if len({each.settings.get(name) for each in alike}) > 1
+    ]
+    given = [name for name in differing if name in spec.settings]
+    # A value that says by itself what it is of: no number, no truth value.
+    values = [each.settings[name] for each in alike for name in differing if name in each.settings]
+    if all(value[:1].isalpha() and value not in ("on", "off", "true", "false", "yes", "no") for value in values):
+        return [spec.settings[name] for name in given]
+    return [f"{name}={spec.settings[name]}" for name in given]
+
+
+def named(levels: Mapping[str, Any], systems: Mapping[str, str]) -> str:
+    """Write levels as ``threads=2 cache=private``, systems by their short names."""
+    return " ".join(level_name(name, value, systems) for name, value in levels.items())
+
+
+def level_name(factor: str, value: Any, systems: Mapping[str, str]) -> str:
+    """Write one level with its factor; a system says by itself what it is."""
+    if factor == SYSTEM:
+        return systems.get(str(value), str(value))
+    return f"{factor}={level_text(value)}"
+
+
+# Levels that do not say what they are of.
+_OF_ANYTHING = frozenset({"on", "off", "yes", "no", "true", "false", "default", "none", "full", "normal", "all"})
+
+
+def by_themselves(levels: Mapping[str, Iterable[Any]]) -> frozenset[str]:
+    """Give the levels that need no factor beside them: words that no other factor has; ``levels``: by factor."""
+    factors: dict[str, set[str]] = {}
+    for name, own in levels.items():
+        if name != SYSTEM:
+            for each in own:
+                factors.setdefault(str(each), set()).add(name)
+    words = {each for own in levels.values() for each in own if isinstance(each, str) and each[:1].isalpha()}
+    return frozenset(each for each in words if len(factors.get(each, ())) == 1 and each not in _OF_ANYTHING)
+
+
+def configuration_names(
+    combinations: Sequence[Levels], systems: Mapping[str, str], alone: Collection[str]
+) -> list[str]:
+    """Name combinations of levels, each uniquely and by at most 24 characters: by what the first one does not have.
+
+    ``alone``: levels that say by themselves which factor they belong to (:func:`by_themselves`).
+    """
+    first = combinations[0]
+    several = len({value for levels in combinations for name, value in levels if name == SYSTEM}) > 1
+    made = [_candidates(levels, first, systems, alone, several) for levels in combinations]
+    if len(first) == 1 and any(len(options[0]) > LONGEST_NAME for options in made):
+        # Levels of one factor are named alike.
+        made = [options[1:] for options in made]
+    shared = Counter(options[0] for options in made)
+    names: list[str] = []
+    for place, options in enumerate(made):
+        fitting = (each for each in options if len(each) <= LONGEST_NAME and each not in names and shared[each] < 2)
+        number = f" #{place + 1}"
+        names.append(next(fitting, options[0][: LONGEST_NAME - len(number) - 1].rstrip() + "…" + number))
+    return names
+
+
+def _brief_level(factor: str, value: Any, systems: Mapping[str, str]) -> str:
+    """Write a level without its factor if it is a word, and a Boolean as its factor: ``index``, ``no index``."""
+    text = level_text(value)
+    if factor == SYSTEM or text.lstrip("+-")[:1].isdigit():
+        return level_name(factor, value, systems)
+    return {"true": factor, "false": f"no {factor}"}.get(text, text)
+
+
+def _candidates(
+    levels: Levels, first: Levels, systems: Mapping[str, str], alone: Collection[str], several: bool
+) -> list[str]:
+    """Return possible names of a combination, the best one first. ``several``: systems are compared."""
+    differing = [
+        (name, value)
+        for (name, value), (_, known) in zip(levels, first, strict=True)
+        if value != known or (several and name == SYSTEM)
+    ]
+    if not differing:
+        differing = list(levels) if len(levels) == 1 else []
+    words = [str(value) if value in alone else level_name(name, value, systems) for name, value in differing]
+    if len(levels) == 1 and not several:
+        values = [level_text(value) for _, value in differing]
+    else:
+        values = [_brief_level(name, value, systems) for name, value in differing]
+    options = [" ".join(words) or AS_IT_IS, " ".join(values) or AS_IT_IS]
+    if not several and len(levels) > 2:
+        same = [name for (name, value), (_, known) in zip(levels, first, strict=True) if value == known]
+        options += ["all"] if not same else [f"all but {same[0]}"] if len(same) == 1 else []
+    return options

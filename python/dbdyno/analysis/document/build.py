@@ -1,0 +1,297 @@
+"""Building the result document from a stored run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from dbdyno.analysis.answer.build import build_answer, said
+from dbdyno.analysis.findings.registry import find_all
+from dbdyno.analysis.findings.rule import Material
+from dbdyno.analysis.gate import settled as settled_pairs
+from dbdyno.analysis.measured.cells import build_cell
+from dbdyno.analysis.measured.comparing import baseline_pairs, gate_pairs
+from dbdyno.analysis.measured.derived import derived
+from dbdyno.analysis.measured.effects import effects
+from dbdyno.analysis.measured.judging import Pair, judge, ratios_of
+from dbdyno.analysis.measured.metrics import rates_by_block
+from dbdyno.analysis.measured.rounds import Measure
+from dbdyno.analysis.measured.scalability import scalability
+from dbdyno.analysis.measured.trial import ReadTrial
+from dbdyno.analysis.slo.conclude import conclude as conclude_slo
+from dbdyno.analysis.why.cells import Why as PlannedWhy
+from dbdyno.analysis.why.conclude import conclude, settled
+from dbdyno.analysis.why.fix_cells import Planned as PlannedFixes
+from dbdyno.analysis.why.fix_results import judge_fixes, settled_fixes
+from dbdyno.experiment.concurrency import factors_of_clients
+from dbdyno.experiment.roles import read_definition, roles_of
+from dbdyno.model.plan.change import CHANGE
+from dbdyno.model.plan.fix import is_fix
+from dbdyno.model.result.cell import Cell, Published
+from dbdyno.model.result.fixes import Fixes
+from dbdyno.model.result.reading import JsonObject, count, number, objects, part, text, texts
+from dbdyno.model.result.shape import Document, FailedTrial, Finding, Recommendation
+from dbdyno.model.result.slo import Slo
+from dbdyno.model.result.why import Why
+from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, decide, rate_interval
+from dbdyno.store.records import RunRecord, TrialRecord
+
+# By cell, the trials that count, in the order of blocks.
+_Latest = Mapping[str, Sequence[ReadTrial]]
+
+
+def build_document(
+    run: RunRecord,
+    trials: Iterable[TrialRecord],
+    *,
+    published: Mapping[str, Published] | None = None,
+) -> Document:
+    """Build the result document (``dbdyno.run/1``) of a run, finished or not, from its stored trials.
+
+    ``published``: figures somebody else published, by cell id, shown beside and never mixed in. Of several trials of a
+    cell in a block the latest counts. Cells come in the order of ``run.design["cells"]``; those without a trial are
+    there with nothing measured.
+    """
+    design = run.design
+    measure = Measure.of(design)
+    confidence = _confidence(design)
+    latest = latest_trials(trials)
+    cells: list[Cell] = []
+    unreadable: dict[str, list[str]] = {}
+    for cell, words in _cells(run, latest, published or {}):
+        cells.append(cell)
+        unreadable[cell["id"]] = words
+    given = number(design, "margin")
+    why = _why(design, cells, confidence)
+    slo = _slo(design, cells, measure)
+    material = Material(
+        run=run,
+        cells=cells,
+        measure=measure,
+        tasks=tasks_of(latest),
+        factors={name: levels for name, levels in part(design, "factors").items() if isinstance(levels, list)},
+        report=part(design, "report"),
+        comparisons=[]
+        if slo
+        else judge(_pairs(design, cells, confidence), MARGIN if given is None else given, cells=cells),
+        recommendations=_recommendations(design),
+        margin=MARGIN if given is None else given,
+        confidence=confidence,
+        unreadable=unreadable,
+    )
+    roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
+    questions = texts(material.report.get("questions"))
+    # The changes of a `why` are no choices: what they do is told there.
+    choices = why is None and slo is None
+    found = (
+        effects(cells, roles, material.margin, confidence, material.factors, questions, material.family)
+        if choices
+        else []
+    )
+    findings = [each for each in find_all(material) if _is_of(each, why, slo)]
+    definition = read_definition(run.definition)
+    return {
+        "schema": "dbdyno.run/1",
+        "id": run.id,
+        "experiment": run.experiment,
+        "title": text(design, "title") or run.experiment,
+        "question": text(design, "question") or "",
+        "status": run.status,
+        "started": run.started,
+        "ended": run.ended,
+        "dbdyno": run.version,
+        "command": run.command,
+        "seed": run.seed,
+        "options": run.options,
+        "host": run.host,
+        "device": run.device or {},
+        "ceiling": run.ceiling or {},
+        "factors": {name: list(levels) for name, levels in material.factors.items()},
+        "report": material.report,
+        "growth": part(design, "growth"),
+        "measure": {"unit": measure.unit, "label": measure.label},
+        "rounds": count(design, "rounds"),
+        "confidence": confidence,
+        "cells": cells,
+        "roles": dict(roles),
+        "answer": build_answer(
+            design,
+            _named(run),
+            cells,
+            roles,
+            material.margin,
+            confidence,
+            found,
+            material.family,
+            findings=findings,
+            definition=definition,
+            command=run.command,
+        )
+        if choices
+        else said(_told(why, slo), cells),
+        "effects": found,
+        "scalability": scalability(cells, factors_of_clients(definition), confidence) if slo is None else [],
+        "comparisons": list(material.comparisons),
+        "recommendations": list(material.recommendations),
+        "findings": findings,
+        "failed_trials": _failed(cells),
+        "why": why,
+        "slo": slo,
+    }
+
+
+# A search goes beyond what the system keeps up with, and the throughput of an open loop is what chance offers.
+_EXPECTED = frozenset({"skipped", "two levels", "few transactions", "outliers", "unsettled"})
+
+
+def _slo(design: JsonObject, cells: Sequence[Cell], measure: Measure) -> Slo | None:
+    """Return what a search for the highest rate found; None for other runs."""
+    planned = part(design, "slo")
+    label = "requests" if measure.unit == "transaction" and measure.label == "transactions" else measure.label
+    return conclude_slo(planned, cells, label if measure.unit == "transaction" else "transactions") if planned else None
+
+
+def _told(why: Why | None, slo: Slo | None) -> list[str]:
+    """Return the sentences of a `why`, or of a search: all of a single one, of several the first of each."""
+    if why is not None:
+        return why["text"]
+    searches = slo["searches"] if slo is not None else []
+    return searches[0]["text"] if len(searches) == 1 else [each["text"][0] for each in searches]
+
+
+def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | None:
+    """Say what the changes of a `dbdyno why` did; None of other runs, and where nothing has been measured."""
+    planned = part(design, "why")
+    why = conclude(PlannedWhy.read(planned), cells, confidence) if planned else None
+    if why is not None:
+        why["fixes"] = _fixes(design, cells, confidence)
+    return why
+
+
+def _fixes(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Fixes | None:
+    """Say what the fixes of a `dbdyno why --fix` did; None where none has been measured."""
+    planned = part(design, "fixes")
+    return judge_fixes(PlannedFixes.read(planned), cells, Measure.of(design).unit, confidence) if planned else None
+
+
+def _is_of(finding: Finding, why: Why | None, slo: Slo | None) -> bool:
+    """Whether a run reports a finding. A `why` is about the cell as it is; a search skips arrivals on purpose."""
+    if why is not None:
+        return finding["cells"] in ([], [why["unchanged"]])
+    return slo is None or finding["kind"] not in _EXPECTED
+
+
+def _named(run: RunRecord) -> str:
+    """Name the experiment as the command line did: a file by its path; nothing, where it named none."""
+    place = text(run.options, "place") or ""
+    return next((each for each in (place, run.experiment) if each in run.command), "")
+
+
+def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio | Interval | None]:
+    """Return the intervals that a run is to make narrow: of the ratios of its table, and of cells that are in none.
+
+    What must not be ranked, and what further rounds do not settle, is not waited for; its cells are each by itself.
+    """
+    confidence = _confidence(run.design)
+    cells = [cell for cell, _ in _cells(run, latest_trials(trials), {}, latencies=False)]
+    if part(run.design, "why"):
+        # There it is verdicts that are waited for, and not narrow intervals.
+        return [] if _settled(run.design, cells, confidence) else [None]
+    pairs = _pairs(run.design, cells, confidence)
+    ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
+    paired = {id(cell) for pair in ranked for cell in (pair.a, pair.b)}
+    alone = [rates for cell in cells if id(cell) not in paired and (rates := list(rates_by_block(cell).values()))]
+    decisions = decide(ratios_of(ranked, cells), family=len(pairs))
+    return [*(each.ratio for each in decisions), *(rate_interval(rates, confidence) for rates in alone)]
+
+
+def gate_settled(run: RunRecord, trials: Iterable[TrialRecord], margin: float, metric: str | None) -> bool:
+    """Return whether no verdict of a gate's run changes with more rounds. ``margin``: the loss allowed, a share."""
+    cells = [cell for cell, _ in _cells(run, latest_trials(trials), {})]
+    return settled_pairs(gate_pairs(cells, _confidence(run.design), metric), margin)
+
+
+def _settled(design: JsonObject, cells: Sequence[Cell], confidence: float) -> bool:
+    """Whether a `dbdyno why` needs no further round: of its changes, or of the fixes that come after them."""
+    if part(design, "fixes"):
+        planned = PlannedFixes.read(part(design, "fixes"))
+        return settled_fixes(_fixes(design, cells, confidence), planned)
+    return settled(_why(design, cells, confidence))
+
+
+def _pairs(design: JsonObject, cells: Sequence[Cell], confidence: float) -> list[Pair]:
+    questions = texts(part(design, "report").get("questions"))
+    return baseline_pairs(cells, confidence, questions, of_sides=bool(part(design, "against")))
+
+
+def _cells(
+    run: RunRecord, latest: _Latest, published: Mapping[str, Published], *, latencies: bool = True
+) -> Iterator[tuple[Cell, list[str]]]:
+    """Give the cells of a run, each with the troubles with its data. Without ``latencies`` those are of rounds only."""
+    for planned in _planned(run.design, latest):
+        name = str(planned.get("id", ""))
+        yield build_cell(
+            planned,
+            latest.get(name, []),
+            run,
+            Measure.of(run.design),
+            published.get(name),
+            _confidence(run.design),
+            latencies=latencies,
+            diagnosed=latencies,
+        )
+
+
+def _confidence(design: JsonObject) -> float:
+    """Return the nominal confidence of a run's intervals."""
+    return number(part(design, "stopping"), "confidence") or CONFIDENCE
+
+
+def tasks_of(latest: _Latest) -> dict[str, JsonObject]:
+    """Return what the trials of each cell were to do, of those that began."""
+    tasks = {cell: next((task for each in of if (task := part(each.plan, "task"))), {}) for cell, of in latest.items()}
+    return {cell: task for cell, task in tasks.items() if task}
+
+
+def latest_trials(trials: Iterable[TrialRecord]) -> _Latest:
+    """Return the trial that counts for each cell and block, by cell in the order of blocks."""
+    by_cell: dict[str, dict[int, ReadTrial]] = {}
+    for trial in derived(trials):
+        by_cell.setdefault(trial.cell, {})[trial.block] = trial
+    return {cell: [blocks[block] for block in sorted(blocks)] for cell, blocks in by_cell.items()}
+
+
+def _planned(design: JsonObject, trials: _Latest) -> list[JsonObject]:
+    """Return the planned cells, and after them any that were measured without being planned."""
+    planned = objects(design.get("cells"))
+    known = {str(each.get("id", "")) for each in planned}
+    return planned + [{"id": cell} for cell in trials if cell not in known]
+
+
+def _recommendations(design: JsonObject) -> list[Recommendation]:
+    return [
+        {
+            "name": text(each, "name") or "",
+            "answers": text(each, "answers") or "",
+            "engine": text(each, "engine") or "",
+            "does": text(each, "does") or "",
+            "cells": {base: str(cell) for base, cell in part(each, "cells").items()},
+        }
+        for each in objects(design.get("recommendations"))
+    ]
+
+
+def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
+    # Of a fix that breaks a cell it is said there.
+    own = [cell for cell in cells if not is_fix(str(cell["factors"].get(CHANGE)))]
+    return [
+        {
+            "cell": cell["id"],
+            "block": each["block"],
+            "status": each["status"],
+            "kind": each["error_kind"],
+            "error": each["error"] or "no cause was recorded",
+        }
+        for cell in own
+        for each in cell["rounds"]
+        if each["status"] != "done"
+    ]

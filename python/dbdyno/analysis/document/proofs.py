@@ -1,0 +1,61 @@
+"""Which of a run's inferred causes a `dbdyno why` has proven, or refuted: by the newest one of the same cell."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import islice
+
+from dbdyno.analysis.document.build import build_document
+from dbdyno.analysis.why.inferred import resource_of
+from dbdyno.base.errors import StoreError
+from dbdyno.model.result import Document
+from dbdyno.model.result.cell import Cell, Proof
+from dbdyno.model.result.reading import objects, part, text
+from dbdyno.model.result.why import Why
+from dbdyno.store import RunRecord, Store
+from dbdyno.store.same_machine import same_machine
+
+# So many are looked through: older ones are of another time.
+_MOST = 20
+
+
+def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
+    """Say of each cell's inferred bottleneck what a `why` of it has found, where there is one.
+
+    A run is shown as well where its store is lost in the meantime: then causes stay inferred.
+    """
+    left = {cell["id"]: cell for cell in document["cells"] if cell["bottleneck"] is not None}
+    others = store.others
+    if not left or others is None:
+        return
+    with suppress(StoreError):
+        _add(left, run, others)
+
+
+def _add(left: dict[str, Cell], run: RunRecord, store: Store) -> None:
+    for each in islice(store.whys(run.experiment), _MOST):
+        cell = left.get(text(each.options, "cell") or "")
+        if cell is None or each.status not in ("done", "interrupted") or not _is_same(each, run, cell):
+            continue
+        why = build_document(each, store.trials(each.id))["why"]
+        if why is not None and cell["bottleneck"] is not None:
+            cell["bottleneck"]["proven"] = _proof(each.id, why, cell["bottleneck"]["resource"])
+            del left[cell["id"]]
+
+
+def _is_same(why: RunRecord, run: RunRecord, cell: Cell) -> bool:
+    """Whether a `why` was of a cell as it is here: the experiment's text, the system, the levels, the machine."""
+    first = next(iter(objects(why.design.get("cells"))), {})
+    levels = {name: level for name, level in part(first, "factors").items() if name != "change"}
+    return (
+        why.definition == run.definition
+        and levels == cell["factors"]
+        and text(part(first, "system"), "name") == cell["system"]["name"]
+        and same_machine(why.host, run.host)
+    )
+
+
+def _proof(run: str, why: Why, inferred: str) -> Proof:
+    named = resource_of(inferred, why["metric"])
+    agrees = None if why["bottleneck"] is None or named is None else why["bottleneck"] == named
+    return {"run": run, "resource": why["bottleneck"], "agrees": agrees, "text": why["text"][0]}

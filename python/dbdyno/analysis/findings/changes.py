@@ -1,0 +1,113 @@
+"""What the cells of a run say together: what more of a factor does, and each step of a chain.
+
+A sentence is a claim like a verdict of the table, and follows from the same intervals. Which cell is the best and which
+the worst is known only after the fact, so the intervals are simultaneous over all pairs that could have been picked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from dbdyno.analysis.findings.rule import Material, Rule
+from dbdyno.analysis.measured.alike import cells_along, words_of
+from dbdyno.analysis.measured.judging import Pair, judge
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.finding import Kind
+from dbdyno.model.result.reading import JsonObject, texts
+from dbdyno.model.result.shape import Comparison, Finding
+from dbdyno.stats import CONFIDENCE, MARGIN
+
+CHANGE = Kind("change", ("ratio", "ci95"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two cells that may be compared. ``where``: the levels of the other factors, where there are several."""
+
+    where: str
+    first: Any
+    other: Any
+
+
+def cross_cell_findings(
+    cells: Sequence[Cell],
+    report: JsonObject,
+    comparisons: Sequence[Comparison],
+    margin: float = MARGIN,
+    confidence: float = CONFIDENCE,
+) -> list[Finding]:
+    """Compare the cells along the report's axis, or the factor that it says, within each level of the other factors.
+
+    Along an axis the best and the worst cell are compared with the first of their group, in a chain each cell with the
+    one before. A change is told if the verdict is a difference and its interval lies clear of no change by the margin;
+    a pair that is in the run's table has the interval of the table. A chain's step that is left open is told as such.
+    Levels that are questions of their own are not compared.
+    """
+    axis = report.get("along") or report.get("x")
+    if not axis or axis in texts(report.get("questions")):
+        return []
+    chain = bool(report.get("chain"))
+    groups = list(cells_along(cells, axis))
+    pairs = [
+        _Pair(words_of(levels), first, other)
+        for levels, group in groups
+        for first, other in (pairwise(group) if chain else ((group[0], each) for each in group[1:]))
+    ]
+    known = {(each["a"], each["b"]): each for each in comparisons}
+    judged = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin, len(known), cells)
+    made = [known.get((each["a"], each["b"]), each) for each in judged]
+    extremes = {cell["id"] for _, group in groups for cell in _extremes(group)}
+    found = []
+    for pair, decided in zip(pairs, made, strict=True):
+        if not chain and pair.other["id"] not in extremes:
+            continue
+        text = _change(axis, pair, decided, chain=chain)
+        if text is not None:
+            ids = [pair.first["id"], pair.other["id"]]
+            observed = {"ratio": decided["ratio"], "ci95": decided["ci95"]}
+            found.append(CHANGE.found(text, ids, observed))
+    return found
+
+
+def _extremes(cells: list[Any]) -> list[Any]:
+    """Give the best cell of a group, and the worst of those after the first."""
+    return [
+        max(cells, key=lambda cell: cell["throughput"]["mean"]),
+        min(cells[1:], key=lambda cell: cell["throughput"]["mean"]),
+    ]
+
+
+def _change(axis: str, pair: _Pair, decided: Comparison, *, chain: bool) -> str | None:
+    """Tell a change; nothing if there is nothing to tell."""
+    ratio, ci95, margin = decided["ratio"], decided["ci95"], decided["margin"]
+    if ratio is None or ci95 is None or decided["lacking"]:
+        return None
+    size = f"{ratio:.3g} times ({ci95[0]:.3g} to {ci95[1]:.3g})"
+    steps = f"from {axis}={pair.first['factors'][axis]} to {axis}={pair.other['factors'][axis]}"
+    name = "throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
+    at = f"With {pair.where}, {name}" if pair.where else f"{name[0].upper()}{name[1:]}"
+    if decided["not_comparable"]:
+        return (
+            f"{at} {steps} is {size}, but not for the same work: {'; '.join(decided['not_comparable'])}."
+            if chain
+            else None
+        )
+    if decided["verdict"] in ("faster", "slower"):
+        if ci95[0] < 1 + margin and ci95[1] > 1 / (1 + margin):
+            return None
+        return f"{at} {'rises' if ratio > 1 else 'falls'} to {size} {steps}."
+    if chain and decided["verdict"] == "inconclusive":
+        return f"{at} {steps} is {size}: not settled by {decided['blocks']} rounds."
+    return None
+
+
+def _of_run(material: Material) -> list[Finding]:
+    return cross_cell_findings(
+        material.cells, material.report, material.comparisons, material.margin, material.confidence
+    )
+
+
+RULE = Rule(_of_run, (CHANGE,))

@@ -1,0 +1,206 @@
+"""The gate: whether a run is slower than a baseline by more than a margin, for CI."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from dbdyno.analysis.measured.judging import Pair
+from dbdyno.analysis.measured.judging import judge as compare_pairs
+from dbdyno.analysis.worse_plans import WorsePlan, worse_plans
+from dbdyno.model.result.shape import Comparison
+
+Verdict = Literal["pass", "regression", "not settled"]
+
+REGRESSION_CODE = 3
+NOT_SETTLED_CODE = 4
+
+# The ratio moves while more rounds are measured: so many more rounds settle it in four of five cases.
+_RESERVE = 1.8
+# Why rounds settle nothing between two runs that were measured at different times.
+_BY_RUNS = (
+    "runs differ too much from one another, however many rounds they have: `gate --against` measures both together"
+)
+# More times as many rounds as this are not worth waiting for.
+_MOST_TIMES = 300
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The gate's verdict on one thing, with its reason in a sentence.
+
+    ``more``: if rounds settle the verdict, how many times as many would probably do so; else None. ``broken``: rounds
+    of b failed, so that its speed is not known.
+    """
+
+    verdict: Verdict
+    reason: str
+    comparison: Comparison | None = None
+    more: float | None = None
+    broken: bool = False
+
+
+class Compared(Protocol):
+    """What the gate reads of a :class:`dbdyno.analysis.compare.Compared`."""
+
+    @property
+    def comparisons(self) -> Sequence[Comparison]:
+        """The comparisons, of which the other sequences have one item each."""
+
+    @property
+    def lacking(self) -> Sequence[str]:
+        """Why a comparison settles nothing."""
+
+    @property
+    def failed(self) -> Sequence[str]:
+        """How many rounds of b failed."""
+
+    @property
+    def warned(self) -> Sequence[str]:
+        """Why a run may have been slower for reasons of its own."""
+
+    @property
+    def worse_plans(self) -> Sequence[Sequence[WorsePlan]]:
+        """The statements whose plans are worse in b."""
+
+    @property
+    def by_runs(self) -> Sequence[bool]:
+        """Whether the noise between runs makes the interval wide."""
+
+
+def judge(compared: Compared, margin: float) -> list[Judgement]:
+    """Judge each cell of a comparison of b with the baseline a. ``margin``: the loss allowed, as a share.
+
+    The printed interval decides. *Regression*: the whole interval lies beyond the margin. *Pass*: the interval excludes
+    a loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle). Otherwise the verdict is *not
+    settled*; so it is if rounds of b failed, or if one of two runs has a warning that may explain why it was slower.
+    A loss of throughput is a share of the baseline's throughput; every other metric loses by growing.
+
+    A plan that is worse in kind (``worse_plans``) is a regression by itself, unless the statement does not
+    take longer by more than the margin.
+    """
+    return [
+        _judge(
+            comparison,
+            margin,
+            lacking=compared.lacking[place],
+            failed=compared.failed[place],
+            warned=compared.warned[place],
+            plans=compared.worse_plans[place],
+            by_runs=compared.by_runs[place],
+        )
+        for place, comparison in enumerate(compared.comparisons)
+    ]
+
+
+def settled(pairs: Sequence[Pair], margin: float) -> bool:
+    """Return whether further rounds change no verdict: each is settled, or is one that rounds do not settle."""
+    made = [
+        _judge(comparison, margin, lacking=comparison["lacking"], plans=worse_plans(pair.a, pair.b))
+        for pair, comparison in zip(pairs, compare_pairs(pairs, margin), strict=True)
+        if not pair.not_comparable and not pair.is_bounded
+    ]
+    return all(each.verdict != "not settled" for each in made)
+
+
+def overall(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the worst verdict; a gate that judged nothing is not settled."""
+    worst: tuple[Verdict, ...] = ("regression", "not settled")
+    return next((verdict for verdict in worst if verdict in verdicts), "pass" if verdicts else "not settled")
+
+
+def exit_code(judged: Sequence[Judgement], *, fail_if_not_settled: bool) -> int:
+    """Return 3 for a regression, 1 if trials of b failed, 4 for what is not settled if that fails, otherwise 0."""
+    verdict = overall([each.verdict for each in judged])
+    if verdict == "regression":
+        return REGRESSION_CODE
+    if any(each.broken for each in judged):
+        return 1
+    return NOT_SETTLED_CODE if verdict == "not settled" and fail_if_not_settled else 0
+
+
+def _judge(
+    comparison: Comparison,
+    margin: float,
+    *,
+    lacking: str = "",
+    failed: str = "",
+    warned: str = "",
+    plans: Sequence[WorsePlan] = (),
+    by_runs: bool = False,
+) -> Judgement:
+    broken = bool(failed)
+    if comparison["not_comparable"]:
+        reason = f"not ranked: {'; '.join(comparison['not_comparable'])}"
+        return Judgement("not settled", reason, comparison, broken=broken)
+    measured = _change(comparison)
+    ratio, ends = comparison["ratio"], comparison["ci95"]
+    lost = [each for each in plans if _costs(each, ratio, comparison["metric"], margin)]
+    if lost:
+        reason = "; ".join([*(each.reason for each in lost), *([measured] if measured else [])])
+        return Judgement("regression", reason, comparison, broken=broken)
+    if ratio is None or ends is None or lacking:
+        return Judgement("not settled", lacking or "no interval", comparison, broken=broken)
+    also = "".join(f"; {each.reason}, which costs less than the margin" for each in plans)
+    low, high = ends
+    bound, loss = _allowed(comparison["metric"], margin)
+    # Of throughput a value below the bound is a loss, of every other metric one above.
+    falls = comparison["metric"] == "throughput"
+    beyond, excluded = (high < bound, low >= bound) if falls else (low > bound, high <= bound)
+    if beyond and warned:
+        reason = f"{measured}: {loss}, but {warned}: measure again"
+        return Judgement("not settled", reason, comparison, broken=broken)
+    if beyond:
+        return Judgement("regression", f"{measured}: {loss}", comparison, broken=broken)
+    if excluded and not failed:
+        return Judgement("pass", f"{measured}: {loss} is excluded{also}", comparison)
+    if excluded:
+        return Judgement("not settled", f"{measured}: {failed}", comparison, broken=True)
+    # A ratio that is far beyond the bound by chance promises too much.
+    apart = min(abs(math.log(ratio / bound)), abs(math.log(bound)))
+    more = None if by_runs else _times_as_many(math.log(high / low) / 2, apart)
+    settles = _BY_RUNS if by_runs else _rounds(more)
+    reason = f"{measured}: {loss} is neither shown nor excluded{also}; {settles}"
+    return Judgement("not settled", reason + (f"; {failed}" if failed else ""), comparison, more, broken)
+
+
+def _change(comparison: Comparison) -> str:
+    """Write the measured change with its interval; empty if nothing was measured."""
+    ratio, ends = comparison["ratio"], comparison["ci95"]
+    if ratio is None:
+        return ""
+    between = "" if ends is None else f" [{(ends[0] - 1) * 100:+.2f}, {(ends[1] - 1) * 100:+.2f}]"
+    name = "active time" if comparison["metric"] == "active" else comparison["metric"]
+    return f"{name} {(ratio - 1) * 100:+.2f} %{between}"
+
+
+def _allowed(metric: str, margin: float) -> tuple[float, str]:
+    """Return the ratio at which a loss goes beyond the margin, and how such a loss is called."""
+    if metric == "throughput":
+        return 1 - margin, f"a loss of more than {margin * 100:.3g} %"
+    return 1 + margin, f"an increase of more than {margin * 100:.3g} %"
+
+
+def _costs(plan: WorsePlan, ratio: float | None, metric: str, margin: float) -> bool:
+    """Whether what was measured does not contradict that a plan is worse: the statement takes longer by the margin."""
+    if plan.times is not None:
+        return plan.times > 1 + margin
+    bound, _ = _allowed(metric, margin)
+    return ratio is not None and (ratio < bound if metric == "throughput" else ratio > bound)
+
+
+def _rounds(more: float | None) -> str:
+    if more is None:
+        return "no number of rounds will probably settle it"
+    return f"about {max(2, math.ceil(more))} times as many rounds would probably settle it"
+
+
+def _times_as_many(reach: float, apart: float) -> float | None:
+    """Return how many times as many rounds probably bring a half width below ``apart``; None: too many.
+
+    Both are on logarithms.
+    """
+    times = _RESERVE * (reach / apart) ** 2 if apart > 0 else math.inf
+    return max(times, 1.2) if times <= _MOST_TIMES else None

@@ -1,0 +1,289 @@
+"""Building the history document from stored runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import fmean
+from typing import Literal
+
+from dbdyno.analysis.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, ODDS, ChangePoint, find_change_points
+from dbdyno.analysis.history.document import CellHistory, Change, Changed, History, LeftOut, Nearby, Point, Series
+from dbdyno.analysis.history.facts import differences
+from dbdyno.analysis.history.identity import Machines, Parts, differing
+from dbdyno.analysis.history.metrics import Metric, usual_metrics
+from dbdyno.analysis.history.reading import StoredRun, StoredRuns
+from dbdyno.analysis.history.summary import SEARCH, WHY, CellSummary
+from dbdyno.analysis.measured.judging import Comparable, disturbed_by_queue, why_not_comparable
+from dbdyno.analysis.measured.rounds import Measure
+from dbdyno.analysis.noise import stored_noise
+from dbdyno.base.errors import InputError
+from dbdyno.base.text import first_of
+
+_LEAST_VALUE = 1e-12
+"""A value of nothing has no logarithm; it is as far off as any."""
+
+_WHY = {
+    "running": "still running, or killed",
+    "interrupted": "interrupted",
+    WHY: "asked why, by changes of a cell",
+    SEARCH: "searched for the highest rate",
+}
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run's point of one cell."""
+
+    point: Point
+    run: StoredRun
+
+
+@dataclass(slots=True)
+class _Open:
+    """A series under way: on one machine, with one definition, of runs that did like work as its ``first``."""
+
+    machine: int
+    first: Comparable
+    redefined: list[str] = field(default_factory=list)
+    not_comparable: list[str] = field(default_factory=list)
+    before: StoredRun | None = None
+    """The run before its first one on the machine."""
+    runs: list[_Run] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Machine:
+    """What is under way on a machine: the cell's definition as known by now, and its series, the latest last."""
+
+    parts: Parts
+    digest: str
+    """Of the latest definition."""
+    series: list[_Open] = field(default_factory=list)
+
+
+def ids_of(cell: str) -> tuple[str, ...]:
+    """Give the ids that a cell's name may stand for: one that differs by its system only is headed by that alone."""
+    return cell, f"system={cell}"
+
+
+def _named(cell: str, known: Mapping[str, object]) -> str:
+    found = next((each for each in ids_of(cell) if each in known), None)
+    if found is None:
+        some = first_of([f"`{each}`" for each in known], 8)
+        raise InputError(f"--cell {cell}", "no run that counts has this cell", f"known: {some or 'none'}")
+    return found
+
+
+def build_history(
+    experiment: str, stored: StoredRuns, metric: Metric | None = None, cells: Sequence[str] = ()
+) -> History:
+    """Build the document (``dbdyno.history/1``) of the runs read, of the cells named or of all.
+
+    Without a ``metric`` it is what a run's table is judged by. ``InputError`` for a cell that no run has.
+    """
+    machines = Machines()
+    numbers = {run.id: machines.of(run.host, shown=run.shown) for run in stored.runs}
+    shown = [run for run in stored.runs if run.shown]
+    known = _cells(shown)
+    cells = [_named(cell, known) for cell in cells]
+    made = (_cell(cell, known[cell], stored, numbers, metric) for cell in cells or known)
+    return {
+        "schema": "dbdyno.history/1",
+        "experiment": experiment,
+        "false_alarms": FALSE_ALARMS,
+        "life": LIFE,
+        "odds": ODDS,
+        "fewest": FEWEST,
+        "runs": len(shown),
+        "first": shown[0].started if shown else None,
+        "last": shown[-1].started if shown else None,
+        "older": stored.older,
+        "left_out": [
+            {"reason": _WHY.get(status, status), "runs": runs} for status, runs in stored.uncounted.items() if runs
+        ],
+        "machines": [each for each in machines.known if each["runs"]],
+        "cells": [each for of_cell in made for each in of_cell],
+    }
+
+
+def _cells(runs: Sequence[StoredRun]) -> dict[str, dict[str, object]]:
+    """Return the factors of all cells by id, in the order of the newest run; those it does not have come last."""
+    known: dict[str, dict[str, object]] = {}
+    for run in reversed(runs):
+        for cell in (*run.planned, *run.trials):
+            known.setdefault(cell, run.planned.get(cell, {}))
+    return known
+
+
+def _cell(
+    cell: str,
+    factors: dict[str, object],
+    stored: StoredRuns,
+    machines: dict[str, int],
+    metric: Metric | None,
+) -> list[CellHistory]:
+    """Return the histories of a cell: of the metric, or of each by which its runs are judged."""
+    measured = [own for run in stored.runs if (own := run.trials.get(cell)) is not None and own.rounds]
+    measure = Measure.of(stored.design(stored.runs[-1]) if stored.runs else {})
+    found: list[CellHistory] = []
+    for drawn in [metric] if metric else usual_metrics([each.keeps_up for each in measured]):
+        series, left_out = _followed(cell, stored, machines, drawn)
+        reasons: list[LeftOut] = [{"reason": reason, "runs": ids} for reason, ids in left_out.items()]
+        made = [_series(each, drawn, cell, stored) for each in sorted(series, key=lambda each: each.machine)]
+        found.append(
+            {
+                "id": cell,
+                "factors": factors,
+                "metric": {
+                    "name": drawn.name,
+                    "title": drawn.title_of([each.open_loop for each in measured]),
+                    "unit": drawn.unit(measure),
+                    "better": drawn.better,
+                },
+                "left_out": reasons,
+                "series": [each for each in made if each["points"]],
+            }
+        )
+    return found
+
+
+def _followed(
+    cell: str, stored: StoredRuns, machines: dict[str, int], metric: Metric
+) -> tuple[list[_Open], dict[str, list[str]]]:
+    """Put each run into the series that it goes on with, and say which are in none, by the reason."""
+    series: list[_Open] = []
+    latest: dict[int, _Machine] = {}
+    left_out: dict[str, list[str]] = {}
+    definitions: dict[str, Parts] = {}
+    for run in stored.runs:
+        own = run.trials.get(cell)
+        point, reason = _point(run, own, metric)
+        if point is None or own is None:
+            if run.shown:
+                left_out.setdefault(reason, []).append(run.id)
+            continue
+        number = machines[run.id]
+        machine = latest.get(number)
+        before = machine.series[-1] if machine else None
+        redefined: list[str] = []
+        if machine is None or machine.digest != own.definition:
+            parts = definitions.get(own.definition)
+            if parts is None:
+                parts = definitions[own.definition] = stored.definition(run, cell)
+            redefined = differing(machine.parts, parts) if machine else []
+            if machine is None or redefined:
+                machine = latest[number] = _Machine({}, "")
+            machine.parts |= parts
+            machine.digest = own.definition
+        work = own.work
+        current = next((each for each in reversed(machine.series) if not why_not_comparable(each.first, work)), None)
+        if current is None:
+            not_comparable = why_not_comparable(before.first, work) if before and not redefined else []
+            current = _Open(number, work, redefined, not_comparable, before.runs[-1].run if before else None)
+            series.append(current)
+        else:
+            # The latest series of a machine is the one that its latest run is in.
+            machine.series.remove(current)
+        machine.series.append(current)
+        current.runs.append(_Run(point, run))
+    return series, left_out
+
+
+def _point(run: StoredRun, cell: CellSummary | None, metric: Metric) -> tuple[Point | None, str]:
+    """Return the run's value of a cell, or why it has none."""
+    if cell is None:
+        return None, "without this cell"
+    if not cell.rounds:
+        return None, "no round gave a result"
+    if metric.name in cell.bounded:
+        return None, f"{metric.name} is a lower bound: what failed, or was skipped, has no response time"
+    value = cell.values.get(metric.name)
+    if value is None:
+        return None, f"{metric.title} not recorded"
+    return {"run": run.id, "started": run.started, "value": value, "rounds": cell.rounds}, ""
+
+
+def _series(source: _Open, metric: Metric, cell: str, stored: StoredRuns) -> Series:
+    """Return the part of a series that is shown, with the changes that all of it told."""
+
+    def differ(before: StoredRun, after: StoredRun) -> list[Changed]:
+        return differences(stored.facts(before, cell), stored.facts(after, cell))
+
+    values = [each.point["value"] for each in source.runs]
+    hidden = sum(not each.run.shown for each in source.runs)
+    shown = hidden < len(values)
+    # A change is one by a share, and noise is.
+    logs = [math.log(max(value, _LEAST_VALUE)) for value in values]
+    # Stored noise is of throughput.
+    noise = stored_noise(stored.noise, source.runs[-1].run.host) if metric.name == "throughput" else None
+    found = find_change_points(logs, metric.resolution, noise.least if noise else 0.0) if shown else []
+    bounds = [0, *(each.index for each in found), len(values)]
+    means = [fmean(values[start:end]) for start, end in pairwise(bounds)]
+    works = [each.run.trials[cell].work for each in source.runs]
+    stretches = [works[start:end] for start, end in pairwise(bounds)]
+    # What disturbs a machine does not change counts of instructions.
+    disturbed = [
+        [] if metric.name == "instructions" else _disturbed(before, after) for before, after in pairwise(stretches)
+    ]
+    changes = [
+        _change(source.runs, each, hidden, before, after, metric, why, differ)
+        for each, (before, after), why in zip(found, pairwise(means), disturbed, strict=True)
+        if each.index > hidden
+    ]
+    # What happened before the first run shown is no part of the picture.
+    begins = shown and not hidden
+    return {
+        "machine": source.machine,
+        "redefined": source.redefined if begins else [],
+        "not_comparable": source.not_comparable if begins else [],
+        "changed": differ(source.before, source.runs[0].run) if begins and source.before is not None else [],
+        "points": [each.point for each in source.runs[hidden:]],
+        "enough": len(values) >= FEWEST,
+        "changes": changes,
+    }
+
+
+def _disturbed(before: Sequence[Comparable], after: Sequence[Comparable]) -> list[str]:
+    said = zip(("before it", "after it"), disturbed_by_queue(before, after), strict=True)
+    return [f"the runs {where} were disturbed: {why}" for where, why in said if why]
+
+
+def _change(
+    runs: Sequence[_Run],
+    found: ChangePoint,
+    hidden: int,
+    before: float,
+    after: float,
+    metric: Metric,
+    disturbed: list[str],
+    differ: Callable[[StoredRun, StoredRun], list[Changed]],
+) -> Change:
+    def between(index: int) -> list[Changed]:
+        return differ(runs[index - 1].run, runs[index].run)
+
+    index = found.index
+    verdict: Literal["better", "worse"] = "better" if (after > before) == (metric.better == "higher") else "worse"
+    here = runs[index].point
+    nearby: list[Nearby] = [
+        {"run": runs[other].point["run"], "changed": changed}
+        for other in (index - 1, index + 1)
+        if 1 <= other < len(runs) and (changed := between(other))
+    ]
+    return {
+        "index": index - hidden,
+        "run": here["run"],
+        "started": here["started"],
+        "previous": runs[index - 1].point["run"],
+        "before": before,
+        "after": after,
+        "change": after / before - 1 if before else None,
+        "verdict": "inconclusive" if disturbed else verdict,
+        "disturbed": disturbed,
+        "seen": runs[found.seen].point["run"],
+        "odds": found.odds,
+        "changed": between(index),
+        "nearby": nearby,
+    }

@@ -1,0 +1,109 @@
+"""What a history can draw: one value of a cell in a run, the one that the run itself shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.analysis.measured.metrics import done, usual_metric_of
+from dbdyno.analysis.measured.rounds import Measure
+from dbdyno.base.errors import InputError
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.reading import mean, shown_times
+
+_US_PER_S = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric. ``of`` takes a cell of which a round is done, and gives nothing where it was not recorded.
+
+    ``resolution``: by what share values may differ and be the same, such as a histogram's. ``percentile``: of the
+    response time, which in a closed loop is the service time.
+    """
+
+    name: str
+    title: str
+    better: Literal["higher", "lower"]
+    unit: Callable[[Measure], str]
+    of: Callable[[Cell], float | None]
+    resolution: float
+    percentile: str | None = None
+
+    def title_of(self, open_loops: Sequence[bool]) -> str:
+        """Return its title. ``open_loops``: of each run of the cell, whether it was an open loop."""
+        if self.percentile is None:
+            return self.title
+        kinds = dict.fromkeys("response" if open_loop else "service" for open_loop in open_loops)
+        return f"{self.title} of {' and '.join(kinds) or 'response'} time"
+
+    def is_bounded(self, cell: Cell) -> bool:
+        """Whether its value is a lower bound: what failed, or was skipped, has no response time."""
+        times = shown_times(cell["latency_ms"])
+        return self.percentile is not None and times is not None and self.percentile in times["at_least"]
+
+
+def _throughput(cell: Cell) -> float | None:
+    return cell["throughput"]["mean"]
+
+
+def _instructions(cell: Cell) -> float | None:
+    return cell["instructions"]
+
+
+def _cpu(cell: Cell) -> float | None:
+    """Return microseconds of CPU for each thing that throughput counts: CPU by throughput, the mean of the rounds.
+
+    Of the server's processes where there are any; else of the worker's, which holds an embedded database.
+    """
+    values: list[float | None] = []
+    for each in done(cell):
+        cpu = each["cpu_percent"]
+        percent = cpu["client"] if cpu["server"] is None else cpu["server"]
+        rate = each["throughput"]
+        values.append(percent / 100 / rate * _US_PER_S if percent is not None and rate else None)
+    return mean(values)
+
+
+def _percentile(name: str, title: str, key: Literal["p50", "p99", "p99_9"]) -> Metric:
+    def of(cell: Cell) -> float | None:
+        times = shown_times(cell["latency_ms"])
+        return times[key] if times else None
+
+    # A bucket of the histogram is a thousandth of its value wide.
+    return Metric(name, title, "lower", lambda _measure: "ms", of, 1e-3, key)
+
+
+METRICS = {
+    each.name: each
+    for each in (
+        Metric("throughput", "throughput", "higher", lambda measure: f"{measure.label}/s", _throughput, 1e-3),
+        _percentile("p50", "median", "p50"),
+        _percentile("p99", "99th percentile", "p99"),
+        _percentile("p99.9", "99.9th percentile", "p99_9"),
+        # Counts of the same code differ by less.
+        Metric("instructions", "instructions", "lower", lambda measure: f"per {measure.unit}", _instructions, 1e-5),
+        Metric("cpu", "CPU time", "lower", lambda measure: f"µs/{measure.unit}", _cpu, 1e-3),
+    )
+}
+
+
+def metric(name: str) -> Metric:
+    """Return the metric of a name; ``InputError`` where there is none."""
+    # A result document has `p99_9` for what people write `p99.9`.
+    found = METRICS.get(name.replace("_", "."))
+    if found is None:
+        known = ", ".join(METRICS)
+        raise InputError(f"--metric {name}", "there is no such metric", f"known: {known}")
+    return found
+
+
+def usual_metrics(kept_up: Sequence[bool]) -> list[Metric]:
+    """Return what runs of a cell are judged by where nobody says it, as in their own tables.
+
+    ``kept_up``: of each run, whether it was an open loop that kept up with its clock. Where some did and others did
+    not, that is both: the response time of the ones, and the rate that the others fell to.
+    """
+    names = dict.fromkeys(usual_metric_of(each) for each in kept_up)
+    return [METRICS[name] for name in sorted(names)] or [METRICS["throughput"]]

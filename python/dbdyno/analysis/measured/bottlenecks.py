@@ -1,0 +1,42 @@
+"""The bottleneck of a trial, from what is stored of it."""
+
+from __future__ import annotations
+
+from dbdyno.analysis.bottleneck.embedded import diagnose
+from dbdyno.analysis.bottleneck.server import diagnose_server
+from dbdyno.analysis.bottleneck.transport import in_transport
+from dbdyno.analysis.measured.trial import ReadTrial
+from dbdyno.engines import engine_of_product, known_engine
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.steps import begins
+from dbdyno.model.result.cell import Bottleneck
+from dbdyno.model.result.reading import count, objects, part, text
+
+
+def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
+    """Name the resource that stopped a trial from going faster; None where it gave no result, or nothing is known.
+
+    ``trial``: as :func:`dbdyno.analysis.measured.derived.derived` gives it.
+    """
+    if trial.status != "done" or not isinstance(trial.result, TrialResult):
+        return None
+    task = part(trial.plan, "task")
+    planned = text(part(task, "target"), "engine")
+    engine = known_engine(planned) if planned else engine_of_product(trial.result.engine.engine)
+    statements = {str(each.get("name")): str(each.get("sql")) for each in objects(task.get("statements"))}
+    modes = begins(task) if task.get("transactions") else None
+    asked = (trial.result, count(task, "clients") or 1, modes, statements)
+    placed = () if trial.allowed is None else (trial.allowed.processors, trial.allowed.load)
+    found = in_transport(trial.result, trial.listeners)
+    if found is None:
+        found = diagnose_server(*asked, *placed) if engine.is_server else diagnose(*asked)
+    if found is None:
+        return None
+    return {
+        "resource": found["resource"],
+        "evidence": found["evidence"],
+        "advice": found["advice"],
+        "rounds": 1,
+        "of": 1,
+        "proven": None,
+    }

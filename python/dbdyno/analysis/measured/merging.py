@@ -1,0 +1,208 @@
+"""The results of several workers as one: of those that carried out parts of one trial side by side."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, get_args
+
+from dbdyno.analysis.measured.histograms import Histogram, merge
+from dbdyno.analysis.measured.operations import merge_operations
+from dbdyno.model.events.accounting import EndedBy, FailedByCode, Few, Rate, Warmup, Whole
+from dbdyno.model.events.base import Part
+from dbdyno.model.events.changes import Calls, ChangedCalls
+from dbdyno.model.events.latency import NoTimes, Summary, Times
+from dbdyno.model.events.machine import CpuShare
+from dbdyno.model.events.trial import Interval, TrialResult
+from dbdyno.model.events.watched import Observed
+
+_Value = TypeVar("_Value")
+
+# What counts things, or time of clients: the sum is that of the trial.
+_SUMMED = (
+    "accounting",
+    "completed",
+    "besides",
+    "cycles",
+    "transactions",
+    "statements",
+    "work",
+    "scheduling",
+    "process_io",
+    "time",
+    "io",
+    "memory",
+)
+
+_KINDS = tuple(ChangedCalls.model_fields)
+
+# What ended a window, as the worker orders it: of several, the last of these that occurs.
+_ENDINGS: tuple[EndedBy, ...] = get_args(EndedBy)
+
+
+def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = None) -> TrialResult:
+    """Return the result of a trial from those of its processes, whose windows began at the same moment.
+
+    ``hosts``: the machine of each, by default one for all. Counts, seconds and histograms are added. What each process
+    saw of the same machine, server and engine is taken from the one whose window was longest; of several machines the
+    processors and what they did are added. CPU in percent is that of all processes, over the longest window. What the
+    server's sessions waited for was looked at by one of them; what the server counted rose by the most that one saw.
+    Of the calls that a trial changes, a server's are counted by one of them, and those of clients are added.
+    Raises HistogramError and ValueError (without results).
+    """
+    witness = max(results, key=lambda result: result.elapsed_s)
+    histograms: dict[str, str] = {}
+    latency_ms: dict[str, Summary] = {}
+    at_least = _merged(results, "at_least")
+    answers = "response" if any("response" in result.histograms for result in results) else "service"
+    for name in sorted({name for result in results for name in result.histograms}):
+        total = _merged(results, name)
+        if total is not None:
+            histograms[name] = total.encode()
+            latency_ms[name] = _summary(total, at_least if name == answers else None)
+    return witness.model_copy(
+        update={
+            **{name: _sum([getattr(result, name) for result in results]) for name in _SUMMED},
+            "rate": _rate(results, witness),
+            "failures": {kind: message for each in reversed(results) for kind, message in each.failures.items()},
+            "failed_by_code": _failed_by_code(results),
+            "next_use": max(result.next_use for result in results),
+            "ended_by": max((result.ended_by for result in results), key=_ENDINGS.index),
+            "warmup": Warmup(seconds=max(result.warmup.seconds for result in results)),
+            "histograms": histograms,
+            "operations": merge_operations([result.operations for result in results]),
+            "latency_ms": latency_ms,
+            "cpu": _cpu(results, witness, [""] * len(results) if hosts is None else hosts),
+            "observed": _observed([each for result in results if (each := result.observed) is not None]),
+            # One of them had the statements run for it.
+            "engine": next((result.engine for result in results if result.engine.estimates), witness.engine),
+            "changes": _changes([result.changes for result in results if result.changes is not None]),
+            "waits": next((result.waits for result in results if result.waits is not None), None),
+        }
+    )
+
+
+def _failed_by_code(results: Sequence[TrialResult]) -> list[FailedByCode]:
+    """Add the failures of each code up; the first message of each is kept."""
+    found: dict[tuple[str, str], FailedByCode] = {}
+    for each in (each for result in results for each in result.failed_by_code):
+        key = each.kind, each.code
+        known = found.get(key)
+        found[key] = each if known is None else known.model_copy(update={"count": known.count + each.count})
+    return list(found.values())
+
+
+def _merged(results: Sequence[TrialResult], name: str) -> Histogram | None:
+    return merge(result.histograms[name] for result in results if name in result.histograms)
+
+
+def _summary(histogram: Histogram, at_least: Histogram | None) -> NoTimes | Times:
+    return Times.model_validate(histogram.latency_ms(at_least)) if histogram.count else NoTimes(count=0)
+
+
+def _rate(results: Sequence[TrialResult], witness: TrialResult) -> Rate:
+    """Add the parts of the rate. Processes that ended by number waited for those that did not, or did so later."""
+    rate = _sum([result.rate for result in results])
+    if len({result.ended_by in ("transactions", "statements", "rows") for result in results}) > 1:
+        ok = sum(result.accounting.ok for result in results)
+        none = Few(clients=0, completed=0, seconds=0.0, within=0.0, window_s=0.0)
+        whole = Whole(completed=ok, seconds=witness.elapsed_s)
+        return rate.model_copy(update={"many_per_s": 0.0, "few": none, "whole": whole})
+    longest = max(result.rate.whole.seconds for result in results)
+    return rate.model_copy(update={"whole": Whole(completed=rate.whole.completed, seconds=longest)})
+
+
+def merge_intervals(intervals: Sequence[Interval], hosts: Sequence[str] | None = None) -> Interval:
+    """Return one interval of a trial's timeline from that of each of its processes; ``hosts``: the machine of each.
+
+    Percentiles of latencies cannot be put together: ``service_ms`` is then not known.
+    """
+    first = intervals[0]
+    seen = dict(reversed(list(zip(hosts or [""] * len(intervals), intervals, strict=True))))
+    return first.model_copy(
+        update={
+            "start_s": min(each.start_s for each in intervals),
+            "end_s": max(each.end_s for each in intervals),
+            "ok": sum(each.ok for each in intervals),
+            "failed": sum(each.failed for each in intervals),
+            "statements": sum(each.statements for each in intervals),
+            "rows": sum(each.rows for each in intervals),
+            "service_ms": first.service_ms if len(intervals) == 1 else None,
+            "cpu_percent": sum(each.cpu_percent for each in intervals),
+            "hottest_thread_percent": max(each.hottest_thread_percent for each in intervals),
+            "machine_percent": sum(each.machine_percent for each in seen.values()),
+        }
+    )
+
+
+def _changes(counted: Sequence[ChangedCalls]) -> ChangedCalls | None:
+    if not counted:
+        return None
+    kinds = {name: [calls for each in counted if (calls := getattr(each, name)) is not None] for name in _KINDS}
+    return ChangedCalls(**{name: _calls(calls) if calls else None for name, calls in kinds.items()})
+
+
+def _calls(calls: Sequence[Calls]) -> Calls:
+    own = [each.own_s for each in calls if each.own_s is not None]
+    return Calls(
+        calls=sum(each.calls for each in calls),
+        own_s=sum(own) if own else None,
+        added_s=sum(each.added_s for each in calls),
+    )
+
+
+def _observed(seen: Sequence[Observed]) -> Observed | None:
+    """Take the greatest of each figure: all looked at one server, the one that was there longest saw all of it."""
+    if not seen:
+        return None
+    told = Observed(
+        acknowledged=sum(each.acknowledged for each in seen),
+        counters=_greatest([each.counters for each in seen]),
+        backlog=_greatest([each.backlog for each in seen]),
+        backlog_before=_greatest([each.backlog_before for each in seen]),
+    )
+    errors = [each.error for each in seen if each.error]
+    return told.model_copy(update={"error": errors[0]}) if errors else told
+
+
+def _greatest(figures: Sequence[dict[str, float]]) -> dict[str, float]:
+    names = sorted({name for each in figures for name in each})
+    return {name: max(each[name] for each in figures if name in each) for name in names}
+
+
+def _cpu(results: Sequence[TrialResult], witness: TrialResult, hosts: Sequence[str]) -> CpuShare:
+    # Who was there longest saw most of its machine.
+    seen = {
+        host: max(
+            (each for each, of in zip(results, hosts, strict=True) if of == host), key=lambda each: each.elapsed_s
+        )
+        for host in dict.fromkeys(hosts)
+    }
+    longest = witness.elapsed_s
+    # A process that was done sooner used nothing in the rest of the longest window.
+    share = {id(each): each.elapsed_s / longest if longest > 0 else 1.0 for each in results}
+    return witness.cpu.model_copy(
+        update={
+            "process_percent": sum(each.cpu.process_percent * share[id(each)] for each in results),
+            "user_percent": sum(each.cpu.user_percent * share[id(each)] for each in results),
+            "system_percent": sum(each.cpu.system_percent * share[id(each)] for each in results),
+            "hottest_thread_percent": max(each.cpu.hottest_thread_percent for each in results),
+            "machine_percent": sum(each.cpu.machine_percent for each in seen.values()),
+            "steal_percent": sum(each.cpu.steal_percent for each in seen.values()),
+            "cores": sum(each.cpu.cores for each in seen.values()),
+        }
+    )
+
+
+def _sum(values: Sequence[_Value]) -> _Value:
+    """Add numbers, tables of numbers key by key, and parts of events field by field."""
+    first: Any = values[0]
+    if isinstance(first, dict):
+        tables: Any = values
+        names = dict.fromkeys(name for table in tables for name in table)
+        total: Any = {name: _sum([table[name] for table in tables if name in table]) for name in names}
+    elif isinstance(first, Part):
+        fields = type(first).model_fields
+        total = type(first)(**{name: _sum([getattr(each, name) for each in values]) for name in fields})
+    else:
+        numbers: Any = values
+        total = sum(numbers)
+    result: _Value = total
+    return result

@@ -1,0 +1,157 @@
+"""What cells are compared by: throughput, the times that clients waited, instructions; a value for each block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, geometric_mean
+from typing import Any, TypeVar
+
+from dbdyno.analysis.bottleneck.common import OVERLOADED
+from dbdyno.model.result.cell import Cell, Round
+from dbdyno.model.result.reading import shown_times
+from dbdyno.stats import Rate, Rates
+from dbdyno.stats.rates import merged_rate, own_values
+
+_T = TypeVar("_T")
+
+METRICS = ("throughput", "active", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
+"""Throughput, active time, instructions, and the percentiles, mean and maximum of the response time as tables show it:
+in a closed loop that is the service time. Of all but the throughput less is better.
+
+Active time is what a client takes for a unit of the throughput, in milliseconds, without the time it waited for a CPU:
+other programs on the machine hardly change it."""
+
+ANSWERS = "p99"
+"""What tells open loops apart that keep up."""
+
+
+def is_open_loop(cell: Cell) -> bool:
+    """Whether transactions started by the clock: only there is a response time beside the service time."""
+    return any("response" in each["latency_ms"] for each in done(cell))
+
+
+def keeps_up(cell: Cell) -> bool:
+    """Whether an open loop began what was due: its throughput is then the rate that it was offered."""
+    rounds = done(cell)
+    due, skipped = sum(each["issued"] for each in rounds), sum(each["skipped"] for each in rounds)
+    return is_open_loop(cell) and skipped < max(OVERLOADED * due, 1)
+
+
+def usual_metric(a: Cell, b: Cell) -> str:
+    """Return what two cells are judged by where nobody says it: throughput, but of open loops that both keep up."""
+    return usual_metric_of(keeps_up(a) and keeps_up(b))
+
+
+def gate_metric(a: Cell, b: Cell) -> str:
+    """Return what a gate judges two cells by that were measured together: what other programs disturb least."""
+    usual = usual_metric(a, b)
+    recorded = all(len(_active_ms(cell)) == len(rates_by_block(cell)) > 0 for cell in (a, b))
+    return "active" if usual == "throughput" and recorded else usual
+
+
+def usual_metric_of(kept_up: bool) -> str:
+    """Return what cells are judged by where nobody says it. ``kept_up``: they are open loops that all kept up."""
+    return ANSWERS if kept_up else "throughput"
+
+
+def done(cell: Cell) -> list[Round]:
+    """Return the rounds that gave a result."""
+    return [each for each in cell["rounds"] if each["status"] == "done"]
+
+
+def failing_by_round(cell: Cell) -> list[float]:
+    """Return the share of transactions that failed, of each round that began any."""
+    return [sum(each["failed"].values()) / each["issued"] for each in done(cell) if each["issued"]]
+
+
+def failing(cell: Cell) -> float:
+    """Return the share of transactions that failed, the mean over rounds; 0 where none began."""
+    shares = failing_by_round(cell)
+    return fmean(shares) if shares else 0.0
+
+
+def rate_of(each: Round) -> Rate | None:
+    """Return a round's throughput with what it is told from; None where it gave none, or nothing was done."""
+    if not each["throughput"]:
+        return None
+    basis = each["rate"]
+    return Rate(
+        each["throughput"],
+        basis["time_s"],
+        basis["count"],
+        basis["seconds"],
+        basis["squares"],
+        basis["resolution"],
+        basis["other"],
+    )
+
+
+def rates_by_block(cell: Cell) -> Rates:
+    """Return the throughput of each block that gave one."""
+    return merged(_rates(cell), windows_of(cell), merged_rate)
+
+
+def _rates(cell: Cell) -> dict[int, Rate]:
+    return {each["block"]: rate for each in cell["rounds"] if (rate := rate_of(each)) is not None}
+
+
+def windows_of(cell: Cell) -> int:
+    """Return how many of a cell's rounds are windows on one growth of a table, and tell one thing together."""
+    # Parts of tests have cells without all that a document has.
+    growth = cell.get("growth")
+    return growth["windows"] if growth else 1
+
+
+def merged(values: Mapping[int, _T], windows: int, merge: Callable[[Sequence[_T]], _T]) -> dict[int, _T]:
+    """Return one value for each growth, by its first block: windows on one growth are no independent rounds."""
+    if windows == 1:
+        return dict(values)
+    growths: dict[int, list[_T]] = {}
+    for block in sorted(values):
+        growths.setdefault(block // windows * windows, []).append(values[block])
+    return {block: merge(each) for block, each in growths.items()}
+
+
+def values_by_block(cell: Cell, metric: str) -> dict[int, float]:
+    """Return a metric of each block that gave a value above 0. ``metric``: of :data:`METRICS`."""
+    return merged(_values(cell, metric), windows_of(cell), geometric_mean)
+
+
+def _values(cell: Cell, metric: str) -> dict[int, float]:
+    if metric == "throughput":
+        return {block: rate.value for block, rate in _rates(cell).items()}
+    if metric == "active":
+        return _active_ms(cell)
+    if metric == "instructions":
+        return {each["block"]: each["instructions"] for each in cell["rounds"] if each["instructions"]}
+    values: dict[int, float] = {}
+    for each in done(cell):
+        times: Mapping[str, Any] = shown_times(each["latency_ms"]) or {}
+        if times.get(metric):
+            values[each["block"]] = float(times[metric])
+    return values
+
+
+def logs_by_block(cell: Cell, metric: str) -> dict[int, float]:
+    """Return the logarithm of what each block says of a metric of the cell."""
+    if metric == "throughput":
+        return own_values(rates_by_block(cell))
+    return {block: math.log(value) for block, value in values_by_block(cell, metric).items()}
+
+
+def _active_ms(cell: Cell) -> dict[int, float]:
+    """Return the active time of each block that recorded how long its clients waited for a CPU."""
+    found: dict[int, float] = {}
+    for each in done(cell):
+        waited, client_s = each["segments"].get("run_queue"), each["client_s"]
+        clients = each["window"].get("clients") or 1
+        if each["throughput"] and client_s and waited is not None and waited < client_s:
+            found[each["block"]] = 1e3 * clients * (1 - waited / client_s) / each["throughput"]
+    return found
+
+
+def lower_bounds(cell: Cell, metric: str) -> int:
+    """Return in how many rounds a metric is a lower bound: what failed, or was skipped, has no response time."""
+    shown = [shown_times(each["latency_ms"]) for each in done(cell)]
+    return sum(times is not None and metric in times["at_least"] for times in shown)

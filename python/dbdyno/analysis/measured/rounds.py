@@ -1,0 +1,354 @@
+"""One trial as a round of its cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.analysis.measured.histograms import no_latency
+from dbdyno.analysis.measured.machines import machine_rounds
+from dbdyno.analysis.measured.trial import ReadTrial
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.engine import Timed
+from dbdyno.model.events.accounting import Accounting, FailedByCode, Few, Rate, Work
+from dbdyno.model.events.around import Allowed, Counting, Listeners
+from dbdyno.model.events.base import Part
+from dbdyno.model.events.latency import NoTimes, Times
+from dbdyno.model.events.machine import CpuShare
+from dbdyno.model.events.program import ProgramResult
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.events.watched import Io, Segments
+from dbdyno.model.result.cell import Bottleneck, CpuPercent, Disk, Latency, Listener, RateBasis, Round
+from dbdyno.model.result.cell import FailedByCode as Failed
+from dbdyno.model.result.reading import JsonObject, count, part, ratio, text
+
+_NOTHING = Accounting(issued=0, ok=0, failed={}, skipped=0, in_flight=0, retries=0)
+_NO_STATEMENTS = Work(
+    transactions=0,
+    statements=0,
+    rows_returned=0,
+    rows_returned_squared=0.0,
+    rows_changed=0,
+    transactions_changing=0,
+)
+
+_NO_CPU: CpuPercent = {
+    "client": None,
+    "server": None,
+    "hottest_thread": None,
+    "user": None,
+    "system": None,
+    "machine": None,
+    "steal": None,
+    "cores": None,
+    "tiers": {},
+    "tier_threads": {},
+    "processors": {},
+}
+_NO_DISK: Disk = {
+    "device": None,
+    "reads_per_s": None,
+    "read_bytes_per_s": None,
+    "read_ms": None,
+    "writes_per_s": None,
+    "write_bytes_per_s": None,
+    "write_ms": None,
+    "flushes_per_s": None,
+    "flush_ms": None,
+    "queue_length": None,
+}
+
+#: As in ``crates/load/src/rate.rs``.
+_COVERED = 0.5
+
+# The engine's counts and the segments of the clients' time, by what an engine is timed at.
+_TIMED: Mapping[Timed, frozenset[str]] = {
+    "files": frozenset(
+        {"syncs", "reads", "read_bytes", "writes", "write_bytes", "lock_calls", "sync", "read", "write"}
+    ),
+    "inside": frozenset({"file_lock_waits", "cache_hits", "cache_misses", "cache_spills", "file_lock_wait", "prepare"}),
+    "mutexes": frozenset({"mutex_wait"}),
+    # What a server computed is in no segment of its own, and what is not explained counts as waiting for it.
+    "computing": frozenset({"engine", "unknown"}),
+    "server": frozenset({"client", "server"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What throughput counts, and how it is called."""
+
+    unit: Literal["transaction", "statement", "row"]
+    label: str
+    """What it is called, in the plural, such as "lookups"."""
+
+    @classmethod
+    def of(cls, design: JsonObject) -> Measure:
+        """Read ``design["measure"]``: ``unit``, by default transaction, and ``label``, by default the unit's plural."""
+        measure = part(design, "measure")
+        said = text(measure, "unit")
+        unit: Literal["transaction", "statement", "row"] = (
+            "statement" if said == "statement" else "row" if said == "row" else "transaction"
+        )
+        return cls(unit, (text(measure, "label") or f"{unit}s").removesuffix("/s"))
+
+
+def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | None = None) -> Round:
+    """Turn a trial (:func:`dbdyno.analysis.measured.derived.derived`) and its bottleneck into a round of the document.
+
+    A trial whose accounting does not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it
+    said.
+    """
+    result = trial.result
+    # What a program of the user's did within is not known.
+    worker = result if isinstance(result, TrialResult) else None
+    accounting = _NOTHING if result is None else result.accounting
+    failed = {kind: value for kind, value in accounting.failed.items() if value}
+    status: str = trial.status
+    error, kind = trial.error, trial.error_kind
+    settled = accounting.ok + sum(failed.values()) + accounting.skipped + accounting.in_flight
+    if status == "done" and result is None:
+        status, kind, error = "failed", "no_result", "the worker ended without a result"
+    elif status == "done" and accounting.issued != settled:
+        status, kind = "failed", "accounting"
+        error = f"the accounting does not balance: {accounting.issued} issued, {settled} accounted for"
+    completed = 0 if result is None else result.completed
+    per_s, other = transactions_per_s(result.rate) if status == "done" and result is not None else (None, 1.0)
+    work = _work(result)
+    each = None if work is None else ratio(_worked(work, completed, measure), completed)
+    unseen = frozenset[str]() if worker is None else _unseen(worker, trial.plan)
+    return {
+        "block": trial.block,
+        "position": trial.position,
+        "status": status,
+        "error": error,
+        "error_kind": kind,
+        "error_code": None if trial.refused is None else trial.refused.code,
+        "started": trial.started,
+        "issued": accounting.issued,
+        "ok": accounting.ok,
+        "failed": failed,
+        "failures": {} if worker is None else dict(worker.failures),
+        "failed_by_code": [] if worker is None else [_failed_by(each) for each in worker.failed_by_code],
+        "skipped": accounting.skipped,
+        "in_flight": accounting.in_flight,
+        "retries": accounting.retries,
+        "completed": completed,
+        "elapsed_s": None if result is None else result.elapsed_s,
+        "ended_by": None if result is None else result.ended_by,
+        "window": _window(trial.plan),
+        "throughput": None if per_s is None else per_s * (each or 0.0),
+        "transactions_per_s": per_s,
+        "rate": _basis(result, int(_window(trial.plan)["clients"] or 1), other),
+        "outlier": False,
+        "instructions": None if trial.counting is None else _instructions(trial.counting, measure),
+        "rows": None if work is None else work.rows_returned,
+        "rows_squared": None if worker is None else worker.work.rows_returned_squared,
+        "rows_changed": None if work is None else work.rows_changed,
+        "transactions_changing": None if worker is None else worker.work.transactions_changing,
+        "statements": None if work is None else work.statements,
+        "transactions": {}
+        if result is None
+        else {name: each.model_dump() for name, each in result.transactions.items()},
+        "statements_by_name": {}
+        if worker is None
+        else {name: each.model_dump() for name, each in worker.statements.items()},
+        "latency_ms": {} if result is None else {name: _latency(times) for name, times in result.latency_ms.items()},
+        "cpu_percent": _cpu(result, trial.allowed),
+        "scheduling": {} if worker is None else worker.scheduling.model_dump(),
+        "throttling": {} if worker is None else _dumped(worker.throttling),
+        "server_run_queue_s": None if worker is None or worker.server is None else worker.server.run_queue_wait_s,
+        "disk": _disk(worker),
+        "flushes": {} if worker is None or worker.flushes is None else worker.flushes.model_dump(),
+        "process_io": {} if worker is None else worker.process_io.model_dump(),
+        "io": {} if worker is None else _seen(worker.io, unseen),
+        "segments": {} if worker is None else _seen(worker.time.segments, unseen),
+        "client_s": None if worker is None else worker.time.client_s,
+        "peak_rss_bytes": None if result is None else result.memory.peak_rss_bytes,
+        "warmup": {} if result is None else result.warmup.model_dump(),
+        "observed": {} if worker is None or worker.observed is None else worker.observed.model_dump(exclude_unset=True),
+        "lock_holders": {} if worker is None or worker.lock_holders is None else worker.lock_holders.model_dump(),
+        "changes": {} if worker is None or worker.changes is None else worker.changes.model_dump(),
+        "interleaving": _interleaving(worker, trial.plan),
+        "competitor": None if trial.competed is None else trial.competed.took,
+        "durations": trial.durations,
+        "bottleneck": bottleneck,
+        "plans": {},
+        "listeners": [] if trial.listeners is None else _listeners(trial.listeners),
+        "load_machines": machine_rounds(trial, [_throughput_of(result, measure) for result, _ in trial.parts]),
+        "lost_machines": [] if trial.load_machines is None else trial.load_machines.lost,
+        "intervals": [each.model_dump() for each in trial.intervals],
+        "histograms": {} if result is None else result.histograms,
+    }
+
+
+def _failed_by(told: FailedByCode) -> Failed:
+    return {"kind": told.kind, "code": told.code, "count": told.count, "message": told.message}
+
+
+def _listeners(told: Listeners) -> list[Listener]:
+    return [
+        {
+            "part": each.part,
+            "address": each.address,
+            "backlog": each.backlog,
+            "somaxconn": told.somaxconn,
+            "dropped": each.dropped,
+        }
+        for each in told.sockets
+    ]
+
+
+def _throughput_of(result: TrialResult, measure: Measure) -> float:
+    """Return what one of several workers did in a second, in the unit of throughput."""
+    each = ratio(_worked(result.work, result.completed, measure), result.completed)
+    return transactions_per_s(result.rate)[0] * (each or 0.0)
+
+
+def transactions_per_s(rate: Rate) -> tuple[float, float]:
+    """Return how many transactions a second a result's rate comes to, and the other estimate.
+
+    That one is a multiple of the first, 1 where there is none. The parts are described in ``crates/load/src/rate.rs``.
+    """
+    taken, other = _few_per_s(rate.few, beside_many=rate.many_per_s > 0)
+    known = rate.many_per_s + (ratio(rate.whole.completed, rate.whole.seconds) or 0.0) + (taken or 0.0)
+    if taken is None or other is None or known <= 0:
+        return known, 1.0
+    return known, (known - taken + other) / known
+
+
+def _few_per_s(few: Few, *, beside_many: bool) -> tuple[float | None, float | None]:
+    """Give the rate of clients with few transactions, and that by the other estimate; as ``few_per_s`` in Rust."""
+    whole = ratio(few.clients * few.completed, few.seconds)
+    within = ratio(few.clients * few.within, few.window_s)
+    if few.clients <= 1 or within is None:
+        return whole, None
+    return (within, whole) if beside_many or few.seconds < _COVERED * few.window_s else (whole, within)
+
+
+def _basis(result: TrialResult | ProgramResult | None, clients: int, other: float) -> RateBasis:
+    """Say what a round's throughput is told from. A count over a time may be off by what its end cuts."""
+    if result is None:
+        return {"time_s": 1.0, "count": 0, "seconds": 0.0, "squares": 0.0, "resolution": 0.0, "other": other}
+    rate, cycles = result.rate, result.cycles
+    cut = 0.0
+    if rate.whole.completed and result.ended_by in ("seconds", "interrupted"):
+        open_loop = "response" in result.latency_ms
+        cut = (1 if open_loop else clients) / max(result.completed, 1)
+    return {
+        "time_s": ratio(rate.client_s, rate.clients) or result.elapsed_s or 1.0,
+        "count": cycles.count,
+        "seconds": cycles.seconds,
+        "squares": cycles.squares,
+        "resolution": cut,
+        "other": other,
+    }
+
+
+def _unseen(result: TrialResult, plan: JsonObject) -> frozenset[str]:
+    """Name the counts and segments that nothing looked at, where the worker says 0."""
+    timed = engine_of_product(result.engine.engine).timed
+    unseen = frozenset(name for kind, names in _TIMED.items() if kind not in timed for name in names)
+    if part(plan, "task", "record").get("io") is False:
+        unseen |= _TIMED["files"]
+    return unseen if result.mutex is not None else unseen | _TIMED["mutexes"]
+
+
+def _seen(source: Io | Segments, unseen: frozenset[str]) -> dict[str, float | None]:
+    return {name: None if name in unseen and value == 0 else value for name, value in source}
+
+
+def _work(result: TrialResult | ProgramResult | None) -> Work | None:
+    """Give what a trial's transactions did. Those of a program run no statements that dbdyno knows of."""
+    if isinstance(result, ProgramResult):
+        return _NO_STATEMENTS
+    return None if result is None else result.work
+
+
+def _worked(work: Work, ok: int, measure: Measure) -> float:
+    """Return how much was done of what the experiment counts, by ``ok`` transactions that succeeded."""
+    match measure.unit:
+        case "statement":
+            return work.statements
+        case "row":
+            # A statement returns rows or changes them.
+            return work.rows_returned + work.rows_changed
+    return ok
+
+
+def _instructions(counting: Counting, measure: Measure) -> float | None:
+    return ratio(counting.instructions, _worked(counting.work, counting.accounting.ok, measure))
+
+
+def _dumped(parts: Mapping[str, Part]) -> JsonObject:
+    return {name: each.model_dump() for name, each in parts.items()}
+
+
+def _latency(times: NoTimes | Times) -> Latency:
+    if isinstance(times, NoTimes):
+        return {**no_latency(), "count": times.count}
+    return {
+        "p50": times.p50,
+        "p90": times.p90,
+        "p99": times.p99,
+        "p99_9": times.p99_9,
+        "max": times.max,
+        "mean": times.mean,
+        "count": times.count,
+        "at_least": times.at_least,
+    }
+
+
+def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) -> CpuPercent:
+    if result is None:
+        return _NO_CPU
+    cpu, server = result.cpu, result.server if isinstance(result, TrialResult) else None
+    tiers = result.tiers if isinstance(result, TrialResult) else []
+    return {
+        "client": cpu.process_percent,
+        "server": None if server is None else server.cpu.process_percent,
+        "hottest_thread": cpu.hottest_thread_percent if isinstance(cpu, CpuShare) else None,
+        "user": cpu.user_percent,
+        "system": cpu.system_percent,
+        "machine": cpu.machine_percent,
+        "steal": cpu.steal_percent,
+        "cores": cpu.cores,
+        "tiers": {each.name: each.cpu_percent for each in tiers},
+        "tier_threads": {each.name: each.threads[0].cpu_percent for each in tiers if each.threads},
+        "processors": {} if allowed is None else _processors(allowed),
+    }
+
+
+def _processors(allowed: Allowed) -> dict[str, list[int]]:
+    return dict(allowed.processors) | ({} if allowed.load is None else {"load": allowed.load})
+
+
+def _disk(result: TrialResult | None) -> Disk:
+    if result is None or result.disk is None:
+        return _NO_DISK
+    disk, seconds = result.disk, result.watched_s
+    return {
+        "device": disk.device,
+        "reads_per_s": ratio(disk.reads, seconds),
+        "read_bytes_per_s": ratio(disk.read_bytes, seconds),
+        "read_ms": disk.read_ms,
+        "writes_per_s": ratio(disk.writes, seconds),
+        "write_bytes_per_s": ratio(disk.write_bytes, seconds),
+        "write_ms": disk.write_ms,
+        "flushes_per_s": ratio(disk.flushes, seconds),
+        "flush_ms": disk.flush_ms,
+        "queue_length": disk.queue_length,
+    }
+
+
+def _interleaving(result: TrialResult | None, plan: JsonObject) -> JsonObject:
+    """Say how a trial was interleaved with others: what it was told, and what came of it."""
+    if result is None or result.interleaving is None:
+        return {}
+    return result.interleaving.model_dump() | part(plan, "task", "interleaving")
+
+
+def _window(plan: JsonObject) -> JsonObject:
+    task = part(plan, "task")
+    return {**part(task, "window"), "clients": count(task, "clients")}

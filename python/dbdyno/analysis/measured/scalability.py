@@ -1,0 +1,258 @@
+"""The scalability model of a run: which cells it is fitted to, and why it is refused where the data do not support it.
+
+A model that is wrong looks as good as one that is right, so every reason to doubt it is asked for before it is shown.
+The bounds are judgement: docs/statistics.md gives the reasons for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from dbdyno.analysis.measured.alike import cells_but_for
+from dbdyno.analysis.measured.client import client_is_bottleneck
+from dbdyno.analysis.measured.judging import hardly_any
+from dbdyno.analysis.measured.metrics import done, failing, is_open_loop, rates_by_block
+from dbdyno.base.numbers import level, percent, rough
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.scalability import CurvePoint, Estimated, Peak, Scalability, ScalabilityCurve
+from dbdyno.stats import Rates, decide, paired_rates
+from dbdyno.stats.moderation import noise_of
+from dbdyno.stats.rates import own_errors, own_values
+from dbdyno.stats.scalability import LEAST_BLOCKS, LEAST_LEVELS, Estimate, NoSpreadError, fit
+from dbdyno.stats.scalability import Scalability as Fit
+
+# The largest number of clients by the smallest. Within less the curve hardly bends, and what it does beyond
+# is a guess.
+_LEAST_RANGE = 4
+# Of transactions: failed, above which a rate of what ended well is another thing than the rate of one client.
+_FAILING = 0.01
+# Misfits beyond chance contradict the form where the largest is above this share. All models are wrong, and with enough
+# rounds by more than chance: smaller ones are part of the intervals.
+_MISFIT, _CHANCE = 0.05, 0.01
+# Contention within an interval of this width or more is hardly known, nor is the throughput of one client where its
+# ends are so many times apart.
+_WIDE, _WIDE_RATE = 0.5, 3.0
+# No peak is predicted beyond so many times the largest number of clients.
+_REACH = 2
+_APART = ("faster", "slower")
+_POINTS = 24
+
+
+@dataclass
+class _Refused(Exception):
+    """Why there is no curve, and what would be right."""
+
+    why: str
+    advice: str = ""
+
+
+def scalability(cells: Sequence[Cell], factors: Mapping[str, Sequence[str]], confidence: float) -> list[Scalability]:
+    """Fit the law along each factor that decides the number of clients, for each combination of the others' levels.
+
+    ``factors``: those factors, each with what else of the experiment it decides. One that has a single level is left
+    out.
+    """
+    return [
+        _model(factor, others, at, group, confidence)
+        for factor, others in factors.items()
+        for at, group in cells_but_for(cells, factor)
+        if len(group) > 1
+    ]
+
+
+def _model(
+    factor: str, others: Sequence[str], at: Mapping[str, Any], group: Sequence[Cell], confidence: float
+) -> Scalability:
+    numbers = {cell["id"]: _clients(cell) for cell in group}
+    model: Scalability = {
+        "factor": factor,
+        "at": dict(at),
+        "cells": [cell["id"] for cell in group],
+        "clients": list(numbers.values()),
+        "curve": None,
+        "refused": "",
+        "advice": "",
+    }
+    try:
+        _see_that_they_can_be_fitted(factor, others, group, numbers)
+        known = [(number, cell) for cell in group if (number := numbers[cell["id"]]) is not None]
+        model["curve"] = _curve(factor, sorted(known, key=_first), confidence)
+    except _Refused as refused:
+        model |= {"refused": refused.why, "advice": refused.advice}
+    return model
+
+
+def _first(each: tuple[int, Cell]) -> int:
+    return each[0]
+
+
+def _clients(cell: Cell) -> int | None:
+    """Give how many clients a cell's trials had."""
+    return next((int(each["window"]["clients"]) for each in cell["rounds"] if each["window"].get("clients")), None)
+
+
+def _see_that_they_can_be_fitted(
+    factor: str, others: Sequence[str], group: Sequence[Cell], numbers: Mapping[str, int | None]
+) -> None:
+    if others:
+        why = f"{factor} decides more than the number of clients: {', '.join(others)}"
+        raise _Refused(why, "a factor of its own for each of them")
+    if len(group) < LEAST_LEVELS:
+        _few(factor, len(group))
+    for why, advice in _doubts(factor, group):
+        raise _Refused(why, advice)
+    known = [each for each in numbers.values() if each is not None]
+    if len(set(known)) < LEAST_LEVELS:
+        _few(factor, len(set(known)))
+    if len(set(known)) < len(known):
+        raise _Refused(f"several levels of {factor} have the same number of clients")
+    if max(known) < _LEAST_RANGE * min(known):
+        range_of = max(known) / min(known)
+        why = f"the largest number of clients is {range_of:.2g} times the smallest, and not {_LEAST_RANGE}"
+        raise _Refused(why, f"levels of {factor} further apart, each twice the one before")
+
+
+def _few(factor: str, levels: int) -> None:
+    why = f"{levels} numbers of clients were measured, and the form has {LEAST_LEVELS - 1} parameters"
+    raise _Refused(why, f"{LEAST_LEVELS} levels of {factor} at least, better 6")
+
+
+def _doubts(factor: str, group: Sequence[Cell]) -> Iterator[tuple[str, str]]:
+    """Give what keeps cells from being fitted, each with its own figures, and what would be right."""
+    rules = (
+        (_gave_nothing, "more rounds, or levels that can be measured"),
+        (_is_open, "a closed loop: in an open one throughput is what was offered"),
+        (_fails, f"levels of {factor} at which none fail, as `--set` chooses them"),
+        (client_is_bottleneck, "a machine of its own for the load, or more of them"),
+    )
+    for rule, advice in rules:
+        levels: dict[str, list[str]] = {}
+        for cell in group:
+            why = rule(cell)
+            if why:
+                levels.setdefault(why, []).append(level(cell["factors"][factor]))
+        if levels:
+            yield "; ".join(f"at {factor}={','.join(of)} {why}" for why, of in levels.items()), advice
+
+
+def _gave_nothing(cell: Cell) -> str:
+    lost = len(cell["rounds"]) - len(done(cell))
+    if not rates_by_block(cell):
+        return "no trial gave a result"
+    return f"{lost} of {len(cell['rounds'])} trials gave no result" if 2 * lost >= len(cell["rounds"]) else ""
+
+
+def _is_open(cell: Cell) -> str:
+    return "transactions start by the clock" if is_open_loop(cell) else ""
+
+
+def _fails(cell: Cell) -> str:
+    share = failing(cell)
+    if share > _FAILING:
+        return f"{percent(share)} of the transactions failed"
+    return "for a part of the window none ended well" if hardly_any(cell, cell) else ""
+
+
+def _curve(factor: str, known: Sequence[tuple[int, Cell]], confidence: float) -> ScalabilityCurve:
+    rates = [rates_by_block(cell) for _, cell in known]
+    common = sorted(set.intersection(*(set(each) for each in rates)))
+    if len(common) < LEAST_BLOCKS:
+        why = f"{len(common)} rounds have a result at all levels of {factor}"
+        raise _Refused(why, f"{LEAST_BLOCKS} rounds at least, better 5 or more")
+    chosen = [{block: each[block] for block in common} for each in rates]
+    logs = [list(of_block) for of_block in zip(*(own_values(each).values() for each in chosen), strict=True)]
+    try:
+        found = fit([number for number, _ in known], logs, [own_errors(each) for each in chosen], confidence)
+    except NoSpreadError:
+        raise _Refused("the rounds agree to the last digit, so that nobody knows how sure a curve is") from None
+    _see_that_it_holds(factor, found)
+    return _told(found, _may_be_greatest(chosen, [number for number, _ in known], confidence))
+
+
+def _may_be_greatest(rates: Sequence[Rates], levels: Sequence[int], confidence: float) -> list[int]:
+    """Return the levels that may have the greatest throughput: all that no other level is shown to be faster than.
+
+    It asks nothing of the form: forms without a peak fit rates that rise and then stay the same nearly as well. All
+    pairs are one family.
+    """
+    noise = noise_of([own_values(each) for each in rates])
+    pairs = list(combinations(range(len(levels)), 2))
+    made = decide([paired_rates(rates[a], rates[b], confidence, noise) for a, b in pairs], 0.0)
+    slower = {pair[each.verdict == "slower"] for pair, each in zip(pairs, made, strict=True) if each.verdict in _APART}
+    return [level for place, level in enumerate(levels) if place not in slower]
+
+
+def _see_that_it_holds(factor: str, found: Fit) -> None:
+    clients, misfit = found.largest_misfit
+    if found.p < _CHANCE and abs(misfit) > _MISFIT:
+        side = "above" if misfit > 0 else "below"
+        why = f"the rates contradict the form: with {clients:g} clients {percent(abs(misfit))} {side} the best curve"
+        raise _Refused(
+            f"{why}, beyond chance",
+            "take the measured rates as they are; the bottlenecks of the cells say what changes",
+        )
+    contention, rate = found.contention, found.rate
+    if contention.high - contention.low > _WIDE or rate.high > _WIDE_RATE * rate.low:
+        low, high = rough(contention.low), rough(contention.high)
+        why = f"the rounds differ too much: contention may be anything from {low} to {high}"
+        raise _Refused(why, f"more rounds, longer windows, or more levels of {factor}")
+
+
+def _told(found: Fit, greatest: Sequence[int]) -> ScalabilityCurve:
+    peak = _peak(found, greatest)
+    clients, misfit = found.largest_misfit
+    first, last = min(found.levels), max(found.levels)
+    if peak["clients_ci95"] is not None:
+        last = max(last, peak["clients_ci95"][1])
+    return {
+        "one_client": _estimated(found.rate),
+        "contention": _estimated(found.contention),
+        "coherency": _estimated(found.coherency),
+        "peak": peak,
+        "misfit": misfit,
+        "misfit_clients": clients,
+        "p": found.p,
+        "blocks": found.blocks,
+        "points": _points(found, [first * (last / first) ** (place / _POINTS) for place in range(_POINTS + 1)]),
+    }
+
+
+def _peak(found: Fit, greatest: Sequence[int]) -> Peak:
+    """Say where throughput is greatest; ``greatest``: the levels that may be.
+
+    There is a peak only if throughput is shown to fall after it. Its interval holds these levels too.
+    """
+    most = max(found.levels)
+    at = found.peak_at
+    if at.high <= _REACH * most and max(greatest) < most:
+        return {
+            "told": "peak",
+            "clients": at.value,
+            "clients_ci95": [min(at.low, *greatest), max(at.high, *greatest)],
+            "throughput": _estimated(found.peak),
+            "at_least": min(at.low, *greatest),
+        }
+    return {
+        "told": "beyond" if at.low >= most and min(greatest) == most else "open",
+        "clients": None,
+        "clients_ci95": None,
+        "throughput": None,
+        "at_least": min(at.low, _REACH * most, *greatest),
+    }
+
+
+def _estimated(estimate: Estimate) -> Estimated:
+    return {"value": estimate.value, "ci95": [estimate.low, estimate.high]}
+
+
+def _points(found: Fit, clients: Sequence[float]) -> list[CurvePoint]:
+    made: list[CurvePoint] = []
+    for number, there in zip(clients, found.at(clients), strict=True):
+        # Where a draw's curve has no end, the interval has none: it is then cut at the curve.
+        high = there.high if math.isfinite(there.high) else there.value
+        made.append({"clients": number, "throughput": there.value, "ci95": [there.low, high]})
+    return made

@@ -1,0 +1,94 @@
+"""The statements of a cell: text, values, what they returned, how the engine carries them out; and loading its data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from dbdyno.analysis.measured.trial import ReadTrial
+from dbdyno.engines.plans import steps_of
+from dbdyno.model.events.around import Loading
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.result.cell import CellStatement, Load, Round, RowEstimate, System
+from dbdyno.model.result.reading import count, objects, part, ratio, text
+
+# How a statement that makes an index begins: in SQL, and as a command of MongoDB.
+_INDEX = re.compile(r"""create\s+(unique\s+)?index\b|\s*\{\s*"createIndexes"\s*:""", re.IGNORECASE)
+
+
+def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: System) -> list[CellStatement]:
+    """Return the statements of a cell in the order of its plan."""
+    plan = next((trial.plan for trial in trials if part(trial.plan, "task").get("statements")), {})
+    estimates, analyzed = _estimates(trials)
+    made: list[CellStatement] = []
+    for each in objects(part(plan, "task").get("statements")):
+        name, sql = text(each, "name"), text(each, "sql")
+        if name is None or sql is None:
+            continue
+        counts = [part(each_round["statements_by_name"], name) for each_round in done]
+        values = each.get("example")
+        made.append(
+            {
+                "name": name,
+                "sql": sql,
+                "values": values if isinstance(values, list) else [],
+                "rows": ratio(
+                    sum(count(one, "rows") or 0 for one in counts), sum(count(one, "executions") or 0 for one in counts)
+                ),
+                "plan": system["plans"].get(name, []),
+                "analyzed": analyzed.get(name, []),
+                "estimates": estimates.get(name, []),
+            }
+        )
+    return made
+
+
+def other_plans(trial: ReadTrial, system: System) -> dict[str, list[str]]:
+    """Return the plans of a trial that are not the cell's, by statement."""
+    told = trial.result.engine.plans if isinstance(trial.result, TrialResult) else {}
+    usual = system["plans"]
+    return {name: plan for name, plan in told.items() if name in usual and steps_of(plan) != steps_of(usual[name])}
+
+
+def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]], dict[str, list[Any]]]:
+    """Give the estimates of each statement, and the values it was run with, by the trial before which that was."""
+    for trial in trials:
+        if isinstance(trial.result, TrialResult) and trial.result.engine.estimates:
+            told: dict[str, list[RowEstimate]] = {
+                name: [
+                    {
+                        "step": each.step,
+                        "table": each.table,
+                        "depth": each.depth,
+                        "expected": each.expected,
+                        "found": each.found,
+                        "executions": each.executions,
+                        "at_least": each.at_least,
+                    }
+                    for each in steps
+                ]
+                for name, steps in trial.result.engine.estimates.items()
+            }
+            statements = objects(part(trial.plan, "task").get("statements"))
+            values = {name: each.get("analyze") for each in statements if (name := text(each, "name")) in told}
+            return told, {name: each for name, each in values.items() if name is not None and isinstance(each, list)}
+    return {}, {}
+
+
+def cell_load(trials: Sequence[ReadTrial]) -> Load | None:
+    """Return what loading the tables took, as the first trial that knows says."""
+    loading: Loading | None = next((each.loading for each in trials if each.loading is not None), None)
+    if loading is None or not loading.tables:
+        return None
+    made: Load = {"rows": 0, "rows_s": 0.0, "indexes_s": 0.0, "other_s": 0.0, "at": loading.at, "steps": []}
+    for each in loading.tables:
+        made["steps"].append({"step": each.table, "rows": each.rows, "seconds": each.seconds})
+        if each.table in loading.names:
+            made["rows"] += each.rows
+            made["rows_s"] += each.seconds
+        elif _INDEX.match(each.table):
+            made["indexes_s"] += each.seconds
+        else:
+            made["other_s"] += each.seconds
+    return made

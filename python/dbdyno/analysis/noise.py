@@ -1,0 +1,184 @@
+"""The noise of this machine: a cell measured against itself, and what that says of verdicts here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from statistics import fmean, median, stdev
+
+from dbdyno.analysis.measured.judging import ASSUMED, RunNoise
+from dbdyno.analysis.measured.metrics import rates_by_block
+from dbdyno.model.result.reading import JsonObject, count, number, part
+from dbdyno.model.result.shape import Document
+from dbdyno.stats import MARGIN, Ratio, detectable, paired_rates, pooled, standard_error, unpaired_rates, verdict
+from dbdyno.stats.intervals import ratio_of, usual_allowance
+from dbdyno.stats.rates import block_values, own_values
+from dbdyno.store.same_machine import same_machine
+
+ROUNDS = (5, 10, 20, 30)
+"""The numbers of rounds for which the smallest visible change is told."""
+
+_TRIES = 4000
+
+# Standard deviations of the logarithm from run to run that are assumed, of metrics that vary more than throughput.
+_USUAL = {"p90": 0.08, "p99": 0.15, "p99_9": 0.25, "max": 0.4}
+_ASSUMED_RUNS = 3
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a run of so many rounds sees: the smallest change, as a share, and how long it takes in seconds."""
+
+    rounds: int
+    seconds: float
+    change: float
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise between two cells that are the same.
+
+    ``deviation``: of the logarithms of their ratio within blocks; ``ratio``: over all blocks, which should hold 1;
+    ``false_alarms``: the share of comparisons of ``alarm_rounds`` rounds, drawn from the blocks seen, that found a
+    difference where there is none (5 % is promised); ``beyond_margin``: of those, that were also beyond ``margin``;
+    ``block_s``: seconds a block of the two takes.
+    """
+
+    ratio: Ratio
+    deviation: float
+    blocks: int
+    alarm_rounds: int
+    false_alarms: float
+    beyond_margin: float
+    margin: float
+    block_s: float
+    sights: list[Sight]
+
+
+@dataclass(frozen=True)
+class RunsNoise:
+    """How much runs differ in which nothing changed.
+
+    ``deviation``: of the logarithm of a run's throughput, ``within``: what the rounds of each run say of it by
+    themselves; ``false_alarms``: the share of pairs of these runs that would be told apart by their rounds alone;
+    ``rounds``: of a run, on average.
+    """
+
+    deviation: float
+    within: float
+    runs: int
+    rounds: float
+    false_alarms: float
+
+    @property
+    def known(self) -> RunNoise:
+        """What verdicts of two runs take of it."""
+        return RunNoise(self.deviation, self.runs - 1, self.runs)
+
+
+LEAST_RUNS = 3
+"""Runs from which their noise can be told; 10 are usual."""
+
+
+def noise_of_runs(documents: Sequence[Document]) -> RunsNoise | None:
+    """Return the noise between runs of one cell; None with fewer than three that gave a result."""
+    runs = [rates for each in documents if (rates := list(rates_by_block(each["cells"][0]).values()))]
+    if len(runs) < LEAST_RUNS:
+        return None
+    pairs = list(combinations(runs, 2))
+    told = [verdict(unpaired_rates(a, b)) for a, b in pairs]
+    return RunsNoise(
+        stdev(math.log(pooled(each)) for each in runs),
+        math.sqrt(fmean(standard_error(list(own_values(dict(enumerate(each))).values())) ** 2 for each in runs)),
+        len(runs),
+        fmean(len(each) for each in runs),
+        sum(each in ("faster", "slower") for each in told) / len(pairs),
+    )
+
+
+def stored_noise(measured: JsonObject | None, host: JsonObject) -> RunNoise | None:
+    """Read what a store has of it; None where there is nothing, or it is of another machine."""
+    if measured is None or not same_machine(part(measured, "host"), host):
+        return None
+    deviation, runs = number(measured, "deviation"), count(measured, "runs")
+    if deviation is None or deviation < 0 or runs is None or runs < LEAST_RUNS:
+        return None
+    return RunNoise(deviation, runs - 1, runs)
+
+
+def between_runs(metric: str, earlier: Sequence[float], rounds: Sequence[Sequence[float]]) -> RunNoise:
+    """Estimate how much the logarithm of a metric differs from run to run in which nothing has changed.
+
+    ``earlier``: the values of earlier runs of the same work on this machine, oldest first; ``rounds``: the values of
+    the rounds of each run to compare. Successive runs tell it, so that a change long ago does not count for more than
+    one difference. What is assumed counts like :data:`_ASSUMED_RUNS` runs: a usual deviation, or that of rounds if
+    these differ more, since what disturbs rounds disturbs runs too.
+    """
+    usual = max(_USUAL.get(metric, ASSUMED.deviation), _within(rounds))
+    logs = [math.log(value) for value in earlier if value > 0]
+    if len(logs) < LEAST_RUNS:
+        return RunNoise(usual, ASSUMED.freedom, 0)
+    # The variance from successive differences has 2/3 of the degrees of freedom (von Neumann 1941).
+    freedom = (len(logs) - 1) * 2 / 3
+    variance = fmean((after - before) ** 2 for before, after in pairwise(logs)) / 2
+    total = _ASSUMED_RUNS + freedom
+    return RunNoise(math.sqrt((_ASSUMED_RUNS * usual**2 + freedom * variance) / total), total, len(logs))
+
+
+def _within(rounds: Sequence[Sequence[float]]) -> float:
+    """Return the deviation of the logarithms of rounds within their run."""
+    logs = [[math.log(value) for value in run if value > 0] for run in rounds]
+    squares = sum((len(run) - 1) * stdev(run) ** 2 for run in logs if len(run) > 1)
+    freedom = sum(len(run) - 1 for run in logs if len(run) > 1)
+    return math.sqrt(squares / freedom) if freedom else 0.0
+
+
+def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
+    """Return the noise between the first two cells of a run; None with fewer than 4 common blocks."""
+    a, b = document["cells"][:2]
+    rates = rates_by_block(a), rates_by_block(b)
+    logs, ratio = block_values(*rates), paired_rates(*rates)
+    if ratio is None or len(logs) < 4:
+        return None
+    seconds = [
+        float(each["durations"].get("total_s") or 0.0)
+        for cell in (a, b)
+        for each in cell["rounds"]
+        if each["status"] == "done"
+    ]
+    # Trials that were interleaved went on at once: the time of each is the block's.
+    in_turn = 1 if document["options"].get("slice_s") else 2
+    block_s = in_turn * median(seconds) if seconds else 0.0
+    deviation = stdev(logs)
+    alarm_rounds = min(10, len(logs))
+    alarms, beyond = false_alarms(logs, alarm_rounds, margin)
+    sights = []
+    for rounds in ROUNDS:
+        error = deviation / math.sqrt(rounds) * usual_allowance(rounds)
+        change = detectable(Ratio(1.0, error, rounds - 1, rounds))
+        if change is not None:
+            sights.append(Sight(rounds, rounds * block_s, change))
+    return Noise(ratio, deviation, len(logs), alarm_rounds, alarms, beyond, margin, block_s, sights)
+
+
+def false_alarms(logs: Sequence[float], rounds: int, margin: float) -> tuple[float, float]:
+    """Return how often ``rounds`` blocks of this noise show a difference, and one beyond the margin, by chance.
+
+    Which of two equal cells is called the first is a matter of chance, so each block's logarithm is as likely with the
+    other sign (a randomisation, Fisher 1935, The Design of Experiments, ch. 3). So many blocks are drawn, with
+    replacement and a random sign each, 4,000 times from a fixed seed.
+    """
+    import numpy
+
+    random = numpy.random.default_rng(0)
+    values = numpy.asarray(logs)
+    alarms = beyond = 0
+    for _ in range(_TRIES):
+        draws = random.choice(values, rounds) * random.choice((-1.0, 1.0), rounds)
+        ratio = ratio_of([float(each) for each in draws])
+        if ratio is not None and verdict(ratio, 0.0) in ("faster", "slower"):
+            alarms += 1
+            beyond += abs(math.log(ratio.mean)) > math.log1p(margin)
+    return alarms / _TRIES, beyond / _TRIES

@@ -1,0 +1,357 @@
+"""A prediction from a stored run: calibration, then each size with its band and with what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp, log10
+from statistics import fmean, median
+
+import numpy as np
+
+from dbdyno.analysis.measured.keys import AT_THE_EDGE
+from dbdyno.analysis.predict.calibration import Calibrated, calibrate, device_reads
+from dbdyno.analysis.predict.device import Device
+from dbdyno.analysis.predict.fitting import PAGE_S, Costs, Sample, fit
+from dbdyno.analysis.predict.limits import Rate, rate
+from dbdyno.analysis.predict.series import KeySeries, Observed, read_series
+from dbdyno.analysis.predict.stored import Calibration
+from dbdyno.analysis.predict.trees import Answer, answers, depends_on_rate, way_of
+from dbdyno.analysis.predict.words import sentences, warnings
+from dbdyno.base.errors import InputError
+from dbdyno.model.events.answers import BtreeFigures
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.prediction import Point, Prediction, Series
+from dbdyno.model.result.reading import count
+
+#: The sizes that are predicted unless others are asked for.
+USUAL_ROWS = (10**6, 3 * 10**6, 10**7, 3 * 10**7, *(10**power for power in range(8, 13)))
+
+# Shares of the operating system's cache, over the calibrated one, that a band covers.
+_SHARES = (0.7, 1.0, 1.4)
+_DRAWS = 200
+# Standard deviations of logarithms: of a measured time besides what its windows show, of the prior of a page's cost,
+# and of what a read takes under load.
+_TIME_SPREAD, _PAGE_SPREAD, _READ_SPREAD = 0.03, 0.5, 0.25
+# The same of the model's error, and how it grows with each factor of ten beyond the largest size calibrated with.
+# docs/prediction.md has the runs that this rests on.
+_MODEL_SPREAD, _SPREAD_PER_DECADE = 0.20, 0.03
+# How many times the client's CPU for an insert must be what it was, for a word about the machine.
+_SLOWER = 1.25
+# Rounds in which rate and checkpoints, each of which follows from the other, come to agree.
+_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Question:
+    """For what is to be predicted; what is not said is as it was calibrated.
+
+    ``up_to``: the largest size that the calibration takes; the run's others are shown beside. ``device``: by the names
+    of :class:`dbdyno.analysis.predict.device.Device`.
+    """
+
+    rows: Sequence[int] = USUAL_ROWS
+    clients: int | None = None
+    memory_bytes: float | None = None
+    cache_bytes: float | None = None
+    cores: int | None = None
+    device: Mapping[str, float] = field(default_factory=dict)
+    up_to: int | None = None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The question with all that it left out."""
+
+    clients: int
+    memory: float
+    cache: float
+    cores: int
+    device: Device
+
+
+def predict(calibration: Calibration, question: Question) -> Prediction:
+    """Predict from a run of a growing table. Raises InputError where it shows too little, and SystemFailed."""
+    document = calibration.document
+    place = f"run {document['id']}"
+    whole = read_series(calibration)
+    read = whole if question.up_to is None else read_series(calibration, question.up_to)
+    first = read.series[0]
+    _see_that_they_are_alike(read.series, place)
+    probed = Device.of(document["device"], place)
+    cache = float(first.rules.cache_pages * first.rules.page_bytes)
+    cores = count(document["host"], "cores") or 1
+    asked = _Asked(
+        clients=question.clients or first.clients,
+        memory=question.memory_bytes or first.memory_bytes,
+        cache=question.cache_bytes or cache,
+        cores=question.cores or cores,
+        device=probed.changed(question.device),
+    )
+    if asked.memory < asked.cache:
+        problem = "the engine's own cache is larger than the memory"
+        raise InputError("--memory", problem, f"at least {asked.cache:.0f} bytes, or a smaller `--cache`")
+    # What was measured is shown beside a prediction for the same, and for nothing else.
+    same = asked == _Asked(first.clients, first.memory_bytes, cache, cores, probed)
+    calibrated = [calibrate(each) for each in read.series]
+    read_s = probed.read_seconds(1 if first.rules.one_writer else first.clients)
+    costs = fit(_samples(calibrated), read_s, 1.0 / probed.writes_per_s)
+    draws = _draws(calibrated, read_s, probed)
+    seen = {each.name: each.observed for each in whole.series} if same else {}
+    made = [
+        _series(one, seen.get(one.series.name, one.series.observed if same else ()), asked, costs, draws, question.rows)
+        for one in calibrated
+    ]
+    prediction: Prediction = {
+        "schema": "dbdyno.prediction/1",
+        "experiment": document["experiment"],
+        "run": document["id"],
+        "system": str(first.factors.get("system", "")),
+        "calibrated_rows": sorted({each.level for one in read.series for each in one.observed}),
+        "label": document["measure"]["label"],
+        "asked": {
+            "rows": sorted(question.rows),
+            "clients": asked.clients,
+            "memory_bytes": asked.memory,
+            "cache_bytes": asked.cache,
+            "cores": asked.cores,
+            "device": asked.device.shown(),
+            "as_calibrated": same,
+        },
+        "costs": {
+            "insert": costs.insert,
+            "miss": costs.miss,
+            "page": costs.page,
+            "device_read": read_s,
+            "checkpoint_page": costs.checkpoint_page,
+            "cpu": costs.cpu,
+            "cpu_miss": costs.cpu_miss,
+            "cpu_page": costs.cpu_page,
+            "error": costs.error,
+        },
+        "series": made,
+        "sentences": [],
+        "warnings": [],
+        "error": _error(made),
+    }
+    prediction["sentences"] = sentences(prediction)
+    prediction["warnings"] = warnings(
+        prediction,
+        unseen=[one.series.name for one in calibrated if not one.seen and one.series.keys.kind not in AT_THE_EDGE],
+        left_out=read.left_out,
+        more_clients=asked.clients > first.clients,
+        other_device=bool(question.device),
+        slower=slower_sizes(whole.series, read.series) if same else [],
+        unlimited=next((refused for cell in document["cells"] if (refused := _refused(cell))), ""),
+    )
+    return prediction
+
+
+def _see_that_they_are_alike(series: Sequence[KeySeries], place: str) -> None:
+    """Raise InputError where series were measured on several systems, or with several loads or caches."""
+    for what, values in (
+        ("systems", {str(each.factors.get("system", "")) for each in series}),
+        ("numbers of clients", {str(each.clients) for each in series}),
+        ("sizes of memory", {f"{each.memory_bytes:.0f}" for each in series}),
+        ("sizes of the engine's cache", {str(each.rules.cache_pages) for each in series}),
+    ):
+        if len(values) > 1:
+            problem = f"it has several {what}: {', '.join(sorted(values))}"
+            raise InputError(place, problem, "predict from a run of one, with `--set` or `--system`")
+
+
+def _refused(cell: Cell) -> str:
+    limit = cell["memory_limit"]
+    return "" if limit is None else limit["refused"] or ""
+
+
+def slower_sizes(everything: Iterable[KeySeries], calibrating: Sequence[KeySeries]) -> list[tuple[int, float]]:
+    """Give sizes at which the client took more CPU for an insert than at those calibrated with, and how many times."""
+    usual = [each.client_cpu_s for one in calibrating for each in one.observed if each.client_cpu_s is not None]
+    if not usual:
+        return []
+    found = [
+        (each.level, each.client_cpu_s / fmean(usual))
+        for one in everything
+        for each in one.observed
+        if each.client_cpu_s is not None
+    ]
+    return [each for each in found if each[1] > _SLOWER]
+
+
+def _samples(calibrated: Sequence[Calibrated]) -> list[Sample]:
+    return [
+        Sample(one.series.name, use, fmean(seen.seconds), seen.cpu_s)
+        for one in calibrated
+        for use, seen in zip(one.used, one.series.observed, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Costs as other windows and other priors would have given them.
+
+    ``slower``: a factor of what a read takes; ``off``: the model's error, in its standard deviations.
+    """
+
+    costs: Costs
+    slower: float
+    off: float
+
+
+def _draws(calibrated: Sequence[Calibrated], read_s: float, probed: Device) -> list[_Drawn]:
+    random = np.random.default_rng(1)
+    found = []
+    for _ in range(_DRAWS):
+        samples = [
+            Sample(
+                one.series.name,
+                use,
+                float(np.mean(random.choice(seen.seconds, len(seen.seconds))) * np.exp(random.normal(0, _TIME_SPREAD))),
+                seen.cpu_s,
+            )
+            for one in calibrated
+            for use, seen in zip(one.used, one.series.observed, strict=True)
+        ]
+        slower = float(np.exp(random.normal(0.0, _READ_SPREAD)))
+        page = PAGE_S * float(np.exp(random.normal(0.0, _PAGE_SPREAD)))
+        costs = fit(samples, read_s * slower, 1.0 / probed.writes_per_s, page_s=page)
+        found.append(_Drawn(costs, slower, float(random.normal())))
+    return found
+
+
+def _series(
+    one: Calibrated,
+    seen: Sequence[Observed],
+    asked: _Asked,
+    costs: Costs,
+    draws: Sequence[_Drawn],
+    rows: Sequence[int],
+) -> Series:
+    measured = {round(each.rows): each for each in seen}
+    sizes = sorted({*rows, *measured})
+    guess = [one.series.observed[-1].throughput] * len(sizes)
+    found: list[list[Answer]] = []
+    for _ in range(_ROUNDS if depends_on_rate(one.series) else 1):
+        places = [
+            one.place(size, each, asked.memory, asked.cache, one.system_share * share)
+            for size, each in zip(sizes, guess, strict=True)
+            for share in _SHARES
+        ]
+        flat = answers(one.series, places)
+        found = [flat[start : start + len(_SHARES)] for start in range(0, len(flat), len(_SHARES))]
+        guess = [
+            before if figures is None else _rate(one, figures, costs, asked).throughput
+            for before, figures in zip(guess, (each[1].figures for each in found), strict=True)
+        ]
+    calibrating = {round(each.rows) for each in one.series.observed}
+    rules = one.series.rules
+    return {
+        "name": one.series.name,
+        "factors": dict(one.series.factors),
+        "engine": one.series.product,
+        "key": one.series.keys.kind,
+        "entry_bytes": one.series.entry_bytes,
+        "cache_pages": one.engine_share * asked.cache / rules.page_bytes,
+        "system_pages": one.place(1, 1, asked.memory, asked.cache).system,
+        "points": [
+            _point(one, size, of, costs, draws, asked, measured.get(size), calibrating=size in calibrating)
+            for size, of in zip(sizes, found, strict=True)
+        ],
+    }
+
+
+def _point(
+    one: Calibrated,
+    rows: int,
+    found: Sequence[Answer],
+    costs: Costs,
+    draws: Sequence[_Drawn],
+    asked: _Asked,
+    seen: Observed | None,
+    *,
+    calibrating: bool,
+) -> Point:
+    figures = found[1].figures
+    point: Point = {
+        "rows": rows,
+        "throughput": None,
+        "band": None,
+        "limited_by": "",
+        "seconds": {},
+        "limits": {},
+        "index_bytes": None,
+        "times_memory": None,
+        "tree": None,
+        "by": way_of(one.series),
+        "lacking": found[1].lacking,
+        "measured": None
+        if seen is None
+        else {"throughput": seen.throughput, "ci95": seen.ci95, "calibrating": calibrating},
+    }
+    if figures is None:
+        return point
+    made = _rate(one, figures, costs, asked)
+    decades = max(0.0, log10(rows / one.series.observed[-1].rows))
+    spread = _MODEL_SPREAD + _SPREAD_PER_DECADE * decades
+    rates = [
+        _rate(one, each, drawn.costs, asked, drawn.slower).throughput * exp(spread * drawn.off)
+        for number, drawn in enumerate(draws)
+        if (each := found[number % len(found)].figures) is not None
+    ]
+    low, high = (float(each) for each in np.percentile(rates, [2.5, 97.5]))
+    size = figures.leaves * one.series.rules.page_bytes
+    memory = asked.memory if one.series.cached_by_system else asked.cache
+    return point | {
+        "throughput": made.throughput,
+        "band": [min(low, made.throughput), max(high, made.throughput)],
+        "limited_by": made.limited_by,
+        "seconds": _terms(one, figures, costs, asked),
+        "limits": made.limits,
+        "index_bytes": size,
+        "times_memory": size / memory,
+        "tree": {
+            "leaves": figures.leaves,
+            "fill": figures.fill,
+            "misses": one.use(figures).misses,
+            "device_reads": device_reads(figures),
+            "evictions": figures.dirty_evictions,
+            "checkpoint_writes": figures.checkpoint_writes,
+            "page_images": figures.first_changes if one.series.rules.page_images else 0.0,
+            "log_bytes": figures.log_bytes,
+        },
+    }
+
+
+def _at_once(one: Calibrated, asked: _Asked) -> int:
+    return 1 if one.series.rules.one_writer else asked.clients
+
+
+def _terms(
+    one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, slower: float = 1.0
+) -> dict[str, float]:
+    read_s = asked.device.read_seconds(_at_once(one, asked)) * slower
+    return costs.terms(one.series.name, one.use(figures), read_s)
+
+
+def _rate(one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, slower: float = 1.0) -> Rate:
+    return rate(
+        _terms(one, figures, costs, asked, slower),
+        costs.cpu_s(one.series.name, one.use(figures)),
+        figures,
+        device_reads(figures) * slower,
+        asked.device,
+        clients=_at_once(one, asked),
+        cores=asked.cores,
+    )
+
+
+def _error(made: Sequence[Series]) -> dict[str, float] | None:
+    """Give how far predictions are off where they were not calibrated."""
+    off = [
+        abs(point["throughput"] / point["measured"]["throughput"] - 1.0)
+        for each in made
+        for point in each["points"]
+        if point["throughput"] and point["measured"] and not point["measured"]["calibrating"]
+    ]
+    return {"median": median(off), "worst": max(off), "sizes": float(len(off))} if off else None

@@ -1,0 +1,20 @@
+"""The JSON Schema of a prediction, made from its types. Written to ``docs/prediction.schema.json``.
+
+``python -m dbdyno.analysis.predict.schema FILE`` writes it.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from dbdyno.model.result import prediction
+from dbdyno.model.result.schema import as_text, schema_of
+
+
+def json_schema(*, closed: bool = False) -> dict[str, Any]:
+    """Return the schema; ``closed``: it refuses fields that the types do not name."""
+    return schema_of(prediction.Prediction, prediction.SCHEMA, closed=closed)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(as_text(json_schema()), encoding="utf-8")

@@ -1,0 +1,229 @@
+"""What a stored run shows of growing tables, as far as a prediction can rest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from dbdyno.analysis.measured.alike import cells_along
+from dbdyno.analysis.measured.data import asked_of_device, memory_limit, tree
+from dbdyno.analysis.measured.keys import ANYWHERE, NewKeys
+from dbdyno.analysis.predict.stored import Calibration
+from dbdyno.base.errors import InputError
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.btree import BtreeRules
+from dbdyno.model.result import Document
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.reading import count, mean, number, objects, text
+
+# How full leaves are, where the engine does not tell: the limit of splits in the middle (Yao, 1978), and what nbtree
+# leaves at the right edge.
+_USUAL_FILL = {True: 0.69, False: 0.9}
+_FEWEST_SIZES = 2
+# Pages logged, per insert, by which sizes must differ to tell how large one is in the log.
+_TOLD_IMAGES = 0.1
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A size as it was measured; all figures are of one insert, null where nobody counted.
+
+    ``rows``: in the middle of the windows; ``level``: by which the size is called; ``seconds``: of a client's time, one
+    for each window; ``cpu_s``: of client and server together; ``client_cpu_s``: of a server's client, which does the
+    same at each size.
+    """
+
+    level: int
+    rows: float
+    seconds: tuple[float, ...]
+    throughput: float
+    ci95: list[float] | None
+    misses: float | None
+    device_reads: float | None
+    log_bytes: float | None
+    page_images: float
+    cpu_s: float | None
+    client_cpu_s: float | None
+
+
+@dataclass(frozen=True)
+class KeySeries:
+    """The sizes of one table as it grew with one kind of key.
+
+    ``entry_bytes``: an entry's in a leaf; ``fill``: how full leaves are; ``other_pages``: pages that an insert fills
+    beside the index; ``memory_bytes``: what the system could use, with the kernel's cache of its files;
+    ``cached_by_system``: whether the kernel caches them.
+    """
+
+    name: str
+    factors: Mapping[str, Any]
+    product: str
+    keys: NewKeys
+    rules: BtreeRules
+    clients: int
+    memory_bytes: float
+    cached_by_system: bool
+    entry_bytes: int
+    fill: float
+    other_pages: float
+    index: bool
+    observed: tuple[Observed, ...]
+
+    @property
+    def image_bytes(self) -> float:
+        """Bytes of a page in the log, by what was logged if that tells, else what is used of it; 0: none are logged."""
+        if not self.rules.page_images:
+            return 0.0
+        told = [each for each in self.observed if each.log_bytes]
+        images = attrgetter("page_images")
+        few, many = min(told, key=images, default=None), max(told, key=images, default=None)
+        if few is None or many is None or many.page_images - few.page_images < _TOLD_IMAGES:
+            return self.fill * self.rules.page_bytes
+        grown = ((many.log_bytes or 0.0) - (few.log_bytes or 0.0)) / (many.page_images - few.page_images)
+        return min(max(grown, 0.0), float(self.rules.page_bytes))
+
+    @property
+    def record_bytes(self) -> float:
+        """Bytes that an insert logs, without images of pages."""
+        if self.rules.commits_log_pages:
+            return (2.0 if self.index else 1.0) * self.rules.page_bytes
+        logged = [each.log_bytes - each.page_images * self.image_bytes for each in self.observed if each.log_bytes]
+        return max(1.0, min(logged, default=1.0))
+
+
+@dataclass(frozen=True)
+class Read:
+    """The series of a run, and why others are none: clauses."""
+
+    series: list[KeySeries]
+    left_out: list[str]
+
+
+def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
+    """Read a run of a growing table; ``up_to``: sizes up to so many rows only. Raises InputError."""
+    document = calibration.document
+    factor = text(document["growth"], "factor")
+    place = f"run {document['id']}"
+    if factor is None:
+        problem = f"`{document['experiment']}` has no table that grows, so there is nothing to predict from"
+        raise InputError(place, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
+    by = document["report"].get("by")
+    found, left_out = [], []
+    for levels, measured in cells_along(document["cells"], factor):
+        ordered = sorted(measured, key=lambda cell: int(cell["factors"][factor]))
+        cells = [cell for cell in ordered if up_to is None or int(cell["factors"][factor]) <= up_to]
+        if not cells:
+            continue
+        name = _name(levels or {each: level for each, level in cells[0]["factors"].items() if each == by})
+        one = _series(calibration, name, factor, cells)
+        if isinstance(one, KeySeries):
+            found.append(one)
+        else:
+            left_out.append(f"{name}: {one}")
+    if not found:
+        problem = left_out[0] if left_out else "fewer than two sizes of it were measured"
+        raise InputError(place, problem, "calibrate with an index on the key, and at least two sizes")
+    return Read(found, left_out)
+
+
+def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Cell]) -> KeySeries | str:
+    """Read the cells of one series; else say what is lacking, a clause."""
+    # Space is looked at when the last window of a size is over: a run that was cut short may lack it at the end.
+    last = next((cell for cell in reversed(cells) if cell["space"]), cells[-1])
+    product, stored = last["system"]["engine"], tree(last)
+    keys = NewKeys.of(calibration.tasks.get(last["id"], {}))
+    engine = engine_of_product(product)
+    if len(cells) < _FEWEST_SIZES:
+        return "two sizes are needed at least"
+    if not keys.kind:
+        return "what is inserted has no key of a kind that is known"
+    if not all(_is_an_insert(cell) for cell in cells):
+        return "each transaction must be one statement that inserts one row"
+    if stored is None:
+        return "the size of the index was not looked at"
+    if stored["kind"] == "table" and keys.kind != "serial" and not _has_index(last, stored["table"]):
+        return "there is no index on the key"
+    if engine.is_server and last["cpu_percent"]["server"] is None:
+        return "dbdyno did not start the server, whose memory, device and processors are not known"
+    if _indexes_elsewhere(calibration.document, last):
+        return "its indexes lay on another device than the one that was probed"
+    settings = {each: str(value) for each, value in last["system"]["settings"].items()}
+    rules = engine.btree(settings, stored["kind"], numbered=keys.kind == "serial")
+    if rules is None:
+        return f"how {engine.title or product} keeps a {stored['kind']} with these settings is not known"
+    memory = memory_limit(last) or number(calibration.document["host"], "memory_bytes")
+    rows = 0.0 if last["growth"] is None else last["growth"]["end_rows"]
+    if memory is None or not rows:
+        return "it is not known how much memory, or how many rows, there were"
+    leaves = stored["leaves"] or stored["bytes"] / rules.page_bytes
+    fill = stored["leaf_fill"] or _USUAL_FILL[keys.kind in ANYWHERE]
+    rest = sum(each["bytes"] for each in last["space"] if each["name"] != stored["name"])
+    return KeySeries(
+        name=name,
+        factors={each: level for each, level in last["factors"].items() if each != factor},
+        product=product or "",
+        keys=keys,
+        rules=rules,
+        clients=_clients(last),
+        memory_bytes=memory,
+        cached_by_system=not engine.passes_os_cache_by(settings),
+        entry_bytes=max(1, round(fill * rules.leaf_bytes * leaves / rows)),
+        fill=fill,
+        other_pages=rest / rules.page_bytes / rows,
+        index=stored["kind"] == "index",
+        observed=tuple(_observed(cell, factor, one_writer=rules.one_writer) for cell in cells),
+    )
+
+
+def _name(levels: Mapping[str, Any]) -> str:
+    """Give levels as a name: words by themselves, numbers with what they are."""
+    return ", ".join(level if isinstance(level, str) else f"{name}={level}" for name, level in levels.items()) or "all"
+
+
+def _indexes_elsewhere(document: Document, cell: Cell) -> bool:
+    found = [each for each in document["findings"] if each["kind"] == "indexes on another device"]
+    return any(cell["id"] in each["cells"] for each in found)
+
+
+def _clients(cell: Cell) -> int:
+    return max((count(each["window"] or {}, "clients") or 1 for each in cell["rounds"]), default=1)
+
+
+def _is_an_insert(cell: Cell) -> bool:
+    """Whether each transaction of a cell's rounds was one statement that changed one row."""
+    rounds = [each for each in cell["rounds"] if each["completed"]]
+    return bool(rounds) and all(each["statements"] == each["completed"] == each["rows_changed"] for each in rounds)
+
+
+def _has_index(cell: Cell, table: str) -> bool:
+    """Whether the catalogue names an index of a table; where it tells nothing of the table, none is missed."""
+    tables = [each for each in objects(cell["system"]["catalog"].get("tables")) if each.get("name") == table]
+    return not tables or any(objects(each.get("indexes")) for each in tables)
+
+
+def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:
+    rates = [each["throughput"] for each in cell["rounds"] if each["throughput"]]
+    at_once = 1 if one_writer else _clients(cell)
+    throughput = cell["throughput"]["mean"] or 0.0
+    counters = cell["observed"]["counters"]
+    own = cell["io_per_transaction"]["cache_misses"]
+    cpu, growth = cell["cpu_percent"], cell["growth"]
+    busy = sum(each for each in (cpu["client"], cpu["server"]) if each is not None)
+    inserted = mean(each["completed"] for each in cell["rounds"]) or 0.0
+    return Observed(
+        level=int(cell["factors"][factor]),
+        rows=(float(cell["factors"][factor]) if growth is None else growth["rows"]) + inserted / 2.0,
+        seconds=tuple(at_once / rate for rate in rates),
+        throughput=throughput,
+        ci95=cell["throughput"]["ci95"],
+        misses=own if own is not None else counters.get("pages_read"),
+        device_reads=asked_of_device(cell, "reads"),
+        log_bytes=counters.get("log_bytes"),
+        page_images=counters.get("page_images") or 0.0,
+        cpu_s=busy / 100.0 / throughput if busy and throughput else None,
+        client_cpu_s=cpu["client"] / 100.0 / throughput
+        if cpu["client"] and cpu["server"] is not None and throughput
+        else None,
+    )

@@ -1,0 +1,316 @@
+"""What fixes did: their gain against the cell as it is, what they cost as far as it shows, and which one to take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from dbdyno.analysis.measured.durable import class_of
+from dbdyno.analysis.measured.judging import (
+    Pair,
+    durability_differs,
+    failures_differ,
+    hardly_any,
+    more_is_better,
+    noise_of_cells,
+    other_rows,
+    ratio_of_pair,
+)
+from dbdyno.analysis.measured.metrics import done, failing, keeps_up, rates_by_block, values_by_block
+from dbdyno.analysis.why.fix_cells import Planned
+from dbdyno.analysis.why.fix_sentences import fix_sentences
+from dbdyno.analysis.why.measured_by import Metric, is_bounded, is_overloaded, metric_of, p99_beside
+from dbdyno.base.numbers import times
+from dbdyno.engines.fixes import Asked
+from dbdyno.engines.server.facts import size
+from dbdyno.model.plan.change import CHANGE, UNCHANGED
+from dbdyno.model.plan.fix import SERIOUS, Fix, conflict, together
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.fixes import FixEffect, Fixes, FixPrice, FixVerdict
+from dbdyno.model.result.reading import number
+from dbdyno.stats import CONFIDENCE, Rates, Ratio, paired_rates, standard_error, verdict
+from dbdyno.stats.intervals import Noise
+
+_Of = tuple[Cell, Fix | None]
+
+#: What gains less, as a share, is no help worth a change.
+LEAST = 0.05
+
+# Rows that a statement changes differ by chance where they differ by less, or by fewer standard errors: not every
+# update finds its row.
+_SAME_CHANGES = 0.05
+_CHANCE = 4.0
+# What an index takes, and how much longer writes take, from which it is worth a word.
+_SLOWER = 0.05
+_SPACE = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """By what fixes are compared. ``unit``: what throughput counts; ``confidence``: of each interval."""
+
+    unit: str
+    metric: Metric
+    confidence: float
+
+    def ratio(self, a: _Of, b: _Of, noise: Noise | None = None) -> Ratio | None:
+        """Return how many times as fast the second of two cells is; None where that is not known."""
+        if self.metric == "throughput":
+            rates = [work_rates(cell, fix, self.unit) for cell, fix in (a, b)]
+            return paired_rates(rates[0], rates[1], self.confidence, noise)
+        if is_bounded(b[0]):
+            return None
+        pair = Pair(a[0], b[0], metric=self.metric, confidence=self.confidence)
+        return more_is_better(ratio_of_pair(pair, noise), self.metric)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """A fix with its cell, and how many times as fast as the cell as it is that is."""
+
+    fix: Fix
+    cell: Cell
+    ratio: Ratio | None
+    not_same: str
+    carried: bool
+    """Whether it carries all that is offered, as the cell as it is does not: it would gain more if more were."""
+
+
+def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: float = CONFIDENCE) -> Fixes | None:
+    """Say what was found; None where no fix has been measured yet. ``unit``: what throughput counts."""
+    by_level = {str(cell["factors"].get(CHANGE)): cell for cell in cells}
+    base = by_level.get(UNCHANGED)
+    if base is None:
+        return None
+    metric = metric_of(base)
+    noise = noise_of_cells(cells, metric)
+    there = [each for each in planned.fixes if each.level in by_level and by_level[each.level]["rounds"]]
+    if not there and planned.fixes:
+        return None
+    # With the confidence passed in, all gains lie within their intervals.
+    confidence = 1 - (1 - confidence) / max(len(there), 1)
+    of = _Compared(unit, metric, confidence)
+    measured = [_measure(fix, base, by_level[fix.level], of, noise) for fix in there]
+    tried = [_effect(each, base, planned.members, of) for each in measured]
+    tried.sort(key=lambda each: (_ORDER.index(each["verdict"]), -(each["gain"] or 0.0)))
+    best, dearer = recommend(tried, {each.fix.name: each for each in measured}, of)
+    found: Fixes = {
+        "tried": tried,
+        "metric": metric,
+        "p99_ms": p99_beside(values_by_block(base, "p99"), [by_level[each.level] for each in there]),
+        "p99_is_bound": is_bounded(base),
+        "left_out": list(planned.left_out),
+        "recommended": None if best is None else best["fix"],
+        "at_a_price": None if dearer is None else dearer["fix"],
+        "text": [],
+    }
+    found["text"] = fix_sentences(found)
+    return found
+
+
+_ORDER: tuple[FixVerdict, ...] = ("helps", "inconclusive", "no", "disqualified")
+
+
+def verdict_of(ratio: Ratio | None, not_same: str, *, carried: bool = False) -> FixVerdict:
+    """Say whether a fix helps, by the interval of its gain. ``carried``: it gains so much at least."""
+    if not_same:
+        return "disqualified"
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return "inconclusive"
+    if carried:
+        return "helps" if ratio.low > 1 else "inconclusive"
+    if ratio.high < 1 + LEAST or verdict(ratio) in ("equivalent", "slower"):
+        return "no"
+    return "helps" if ratio.low > 1 and ratio.mean >= 1 + LEAST else "inconclusive"
+
+
+def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
+    """Whether no further round of the last stage is needed: of each of its fixes it is known whether it helps."""
+    if found is None or not planned.stages:
+        return False
+    own = {each.name for each in planned.stages[-1].fixes}
+    told = {each["fix"]: each["verdict"] for each in found["tried"]}
+    return all(told.get(name, "inconclusive") != "inconclusive" for name in own)
+
+
+def groups_of(found: Fixes, fixes: Mapping[str, Fix]) -> list[tuple[Fix, list[str]]]:
+    """Give the fixes that helped as they can be had together: those without a serious price, and all.
+
+    Of two that conflict the one that gains more is taken.
+    """
+    helped = [each for each in found["tried"] if each["verdict"] == "helps" and not each["members"]]
+    made: dict[tuple[str, ...], tuple[Fix, list[str]]] = {}
+    for serious in (False, True):
+        taken: list[Fix] = []
+        for each in helped:
+            fix = fixes[each["fix"]]
+            if (serious or not each["serious"]) and not any(conflict(fix, other) for other in taken):
+                taken.append(fix)
+        if len(taken) > 1:
+            names = [each.name for each in taken]
+            made.setdefault(tuple(names), (together(" + ".join(names), taken), names))
+    return list(made.values())
+
+
+def recommend(
+    tried: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Compared
+) -> tuple[FixEffect | None, FixEffect | None]:
+    """Give the fix to take, and one at a price in durability or isolation that gains more.
+
+    The first is the largest gain without such a price. One at a price is told only beside it, and only where it is
+    shown to gain more in blocks that have both; it is the first where nothing else helps.
+    """
+    helped = [each for each in tried if each["verdict"] == "helps"]
+    # Of fixes together that gain no more than one of them by itself, the one is less to do.
+    free = _best([each for each in helped if not each["serious"]], measured, of)
+    dear = _best([each for each in helped if each["serious"]], measured, of)
+    if free is None:
+        return dear, None
+    if dear is None or not _gains_more(free, dear, measured, of):
+        return free, None
+    return free, dear
+
+
+def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Compared) -> FixEffect | None:
+    best: FixEffect | None = None
+    for each in sorted(helped, key=lambda one: (len(one["members"]), -(one["gain"] or 0.0))):
+        if best is None or _gains_more(best, each, measured, of):
+            best = each
+    return best
+
+
+def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], of: _Compared) -> bool:
+    a, b = measured[one["fix"]], measured[other["fix"]]
+    ratio = of.ratio((a.cell, a.fix), (b.cell, b.fix))
+    if ratio is None:
+        # They have no block in common: each was measured against the cell as it is.
+        ends = other["gain_ci95"]
+        return ends is not None and one["gain_ci95"] is not None and ends[0] > one["gain_ci95"][1]
+    return ratio.low is not None and ratio.low > 1 and ratio.mean >= 1 + LEAST
+
+
+def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
+    """Return a cell's rates by block, of what its transactions did before the fix: some do the work of several."""
+    rates = rates_by_block(cell)
+    if fix is None:
+        return rates
+    multiple = {"transaction": fix.work, "statement": fix.rows}.get(unit, 1)
+    return {block: replace(rate, value=rate.value * multiple) for block, rate in rates.items()}
+
+
+def _measure(fix: Fix, base: Cell, cell: Cell, of: _Compared, noise: Noise | None) -> _Measured:
+    ratio = of.ratio((base, None), (cell, fix), noise)
+    carried = is_overloaded(base) and keeps_up(cell)
+    return _Measured(fix, cell, ratio, next(iter(_not_same(fix, base, cell)), ""), carried)
+
+
+def _not_same(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
+    """Say why a cell with a fix does not do the work of the one without."""
+    broken = next((each["error"] for each in cell["rounds"] if each["status"] == "failed"), None)
+    if broken is not None:
+        yield f"it failed: {broken}"
+    if done(cell):
+        if failing(cell) > failing(base):
+            yield from (hardly_any(base, cell) or failures_differ(base, cell))
+        yield from other_rows(base, cell, fix.work)
+        before, now = _changes(base), _changes(cell)
+        for name in before.keys() & now.keys():
+            a, b = before[name], now[name]
+            is_chance = abs(b.mean / fix.rows - a.mean) <= _CHANCE * math.hypot(a.error, b.error / fix.rows)
+            if not is_chance and abs(b.mean / fix.rows - a.mean) > _SAME_CHANGES * a.mean:
+                yield f"rows changed by `{name}`: {a.mean:.4g} against {b.mean / fix.rows:.4g}"
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """Rows that an execution of a statement changes, and the standard error of that."""
+
+    mean: float
+    error: float
+
+
+def _changes(cell: Cell) -> dict[str, _Changes]:
+    """Return what each statement changes. What it is drawn for differs, so its rounds differ as well."""
+    counts: dict[str, list[tuple[float, float]]] = {}
+    for each in done(cell):
+        for name, told in each["statements_by_name"].items():
+            executions, changed = number(told, "executions"), number(told, "changed")
+            if executions and changed is not None:
+                counts.setdefault(name, []).append((executions, changed))
+    found = {}
+    for name, rounds in counts.items():
+        total = sum(executions for executions, _ in rounds)
+        mean = sum(changed for _, changed in rounds) / total
+        of_rounds = standard_error([changed / executions for executions, changed in rounds])
+        found[name] = _Changes(mean, max(of_rounds, math.sqrt(mean / total)))
+    return found
+
+
+def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], compared: _Compared) -> FixEffect:
+    fix, cell, ratio = of.fix, of.cell, of.ratio
+    prices = [*_stated(fix), *_seen(fix, base, cell)]
+    p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=compared.confidence)) if fix.work == 1 else None
+    if compared.metric == "p99":
+        p99 = more_is_better(ratio, "p99")
+    return {
+        "fix": fix.name,
+        "cell": cell["id"],
+        "does": fix.does,
+        "members": list(members.get(fix.name, [])),
+        "against": list(fix.against),
+        "gain": None if ratio is None else ratio.mean,
+        "gain_ci95": None if ratio is None else ratio.ends,
+        "p99": None if p99 is None else p99.mean,
+        "p99_ci95": None if p99 is None else p99.ends,
+        "blocks": 0 if ratio is None else ratio.count,
+        "verdict": verdict_of(ratio, of.not_same, carried=of.carried),
+        "reason": of.not_same,
+        "prices": prices,
+        "serious": any(each["kind"] in SERIOUS for each in prices),
+        "snippet": fix.lines,
+        "source": None
+        if fix.name in members
+        else {"title": fix.source.title, "section": fix.source.section, "url": fix.source.url},
+    }
+
+
+def _stated(fix: Fix) -> Iterator[FixPrice]:
+    for each in fix.prices:
+        yield {"kind": each.kind, "text": each.text, "bytes": each.bytes, "measured": False}
+
+
+def _seen(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
+    """Give what was seen to be the price: a weaker class of durability, slower writes, more bytes on the device."""
+    if not done(cell):
+        return
+    if durability_differs(base, cell):
+        text = f"durability is {class_of(cell)} in place of {class_of(base)}"
+        yield {"kind": "durability", "text": text, "bytes": None, "measured": True}
+    if fix.statements:
+        slower = _slower_writes(base, cell)
+        if slower is not None and slower > 1 + _SLOWER:
+            text = f"statements that write take {times(slower)} times as long"
+            yield {"kind": "writes", "text": text, "bytes": None, "measured": True}
+        more = _more_bytes(base, cell)
+        if more is not None and more > _SPACE:
+            text = f"{size(round(more))} more on the device"
+            yield {"kind": "space", "text": text, "bytes": more, "measured": True}
+
+
+def _slower_writes(base: Cell, cell: Cell) -> float | None:
+    """Return the mean time of the statements that write, as a multiple; None where none does, or it is not known."""
+    writing = {each["name"] for each in base["statements"] if Asked("", each["sql"]).writes}
+    of = [
+        {each["name"]: each["latency_ms"]["mean"] for each in one["operations"] if each["kind"] == "statement"}
+        for one in (base, cell)
+    ]
+    pairs = [(of[0].get(name), of[1].get(name)) for name in writing]
+    known = [(before, now) for before, now in pairs if before and now]
+    return fmean(now / before for before, now in known) if known else None
+
+
+def _more_bytes(base: Cell, cell: Cell) -> float | None:
+    before, now = (number(each["system"]["catalog"], "data_bytes") for each in (base, cell))
+    return None if before is None or now is None else now - before

@@ -1,6 +1,0 @@
-"""What a server's sessions were seen waiting for: what a wait means, how much time it takes, and what helps."""
-
-from dbdyno.causes.meanings import Meaning, known_waits, meaning_of
-from dbdyno.causes.sightings import FEWEST, Share, Sightings, share_of
-
-__all__ = ["FEWEST", "Meaning", "Share", "Sightings", "known_waits", "meaning_of", "share_of"]

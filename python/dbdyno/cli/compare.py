@@ -1,0 +1,244 @@
+"""The commands `compare` and `baseline`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from dbdyno.analysis.compare import Compared, Earlier, Side, compare
+from dbdyno.analysis.history.identity import definition_of
+from dbdyno.analysis.history.reading import read_runs
+from dbdyno.analysis.history.summary import SEARCH, other_kind
+from dbdyno.analysis.measured.comparing import without_side
+from dbdyno.analysis.measured.judging import RunNoise
+from dbdyno.analysis.noise import stored_noise
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.cli.values import read_share
+from dbdyno.report.columns import Column, table, tables
+from dbdyno.report.export import check_writable, is_output, write_json
+from dbdyno.report.lines import comparison_ratio, comparison_sees
+from dbdyno.report.table import verdict_text
+from dbdyno.stats import MARGIN
+from dbdyno.store import RunRecord, Store, open_store
+from dbdyno.store.same_machine import same_machine
+
+
+def print_comparison(
+    a: str,
+    b: str,
+    margin: str | None,
+    metric: str | None,
+    across_machines: bool,
+    store_place: str | None,
+    json: Path | None,
+) -> None:
+    """Compare two runs, or two cells, and show it. Raises DbdynoError."""
+    if json is not None:
+        check_writable(json, "--json")
+    share = MARGIN if margin is None else read_share(margin, "--margin")
+    with closing(open_store(store_place, make=False)) as store:
+        sides = side(store, a), side(store, b)
+        noise, earlier = noise_between(store, *sides, metric), earlier_values(store, *sides)
+    with store.interpreting(sides[1].document["id"]):
+        compared = compare(
+            *sides, margin=share, metric=metric, across_machines=across_machines, noise=noise, earlier=earlier
+        )
+        if json is not None:
+            _write_json(compared, json)
+        console = Console(stderr=is_output(json))
+        console.print(view(compared, console.width))
+    if "throughput" in compared.metric:
+        counted = compare(*sides, margin=share, metric="instructions", across_machines=across_machines)
+        from dbdyno.cpu.verdict import joint_verdicts
+
+        for line in joint_verdicts(compared, counted):
+            console.print(line)
+
+
+def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
+    """Keep a run as a baseline, list baselines, or forget one. Raises DbdynoError."""
+    console = Console()
+    with closing(open_store(store_place, make=False)) as store:
+        if name is None:
+            found = store.baselines()
+            for each, kept in found.items():
+                console.print(f"{each}: {kept}")
+            if not found:
+                console.print("no baselines; keep one with: dbdyno baseline NAME [RUN]")
+        elif remove:
+            if not store.remove_baseline(name):
+                raise InputError(name, "there is no such baseline", "`dbdyno baseline` lists them")
+            console.print(f"baseline {name} is forgotten; its run stays")
+        else:
+            console.print(_keep(store, name, run or "last"))
+
+
+def _keep(store: Store, name: str, run: str) -> str:
+    """Keep a run as a baseline, and say so. Raises InputError for a run that is none, and for a name that runs have."""
+    kept = store.run(run)
+    _refuse_search(kept)
+    done = [trial for trial in store.trials(kept.id, intervals=False) if trial.status == "done"]
+    if not done:
+        raise InputError(f"run {kept.id}", "none of its trials gave a result", "keep a run that has measured something")
+    if _is_run(store, name):
+        raise InputError(name, "a run is called so", "give the baseline a name of its own, as `main`")
+    before = store.baselines().get(name)
+    store.set_baseline(name, kept.id)
+    said = f"baseline {name}: {kept.id}"
+    if before is not None and before != kept.id:
+        said += f", in place of {before}"
+    return said if kept.status == "done" else f"{said}; not all of the run is there: its status is {kept.status}"
+
+
+def _refuse_search(run: RunRecord) -> None:
+    """Raise InputError for a search: each one measures other rates, above the limit as well."""
+    if other_kind(run.design) == SEARCH:
+        problem = "a search for the highest rate cannot be compared"
+        raise InputError(
+            f"run {run.id}", problem, "name a run that measured rounds (`dbdyno run EXPERIMENT --rounds N`)"
+        )
+
+
+def _is_run(store: Store, name: str) -> bool:
+    try:
+        store.run(name)
+    except InputError:
+        return False
+    return True
+
+
+def side(store: Store, text: str) -> Side:
+    """Read a run, or `RUN/CELL`, from a store; a baseline's name stands for its run. Raises DbdynoError."""
+    from dbdyno.analysis.document.run import read_run
+
+    baselines = store.baselines()
+    # A baseline may be called as a branch is, with strokes in its name.
+    called = max((each for each in baselines if f"{text}/".startswith(f"{each}/")), key=len, default=None)
+    name, slash, cell = text.partition("/") if called is None else (called, *text[len(called) :].partition("/")[1:])
+    try:
+        run = store.run(baselines.get(name, name))
+    except InputError as error:
+        kept = ", ".join(f"`{each}`" for each in baselines)
+        raise InputError(error.place, error.problem, f"{error.hint}; baselines: {kept or 'none'}") from None
+    _refuse_search(run)
+    trials = store.trials(run.id, intervals=False)
+    plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}
+    with store.interpreting(run.id):
+        definitions = {name: definition_of(plan, run.design, run.definition, name) for name, plan in plans.items()}
+    return Side(read_run(store, run.id), cell if slash else None, definitions)
+
+
+def noise_between(store: Store, a: Side, b: Side, metric: str | None) -> RunNoise | None:
+    """Give how much `dbdyno noise --runs` found throughput to differ between runs on the machine of a run."""
+    if metric not in (None, "throughput"):
+        return None
+    return stored_noise(store.noise(a.document["experiment"]), b.document["host"])
+
+
+def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
+    """Give what returns the values in earlier runs of the same work on the same machine. Raises DbdynoError.
+
+    The run to judge is not among them.
+    """
+    runs = [
+        each
+        for each in read_runs(store, a.document["experiment"]).runs
+        if each.id != b.document["id"] and same_machine(each.host, b.document["host"])
+    ]
+    baseline = next((each for each in runs if each.id == a.document["id"]), None)
+
+    def values(cell: str, metric: str) -> list[float]:
+        name = metric.replace("_", ".")
+        own = None if baseline is None else baseline.trials.get(cell)
+        found = [each.trials[cell] for each in runs if own is not None and cell in each.trials]
+        alike = [each for each in found if own is not None and each.definition == own.definition]
+        return [value for each in alike if name not in each.bounded and (value := each.values.get(name)) is not None]
+
+    return values
+
+
+def differences_view(compared: Compared, width: int) -> RenderableType | None:
+    """Show what differs between the sides of a comparison, for ``width`` columns; None if nothing does."""
+    if not compared.differences:
+        return None
+    return table(
+        [
+            Column("differs", [Text(each.what) for each in compared.differences], right=False, fold=True),
+            Column("a", [Text(each.a) for each in compared.differences], right=False, fold=True),
+            Column("b", [Text(each.b) for each in compared.differences], right=False, fold=True),
+        ],
+        width,
+    )
+
+
+def view(compared: Compared, width: int) -> RenderableType:
+    """Show a comparison, for ``width`` columns: what differs, and the ratios."""
+    a, b = compared.a, compared.b
+    parts: list[RenderableType] = [
+        Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
+        Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
+    ]
+    parts += [Text(f"! {each}", style="bold yellow") for each in compared.not_comparable]
+    for whose, cells in (("a", compared.only_a), ("b", compared.only_b)):
+        if cells:
+            parts.append(Text(f"! only in {whose}, and not compared: {', '.join(cells)}", style="bold yellow"))
+    differing = differences_view(compared, width)
+    if differing is not None:
+        parts += [Text(""), differing]
+    made = compared.comparisons
+    ids = [(without_side(each["a"]), without_side(each["b"])) for each in made]
+    names = [b if a == b else f"{b} against {a}" for a, b in ids]
+    words = [verdict_text(each) for each in made]
+    several = len({each["metric"] for each in made}) > 1
+    parts += [
+        Text(""),
+        *tables(
+            [Column("cell", [Text(name) for name in names], right=False, fold=True)],
+            [
+                Column(
+                    f"{compared.metric} b / a [95 %]",
+                    [Text(comparison_ratio(each, several)) for each in made],
+                    right=False,
+                ),
+                Column("could see", [Text(comparison_sees(each)) for each in made]),
+                Column("b is", words, right=False, fold=True),
+            ],
+            width,
+        ),
+    ]
+    reasons = dict.fromkeys("; ".join(each["not_comparable"]) for each in made if each["not_comparable"])
+    parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
+    unsettled = dict.fromkeys(filter(None, [*compared.lacking, *compared.warned]))
+    parts += [Text(f"! not settled: {each}", style="yellow") for each in unsettled]
+    short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
+    parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
+    tested = sum(each["ci95"] is not None for each in made)
+    if tested > 1:
+        parts.append(Text(f"{tested} comparisons: the chance that all of these intervals hold is 95 %", style="dim"))
+    parts += [Padding(Text(each, style="dim"), (0, 0)) for each in [*compared.weaker, *compared.said]]
+    return Group(*parts)
+
+
+def _write_json(compared: Compared, path: Path) -> None:
+    document = {
+        "schema": "dbdyno.comparison/1",
+        "a": compared.a["id"],
+        "b": compared.b["id"],
+        "metric": compared.metric,
+        "differences": [asdict(each) for each in compared.differences],
+        "comparisons": compared.comparisons,
+        "lacking": compared.lacking,
+        "failed": compared.failed,
+        "only_a": compared.only_a,
+        "only_b": compared.only_b,
+        "not_comparable": compared.not_comparable,
+        "weaker": compared.weaker,
+        "said": compared.said,
+    }
+    write_json(document, path)

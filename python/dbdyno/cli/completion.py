@@ -1,0 +1,180 @@
+"""What a shell completes: experiments, factors and their levels, runs, systems.
+
+A shell asks at each press of a key, so that little is imported here, and the store is read without the library that
+else does. What goes wrong completes nothing: a message would land in the line that is typed.
+"""
+
+import contextlib
+import glob
+import os
+import sqlite3
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from dbdyno.base.numbers import level
+from dbdyno.base.paths import default_path, named_store
+from dbdyno.base.resources import EXPERIMENT_SUFFIX, builtin_names, package_path, template_names
+from dbdyno.engines import NAMES, all_engines
+
+_RUNS = 100
+_FILES = 50
+# Seconds; a store that is being written to is not waited for.
+_TIMEOUT = 0.2
+# Bash takes words apart at these.
+_BREAKS = "=:"
+# A level with one of these would have to be quoted for the shell.
+_SPECIAL = frozenset(" \t\n\"'`$\\,;&|<>()*?[]{}!#~")
+
+# What a command calls the experiment that it is about.
+_EXPERIMENT_PARAMETERS = ("experiment", "work", "run")
+
+
+def complete_experiments(context: typer.Context, incomplete: str) -> list[str]:
+    """Give the names of built-in experiments, and files of others."""
+    words = _words_of_bash()
+    if len(words) > 1 and words[-2].startswith("--"):
+        # Bash has taken the value of an option apart, and its rest looks like an argument.
+        done = max(words[-1].rfind(each) for each in _BREAKS) + 1
+        found = _of_set(context, words[-1]) if words[-2] == "--set" else []
+        return [each[done:] for each in found]
+    return [*(each for each in builtin_names() if each.startswith(incomplete)), *_files(incomplete)]
+
+
+def complete_builtin(incomplete: str) -> list[str]:
+    """Give the names of built-in experiments."""
+    return [each for each in builtin_names() if each.startswith(incomplete)]
+
+
+def complete_templates(incomplete: str) -> list[str]:
+    """Give the names of templates."""
+    return [each for each in template_names() if each.startswith(incomplete)]
+
+
+def complete_set(context: typer.Context, incomplete: str) -> list[str]:
+    """Give the factors of the experiment that is named, and of one of them its levels."""
+    return _of_set(context, incomplete)
+
+
+def complete_systems(incomplete: str) -> list[str]:
+    """Give the beginnings of systems' URLs."""
+    hosts = {name for each in all_engines() if each.location == "host" for name in (each.name, *each.aliases)}
+    found = [start for name in NAMES for start in (f"{name}:", *([f"{name}://"] if name in hosts else []))]
+    return [each for each in found if each.startswith(incomplete)]
+
+
+def complete_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Give ``last`` and the ids of the newest runs, each with its experiment and when it was."""
+    found = [("last", "the newest run"), *_runs(context.params.get("store"))]
+    return [each for each in found if each[0].startswith(incomplete)]
+
+
+def complete_runs_and_experiments(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Give runs, and experiments for `--against`."""
+    experiments = [(each, "experiment") for each in complete_experiments(context, incomplete)]
+    return [*complete_runs(context, incomplete), *experiments]
+
+
+def _of_set(context: typer.Context, text: str) -> list[str]:
+    factors = _factors(context)
+    name, equals, levels = text.partition("=")
+    if not equals:
+        names = [each for each in factors if each.startswith(name)]
+        if len(names) != 1:
+            return [f"{each}=" for each in names]
+        # With a level behind it: else the shell would put a space there.
+        (name,) = names
+    before, comma, last = levels.rpartition(",")
+    given = before.split(",")
+    return [
+        f"{name}={before}{comma}{each}" for each in factors.get(name, ()) if each.startswith(last) and each not in given
+    ]
+
+
+def _factors(context: typer.Context) -> dict[str, list[str]]:
+    """Give the levels of each factor of the experiment that is named, as they would be typed."""
+    # Behind an option that has no value yet, arguments are not assigned to their parameters.
+    named = [context.params.get(each) for each in _EXPERIMENT_PARAMETERS] + list(context.args)
+    for each in named:
+        first = each[0] if isinstance(each, list | tuple) and each else each
+        factors = _read_factors(first) if isinstance(first, str) else {}
+        if factors:
+            return {name: list(_levels(levels)) for name, levels in factors.items()}
+    return {}
+
+
+def _read_factors(experiment: str) -> Mapping[str, Any]:
+    is_file = "/" in experiment or experiment.endswith(EXPERIMENT_SUFFIX)
+    path = Path(experiment) if is_file else package_path("experiments", experiment + EXPERIMENT_SUFFIX)
+    # No TOML and no UTF-8 are errors of values.
+    with contextlib.suppress(OSError, ValueError):
+        factors = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("factors")
+        return factors if isinstance(factors, dict) else {}
+    return {}
+
+
+def _levels(levels: object) -> Iterator[str]:
+    """Give those of a list, or the names of those in a table."""
+    for each in levels if isinstance(levels, list | dict) else ():
+        text = level(each)
+        if isinstance(each, str | bool | int | float) and text and not _SPECIAL & set(text):
+            yield text
+
+
+def _runs(store: object) -> list[tuple[str, str]]:
+    place = named_store(None if store is None else str(store)) or str(default_path())
+    if "://" in place:
+        # A server may take its time, and may want a password.
+        return []
+    path = Path(place).expanduser().absolute()
+    query = "select id, experiment, started from dbdyno_runs order by started desc, id limit ?"
+    with contextlib.suppress(sqlite3.Error, OSError, ValueError, TypeError):
+        if not path.is_file():
+            return []
+        return _newest(path.as_uri() + "?mode=ro", query)
+    return []
+
+
+def _newest(uri: str, query: str) -> list[tuple[str, str]]:
+    with contextlib.closing(_connect(uri)) as connection:
+        return [
+            (run, f"{experiment}, {started[:16].replace('T', ' ')}")
+            for run, experiment, started in connection.execute(query, (_RUNS,))
+        ]
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    return sqlite3.connect(uri, uri=True, timeout=_TIMEOUT)
+
+
+def _files(incomplete: str) -> list[str]:
+    """Give files of experiments in the directory that is named so far, and in those directly below it."""
+    start = glob.escape(incomplete)
+    found = [
+        path
+        for pattern in ("*", "*/*")
+        for path in sorted(glob.glob(f"{start}{pattern}{EXPERIMENT_SUFFIX}"))  # noqa: PTH207
+    ]
+    return [each for each in found if not _SPECIAL & set(each)][:_FILES]
+
+
+def _words_of_bash() -> list[str]:
+    """Give the words up to the cursor as they were typed, put together again; nothing for other shells."""
+    words, place = os.environ.get("COMP_WORDS"), os.environ.get("COMP_CWORD", "")
+    return _together(words.split("\n")[: int(place) + 1]) if words is not None and place.isdecimal() else []
+
+
+def _together(parts: Iterable[str]) -> list[str]:
+    words: list[str] = []
+    is_open = False
+    for part in parts:
+        is_break = bool(part) and not part.strip(_BREAKS)
+        if words and (is_break or is_open):
+            words[-1] += part
+        else:
+            words.append(part)
+        is_open = is_break
+    return words

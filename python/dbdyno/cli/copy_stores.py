@@ -1,0 +1,42 @@
+"""The command that copies runs between stores."""
+
+from collections import Counter
+from contextlib import closing
+
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError
+from dbdyno.base.paths import default_path
+from dbdyno.store import open_store
+from dbdyno.store.copying import copy_runs
+
+_OWN = "default"
+
+
+def copy_stores(source: str, target: str, runs: list[str]) -> int:
+    """Copy, with a line for each run; give the exit code: 1 where one could not be copied. Raises DbdynoError."""
+    console = Console()
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True)
+
+    with closing(open_store(_place(source), make=False)) as there:
+        # Before the other is made.
+        for name in runs:
+            there.run(name)
+        with closing(open_store(_place(target))) as here:
+            if there.is_same(here):
+                raise InputError(f"store copy {source} {target}", "this is one store", "give two")
+            counted: Counter[str] = Counter()
+            for each in copy_runs(there, here, runs):
+                counted[each.outcome] += 1
+                trials = f", {each.trials} trial{'' if each.trials == 1 else 's'}" if each.trials else ""
+                why = f": {each.why}" if each.why else ""
+                say(f"{each.run}  {each.experiment}  {each.outcome}{trials}{why}")
+            said = ", ".join(f"{number} {outcome}" for outcome, number in counted.items()) or "no runs"
+            say(f"{there.place} to {here.place}: {said}")
+    return 1 if counted["not copied"] else 0
+
+
+def _place(text: str) -> str:
+    """Give a store's place: the user's own has a name, since it is seldom known where it lies."""
+    return str(default_path()) if text == _OWN else text

@@ -1,0 +1,414 @@
+"""`dbdyno gate`: a run, or a count, against a baseline, for continuous integration."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from dbdyno.analysis.answer.build import said, without_options
+from dbdyno.analysis.compare import Compared, compare, compare_sides, failed_rounds
+from dbdyno.analysis.gate import Judgement, Verdict, exit_code, judge, overall
+from dbdyno.analysis.history.identity import definition_of
+from dbdyno.analysis.measured.comparing import BASELINE, CANDIDATE, SIDE, without_side
+from dbdyno.analysis.measured.metrics import done
+from dbdyno.base.console import Console
+from dbdyno.base.errors import InputError, reason
+from dbdyno.base.special_files import special_kind
+from dbdyno.base.text import printable
+from dbdyno.cli.compare import differences_view, earlier_values, noise_between, side
+from dbdyno.cli.run import INTERRUPTED, Asked, command_line, holder, tell_troubles, writing_store
+from dbdyno.cli.values import read_duration, read_share
+from dbdyno.experiment.factors import QUERY_FACTOR
+from dbdyno.model.result import Document
+from dbdyno.report.export import check_writable, is_output, write_json, write_text
+from dbdyno.run.estimate import duration
+from dbdyno.run.execute import execute
+from dbdyno.run.gate_baseline import Against
+from dbdyno.stats import Stopping
+from dbdyno.store import Store, open_store
+
+_STYLES: dict[Verdict, str] = {"pass": "green", "regression": "bold red", "not settled": "yellow"}
+
+# A gate measures for so long unless `--budget` says otherwise.
+_USUAL_BUDGET_S = 300.0
+_MOST_ROUNDS = 1000
+# Nobody waits longer for a verdict.
+_LONGEST_BUDGET_S = 6 * 3600.0
+
+# GitHub and compatible runners show what is appended to this file.
+_SUMMARY = "GITHUB_STEP_SUMMARY"
+
+# Colors and control characters in the output of programs, which a reason may quote. XML excludes them.
+_DROPPED = re.compile("\x1b\\[[0-9;]*m|[\x00-\x08\x0b-\x1f]")
+
+
+@dataclass(frozen=True)
+class Gated:
+    """What a gate has judged.
+
+    ``judged``: each thing by its name; ``notes``: what else is to be read; ``advice``: what would settle the rest;
+    ``differences``: what differs between the sides; ``document``: the run, unless instructions were compared.
+    """
+
+    experiment: str
+    about: str
+    metric: str
+    judged: list[tuple[str, Judgement]]
+    fail_if_not_settled: bool
+    notes: list[str] = field(default_factory=list)
+    advice: str = ""
+    document: Document | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all."""
+        return overall([each.verdict for _, each in self.judged])
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command."""
+        return exit_code([each for _, each in self.judged], fail_if_not_settled=self.fail_if_not_settled)
+
+    @property
+    def headline(self) -> str:
+        """The verdict on all, and how many are not settled if that does not fail."""
+        count = sum(each.verdict == "not settled" for _, each in self.judged)
+        if self.verdict == "not settled" and self.exit_code == 0:
+            return f"{self.verdict} ({count} of {len(self.judged)}), exit code 0; `--inconclusive fail` makes it 4"
+        return self.verdict
+
+    @property
+    def lines(self) -> list[str]:
+        """The verdict on each thing with its reason, and what would settle the rest."""
+        lines = [f"{each.verdict}  {name}: {each.reason}" for name, each in self.judged]
+        return [*lines, self.advice] if self.advice else lines
+
+
+@dataclass(frozen=True)
+class GateOptions:
+    """The options of a gate besides those that say what to measure.
+
+    ``inconclusive``: `pass` or `fail`, what becomes of verdicts that are not settled.
+    """
+
+    margin: str
+    inconclusive: str = "pass"
+    metric: str | None = None
+    junit: Path | None = None
+    markdown: Path | None = None
+    report: Path | None = None
+    json: Path | None = None
+
+    @property
+    def share(self) -> float:
+        """The loss allowed, as a share. Raises InputError."""
+        return read_share(self.margin, "--margin")
+
+    @property
+    def fails(self) -> bool:
+        """Whether verdicts that are not settled fail. Raises InputError."""
+        if self.inconclusive not in ("pass", "fail"):
+            raise InputError("--inconclusive", f"unknown value `{self.inconclusive}`", "use `pass` or `fail`")
+        return self.inconclusive == "fail"
+
+    @property
+    def console(self) -> Console:
+        """Where the verdicts are shown: not on the standard output if a file is written there."""
+        return Console(stderr=any(map(is_output, (self.junit, self.markdown, self.report, self.json))))
+
+    def check(self) -> None:
+        """Raise InputError for an option with a wrong value, and for a file that cannot be written."""
+        _ = self.share, self.fails
+        for option in ("junit", "markdown", "report", "json"):
+            path = getattr(self, option)
+            if path is not None:
+                check_writable(path, f"--{option}")
+
+    def write(self, gated: Gated, console: Console) -> None:
+        """Write the files, and the summary of a runner that asks for one, or say that it cannot be written."""
+        text = _markdown(gated)
+        if self.junit is not None:
+            write_text(self.junit, _junit(gated))
+        if self.markdown is not None:
+            write_text(self.markdown, text)
+        if self.json is not None:
+            write_json(_json(gated), self.json)
+        if self.report is not None and gated.document is not None:
+            from dbdyno.report.html import write_html
+
+            document = gated.document
+            sentences = [f"Gate: {gated.headline}.", *gated.lines]
+            write_html({**document, "answer": said(sentences, document["cells"])}, self.report)
+        summary = os.environ.get(_SUMMARY)
+        if summary:
+            try:
+                kind = special_kind(Path(summary))
+                if kind is not None:
+                    raise OSError(f"it is {kind}")
+                with Path(summary).open("a", encoding="utf-8") as out:
+                    out.write(text + "\n")
+            except OSError as error:
+                # It was not asked for by an option, and the verdict is as good without it.
+                console.print(f"the summary is not written to {summary} ({_SUMMARY}): {reason(error)}")
+
+
+def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | None, options: GateOptions) -> int:
+    """Judge a run against a baseline; give the exit code. Raises DbdynoError."""
+    options.check()
+    with closing(open_store(store_place, make=False)) as store:
+        sides = side(store, baseline), side(store, run)
+        noise, earlier = noise_between(store, *sides, options.metric), earlier_values(store, *sides)
+    with store.interpreting(sides[1].document["id"]):
+        compared = compare(
+            *sides,
+            margin=options.share,
+            metric=options.metric,
+            across_machines=across_machines,
+            noise=noise,
+            earlier=earlier,
+        )
+        gated = _of_compared(compared, options)
+        again = f"`dbdyno gate {compared.b['experiment']} --against COMMIT` measures both sides together"
+        if gated.verdict == "not settled":
+            gated = replace(gated, advice=again)
+        console = options.console
+        return _conclude(gated, options, console, _differences(compared, console))
+
+
+def gate_against(
+    asked: Asked, reference: str, build: str | None, store_place: str | None, options: GateOptions, command: list[str]
+) -> int:
+    """Measure an experiment and its baseline in the same rounds, and judge; give the exit code. Raises DbdynoError."""
+    from dbdyno.run.gate_baseline import against
+
+    options.check()
+    # Budgets and numbers of rounds are checked like those of a run.
+    request = replace(asked, margin=options.margin, instructions=options.metric == "instructions").request(command)
+    if asked.rounds == "auto":
+        budget_s = _USUAL_BUDGET_S if asked.budget is None else read_duration(asked.budget, "--budget")
+        rule = Stopping(maximum=_MOST_ROUNDS, budget_s=budget_s, margin=options.share, metric=options.metric)
+        request = replace(request, stopping=rule)
+    console = options.console
+    with writing_store(store_place) as store:
+        with against(reference, request.experiment, request.systems, build, asked.read) as other:
+            document, interrupted = execute(replace(request, against=other), store, Console(stderr=True))
+        if interrupted:
+            console.print("interrupted: nothing is judged")
+            return INTERRUPTED
+        with closing(open_store(holder(store, document, store_place), make=False)) as holding:
+            definitions = _definitions(holding, document["id"], other)
+        compared = compare_sides(document, definitions, margin=options.share, metric=options.metric)
+        sides = Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}")
+        gated = _of_compared(compared, options)
+        about = f"{document['experiment']}: run {document['id']} against {other.name} ({other.what}), {compared.metric}"
+        gated = replace(gated, about=about, advice=_advice(gated, document, command))
+        code = _conclude(gated, options, console, [sides, *_differences(compared, console)])
+        if code:
+            # What was found goes before where it is kept.
+            tell_troubles(store, console)
+        return code
+
+
+def _rounds(document: Document) -> str:
+    rounds = max((len(cell["rounds"]) for cell in document["cells"]), default=0)
+    return f"both were measured in the same {rounds} rounds"
+
+
+def _advice(gated: Gated, document: Document, command: list[str]) -> str:
+    """Name the command that probably settles what is not settled, with its time; empty if none does."""
+    times = [each.more for _, each in gated.judged if each.verdict == "not settled" and each.more is not None]
+    if not times or gated.verdict == "regression":
+        return ""
+    started, ended = (datetime.fromisoformat(str(document[name])) for name in ("started", "ended"))
+    seconds = (ended - started).total_seconds() * max(times)
+    if seconds > _LONGEST_BUDGET_S:
+        return f"not even {duration(_LONGEST_BUDGET_S)} of measuring will probably settle it; use a larger `--margin`"
+    minutes = max(1, round(seconds / 60 + 0.5))
+    words = [*without_options(command_line(command), ("--budget", "--rounds")), "--budget", f"{minutes}m"]
+    return f"to settle it, about {minutes} min: {shlex.join(words)}"
+
+
+def _definitions(store: Store, run_id: str, other: Against) -> dict[str, Any]:
+    run = store.run(run_id)
+    trials = store.trials(run_id, intervals=False)
+    plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}
+    texts = {BASELINE: other.experiment.text, CANDIDATE: run.definition}
+    sides = {cell["id"]: cell["factors"][SIDE] for cell in run.design["cells"]}
+    return {name: definition_of(plan, run.design, texts[sides[name]], name) for name, plan in plans.items()}
+
+
+def gate_count(name: str, baseline: str, counts: Path | None, options: GateOptions) -> int:
+    """Judge a kept count of instructions against another; give the exit code. Raises DbdynoError."""
+    options.check()
+    from dbdyno.cpu.baseline import changes, check_comparable
+    from dbdyno.cpu.gate import judge_counts
+    from dbdyno.cpu.saved import counts_directory, load
+    from dbdyno.cpu.show import show_changes
+
+    directory = counts_directory(counts)
+    before, after = load(baseline, directory), load(name, directory)
+    check_comparable(before.document, after.document)
+    found = changes(before.build, after.build)
+    console = options.console
+    about = f"count {name} ({after.build['name']}) against {baseline} ({before.build['name']}), i_refs"
+    gated = Gated(after.document["work"], about, "i_refs", judge_counts(found, options.share), options.fails)
+    code = _conclude(gated, options, console)
+    console.print()
+    show_changes(found, baseline, console)
+    return code
+
+
+def _conclude(gated: Gated, options: GateOptions, console: Console, details: Sequence[RenderableType] = ()) -> int:
+    """Print the verdict, then each cell's with its reason, then what differs; give the exit code."""
+    style = _STYLES[gated.verdict]
+    console.print(Text.assemble("gate: ", (gated.headline, style)))
+    for name, each in gated.judged:
+        console.print(Text.assemble((each.verdict, _STYLES[each.verdict]), f"  {name}: {each.reason}"))
+    if gated.advice:
+        console.print(gated.advice, soft_wrap=True)
+    for detail in details:
+        console.print(Text(""), detail, sep="\n")
+    options.write(gated, console)
+    return gated.exit_code
+
+
+def _differences(compared: Compared, console: Console) -> list[RenderableType]:
+    found = differences_view(compared, console.width)
+    notes = [Text(f"! not judged, the baseline has no such cell: {without_side(each)}") for each in _new(compared)]
+    weaker = [Text(each, style="dim") for each in compared.weaker]
+    return [*([found] if found is not None else []), *notes, *weaker]
+
+
+def _of_compared(compared: Compared, options: GateOptions) -> Gated:
+    names = _names(compared.b)
+    judged = [
+        (names.get(comparison["b"], comparison["b"]), each)
+        for comparison, each in zip(compared.comparisons, judge(compared, options.share), strict=True)
+    ]
+    # What a change took away is not faster for it.
+    missing = Judgement("not settled", "the baseline has this cell, and the run has not")
+    judged += [(_names(compared.a)[cell], missing) for cell in compared.only_a]
+    judged += [
+        (names[cell], Judgement("not settled", f"the baseline has no such cell; {failed}", broken=True))
+        for cell, failed in _broken(compared).items()
+    ]
+    about = f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}"
+    notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
+    notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in _new(compared)]
+    notes += [*compared.weaker, *compared.said]
+    return Gated(compared.b["experiment"], about, compared.metric, judged, options.fails, notes, document=compared.b)
+
+
+def _broken(compared: Compared) -> dict[str, str]:
+    """Return the cells that only b has and that gave no result, and why they did not."""
+    cells = {cell["id"]: cell for cell in compared.b["cells"]}
+    return {
+        each: failed_rounds(cells[each], "b")
+        for each in compared.only_b
+        if cells[each]["rounds"] and not done(cells[each])
+    }
+
+
+def _new(compared: Compared) -> list[str]:
+    """Return the cells that only b has and that gave a result."""
+    broken = _broken(compared)
+    return [each for each in compared.only_b if each not in broken]
+
+
+def _names(document: Document) -> dict[str, str]:
+    """Return how to call each cell, by its id: a statement of a file by its name alone if that is enough."""
+    cells = document["cells"]
+    statements = [(each["factors"].get(SIDE), each["factors"].get(QUERY_FACTOR)) for each in cells]
+    if len(set(statements)) == len(cells) and all(name is not None for _, name in statements):
+        return {cell["id"]: str(name) for cell, (_, name) in zip(cells, statements, strict=True)}
+    return {cell["id"]: without_side(cell["id"]) for cell in cells}
+
+
+def _markdown(gated: Gated) -> str:
+    lines = [
+        f"### dbdyno gate: {gated.headline}",
+        "",
+        gated.about,
+        "",
+        "| cell | verdict | why |",
+        "| --- | --- | --- |",
+    ]
+    lines += [f"| {_cell_text(name)} | {each.verdict} | {_cell_text(each.reason)} |" for name, each in gated.judged]
+    lines += ["", *([gated.advice] if gated.advice else []), *gated.notes]
+    return "\n".join(_plain_line(line) for line in lines).rstrip() + "\n"
+
+
+def _cell_text(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _plain_line(text: str) -> str:
+    return printable(" ".join(text.splitlines())).replace("<", "&lt;")
+
+
+def _json(gated: Gated) -> dict[str, Any]:
+    return {
+        "schema": "dbdyno.gate/1",
+        "experiment": gated.experiment,
+        "run": None if gated.document is None else gated.document["id"],
+        "about": gated.about,
+        "metric": gated.metric,
+        "verdict": gated.verdict,
+        "exit_code": gated.exit_code,
+        "cells": [
+            {
+                "cell": name,
+                "verdict": each.verdict,
+                "reason": each.reason,
+                "ratio": None if each.comparison is None else each.comparison["ratio"],
+                "ci95": None if each.comparison is None else each.comparison["ci95"],
+            }
+            for name, each in gated.judged
+        ],
+        "advice": gated.advice,
+        "notes": gated.notes,
+    }
+
+
+def _junit(gated: Gated) -> str:
+    """Return the verdicts as JUnit XML: a regression is a failure; what is not settled an error, or else skipped."""
+    verdicts = [each.verdict for _, each in gated.judged]
+    open_tag = "error" if gated.fail_if_not_settled else "skipped"
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"dbdyno gate {gated.experiment}",
+        tests=str(len(verdicts)),
+        failures=str(verdicts.count("regression")),
+        errors=str(sum(_tag(each, open_tag) == "error" for _, each in gated.judged)),
+        skipped=str(sum(_tag(each, open_tag) == "skipped" for _, each in gated.judged)),
+    )
+    for name, each in gated.judged:
+        case = ElementTree.SubElement(suite, "testcase", classname=gated.experiment, name=f"{name} {gated.metric}")
+        tag = _tag(each, open_tag)
+        if tag == "system-out":
+            ElementTree.SubElement(case, tag).text = each.reason
+        else:
+            ElementTree.SubElement(case, tag, message=each.reason)
+    if gated.notes:
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(gated.notes)
+    ElementTree.indent(suite)
+    text = printable(_DROPPED.sub("", ElementTree.tostring(suite, encoding="unicode")))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _tag(judgement: Judgement, open_tag: str) -> str:
+    if judgement.verdict == "not settled":
+        # Trials that failed make the job fail, too.
+        return "error" if judgement.broken else open_tag
+    return "failure" if judgement.verdict == "regression" else "system-out"

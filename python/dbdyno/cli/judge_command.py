@@ -1,0 +1,206 @@
+"""The commands that judge: in CI, and of the machine itself."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dbdyno.cli.completion import complete_experiments, complete_runs, complete_runs_and_experiments, complete_systems
+from dbdyno.cli.options import (
+    AcrossOption,
+    AllowWritesOption,
+    DirOption,
+    InterleaveOption,
+    JsonOption,
+    MarginOption,
+    MarkdownOption,
+    MetricOption,
+    ReportOption,
+    SeedOption,
+    SetOption,
+    StoreOption,
+    SystemOption,
+)
+from dbdyno.cli.typed import refuse_typed
+
+# The cell of pk-lookup that stands for it, as far as a system has these factors.
+_USUAL = {"threads": "1", "cache": "private"}
+
+
+def gate(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|EXPERIMENT",
+            help="A run, or with `--against` the experiment to measure: built-in, .toml or .sql",
+            autocompletion=complete_runs_and_experiments,
+        ),
+    ] = "last",
+    baseline: Annotated[
+        str,
+        typer.Option(
+            "--baseline",
+            metavar="RUN|NAME",
+            help="The stored run to compare with",
+            autocompletion=complete_runs,
+        ),
+    ] = "",
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="COMMIT|URL|FILE",
+            help="Measure the experiment and this baseline together: a commit, a system, or an experiment's file",
+        ),
+    ] = None,
+    build: Annotated[
+        str | None,
+        typer.Option("--build", metavar="COMMAND", help="Shell command that builds the commit of `--against`"),
+    ] = None,
+    chosen: SetOption = None,
+    system: SystemOption = None,
+    rounds: Annotated[str, typer.Option("--rounds", metavar="N|auto", help="Of `--against`")] = "auto",
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Stop measuring after this time, settled or not (5m)"),
+    ] = None,
+    interleaving: InterleaveOption = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    inconclusive: Annotated[
+        str,
+        typer.Option(
+            "--inconclusive",
+            metavar="pass|fail",
+            help="Exit code for verdicts that are not settled: 0 with a notice, or 4",
+        ),
+    ] = "pass",
+    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="Largest loss allowed")] = "5%",
+    allow_writes: AllowWritesOption = False,
+    metric: MetricOption = None,
+    across_machines: AcrossOption = False,
+    store: StoreOption = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the verdicts as JUnit XML")
+    ] = None,
+    markdown: MarkdownOption = None,
+    report: ReportOption = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the verdicts; `-`: to the standard output")
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="RUN and baseline are counts kept by `dbdyno cpu`")] = False,
+    counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where those counts are kept")] = None,
+) -> None:
+    """Judge a run, or a count, against a baseline, for CI. Exits with 0 (pass) or 3 (regression).
+
+    Verdicts that are not settled pass with a notice; `--inconclusive fail` makes the exit code 4. `--against` measures
+    both sides together, which holds on a machine that others use.
+    """
+    from dbdyno.base.errors import InputError
+    from dbdyno.cli.gate import GateOptions, gate_against, gate_count, gate_run
+    from dbdyno.cli.named_experiment import Named, divide_chosen
+    from dbdyno.cli.run import Asked
+    from dbdyno.engines import names_program
+
+    options = GateOptions(margin, inconclusive, metric, junit, markdown, report, json)
+    if (against is None) == (not baseline):
+        problem = "no baseline given" if against is None else "two baselines given"
+        hint = "use `--against COMMIT` to measure both versions now, or `--baseline RUN` to compare with a stored run"
+        raise InputError("gate", problem, hint)
+    if against is None:
+        names = ("build", "chosen", "system", "rounds", "budget", "interleaving", "seed", "directory", "allow_writes")
+        refuse_typed(names, "without `--against`", "leave it out, or add `--against`")
+    if against is not None:
+        refuse_typed(("across_machines", "count", "counts"), "with `--against`")
+        programs = run == "last" and system and all(map(names_program, system))
+        levels, values = divide_chosen([run], chosen or [])
+        asked = Asked(
+            named=Named([] if programs else [run], values=values, directory=directory),
+            chosen=levels,
+            systems=system or [],
+            rounds=rounds,
+            seed=seed,
+            directory=directory,
+            budget=budget,
+            interleaving=interleaving,
+            allow_writes=allow_writes,
+        )
+        code = gate_against(asked, against, build, store, options, sys.argv)
+    elif count or counts is not None:
+        refuse_typed(("metric", "across_machines", "store", "report"), "with `--count`")
+        code = gate_count(run, baseline, counts, options)
+    else:
+        code = gate_run(run, baseline, across_machines, store, options)
+    if code:
+        raise typer.Exit(code)
+
+
+def noise(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            help="A built-in experiment, or a file: ./my.toml; without one pk-lookup",
+            autocompletion=complete_experiments,
+        ),
+    ] = None,
+    chosen: SetOption = None,
+    system: Annotated[
+        str, typer.Option("--system", metavar="URL", help="What to measure", autocompletion=complete_systems)
+    ] = "sqlite:",
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", min=3, help="Measure how much so many runs differ, which the gate then allows for"),
+    ] = None,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Blocks in which the cell is measured twice (20); with --runs of a run (5)"),
+    ] = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    margin: MarginOption = None,
+    wait_idle: Annotated[bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial")] = False,
+    interleaving: InterleaveOption = None,
+    allow_writes: AllowWritesOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Measure one cell against itself (an A/A test): this machine's false alarms, and the smallest change it shows."""
+    from dbdyno.base.errors import InputError
+    from dbdyno.cli.effects import matters
+    from dbdyno.cli.named_experiment import Named, divide_chosen
+    from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
+    from dbdyno.cli.run import Asked
+    from dbdyno.engines import names_program
+    from dbdyno.engines.url import parse_url
+    from dbdyno.experiment import load_experiment
+
+    # A program of one's own needs no experiment.
+    if experiment is None and not names_program(system):
+        experiment = "pk-lookup"
+    if experiment == "pk-lookup" and not chosen:
+        made, spec = load_experiment(experiment), parse_url(system)
+        chosen = [f"{name}={level}" for name, level in _USUAL.items() if matters(made, name, spec)]
+    named = [] if experiment is None else [experiment]
+    levels, values = divide_chosen(named, chosen or [])
+    asked = Asked(
+        named=Named(named, values=values, directory=directory),
+        chosen=levels,
+        systems=[system] if runs is not None else [system, system],
+        rounds=str(rounds or (DEFAULT_ROUNDS if runs is None else ROUNDS_OF_A_RUN)),
+        seed=seed,
+        directory=directory,
+        margin=margin,
+        wait_idle=wait_idle,
+        interleaving=interleaving,
+        allow_writes=allow_writes,
+    )
+    if runs is not None:
+        refuse_typed(("margin",), "with `--runs`")
+        code = measure_noise_of_runs(asked, runs, store, json, sys.argv)
+    elif rounds is not None and rounds < LEAST_ROUNDS:
+        raise InputError("--rounds", f"{rounds} blocks tell nothing of the noise", f"give {LEAST_ROUNDS} or more")
+    else:
+        code = measure_noise(asked, store, json, sys.argv)
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,88 @@
+"""The options of the command `predict`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dbdyno.cli.completion import complete_experiments, complete_runs, complete_systems
+from dbdyno.cli.options import DirOption, SeedOption, SetOption, StoreOption
+
+
+def predict(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            help="An experiment whose table grows, to calibrate with: key-order", autocompletion=complete_experiments
+        ),
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="Calibrate with a stored run in place of a new one",
+            autocompletion=complete_runs,
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--system",
+            metavar="URL",
+            help="What to calibrate with, as postgresql:",
+            autocompletion=complete_systems,
+        ),
+    ] = None,
+    chosen: SetOption = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    rows: Annotated[str | None, typer.Option(metavar="N,…", help="Sizes to predict, as 1e6,1e9 (1e6 to 1e12)")] = None,
+    clients: Annotated[int | None, typer.Option(min=1, help="Clients that insert at the same time")] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of the system and the page cache, as 32GB")
+    ] = None,
+    cache: Annotated[str | None, typer.Option(metavar="SIZE", help="The engine's own cache, as 8GB")] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="Processors")] = None,
+    read: Annotated[str | None, typer.Option(metavar="TIME", help="A random read of the device, as 5ms")] = None,
+    reads_per_s: Annotated[
+        float | None, typer.Option("--reads-per-s", metavar="N", help="Random reads that the device does a second")
+    ] = None,
+    writes_per_s: Annotated[
+        float | None, typer.Option("--writes-per-s", metavar="N", help="Random writes that the device does a second")
+    ] = None,
+    up_to: Annotated[
+        str | None, typer.Option("--up-to", metavar="N", help="Calibrate with sizes up to so many rows only")
+    ] = None,
+    store: StoreOption = None,
+    json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the prediction")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write the prediction as a page, with a chart")
+    ] = None,
+) -> None:
+    """Predict how fast inserts are at sizes, caches, devices and numbers of clients beyond those measured."""
+    from dbdyno.base.errors import InputError
+    from dbdyno.cli.named_experiment import Named
+    from dbdyno.cli.predict import AskedPrediction, print_prediction
+    from dbdyno.cli.run import Asked
+
+    calibration = Asked(
+        named=Named([experiment] if experiment else []),
+        chosen=chosen or [],
+        systems=system or [],
+        seed=seed,
+        directory=directory,
+    )
+    if (experiment is None) == (run is None):
+        problem = "either an experiment to calibrate with is given, or a run"
+        raise InputError("predict", problem, "`dbdyno predict key-order`, or `dbdyno predict --from RUN`")
+    if run is not None and calibration != Asked():
+        problem = "`--system`, `--set`, `--seed` and `--dir` are of a new calibration"
+        raise InputError("--from", problem, "leave them out, or `--from`")
+    asked = AskedPrediction(
+        run, rows, clients, memory, cache, cores, read, reads_per_s, writes_per_s, up_to, json, report, calibration
+    )
+    code = print_prediction(asked, sys.argv, store)
+    if code:
+        raise typer.Exit(code)

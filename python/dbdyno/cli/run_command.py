@@ -1,0 +1,256 @@
+"""The commands that measure."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dbdyno.cli.completion import complete_runs
+from dbdyno.cli.options import (
+    AllowWritesOption,
+    BudgetOption,
+    CsvOption,
+    DefineOption,
+    DirOption,
+    ExperimentsOrNoneArgument,
+    InterleaveOption,
+    JsonOption,
+    MarginOption,
+    MarkdownOption,
+    OpenmetricsOption,
+    ParquetOption,
+    PgbenchOption,
+    ReportOption,
+    ScaleOption,
+    SeedOption,
+    SetOption,
+    StatementBudgetOption,
+    StoreOption,
+    SystemOption,
+    TranslateOption,
+    ValuesOption,
+    VerboseOption,
+)
+from dbdyno.cli.typed import refuse_typed_besides
+from dbdyno.model.limits import MOST_ROUNDS
+
+if TYPE_CHECKING:
+    from dbdyno.cli.exports import Exports
+    from dbdyno.cli.run import Asked
+
+
+def run(
+    experiment: ExperimentsOrNoneArgument = None,
+    chosen: SetOption = None,
+    system: SystemOption = None,
+    pgbench: PgbenchOption = False,
+    scale: ScaleOption = None,
+    define: DefineOption = None,
+    rounds: Annotated[
+        str | None, typer.Option(metavar="N|auto", help="Blocks in which every cell is measured once")
+    ] = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume", metavar="RUN", help="Go on with a run that was cut short", autocompletion=complete_runs
+        ),
+    ] = None,
+    margin: MarginOption = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Half of each interval that is precise enough (3%, or a tenth of the difference); "
+            "implies --rounds auto",
+        ),
+    ] = None,
+    min_rounds: Annotated[
+        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="At least this many rounds (5); implies --rounds auto")
+    ] = None,
+    max_rounds: Annotated[
+        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="At most this many rounds (30); implies --rounds auto")
+    ] = None,
+    budget: BudgetOption = None,
+    wait_idle: Annotated[
+        bool, typer.Option("--wait-idle", help="Wait for a quiet machine before each trial, at most a minute")
+    ] = False,
+    instructions: Annotated[
+        bool, typer.Option("--instructions", help="Count the instructions of each trial too, under valgrind")
+    ] = False,
+    interleaving: InterleaveOption = None,
+    try_recommendations: Annotated[
+        bool,
+        typer.Option("--try-recommendations", help="Measure the experiment's recommendations beside what they are for"),
+    ] = False,
+    design: Annotated[
+        str,
+        typer.Option(metavar="full|screening", help="screening: a part of the cells that tells what each factor does"),
+    ] = "full",
+    same_durability: Annotated[
+        str | None,
+        typer.Option("--same-durability", metavar="CLASS", help="Set all systems to power-safe, or to process-safe"),
+    ] = None,
+    processors: Annotated[
+        str | None,
+        typer.Option("--processors", metavar="TIER=N,…", help="Keep the tiers of a system apart, as web=0,db=1"),
+    ] = None,
+    allow_writes: AllowWritesOption = False,
+    translate: TranslateOption = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="ray://HOST:PORT|local:N", help="The load comes from the machines of a Ray cluster"
+        ),
+    ] = None,
+    slo: Annotated[
+        str | None,
+        typer.Option("--slo", metavar="OBJECTIVE", help="Find the highest rate that holds it, e.g. 'p99 < 50 ms'"),
+    ] = None,
+    store: StoreOption = None,
+    json: JsonOption = None,
+    csv: CsvOption = None,
+    markdown: MarkdownOption = None,
+    report: ReportOption = None,
+    parquet: ParquetOption = None,
+    openmetrics: OpenmetricsOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run an experiment: measure it, find what limits it, store and show the result."""
+    from dbdyno.cli.exports import Exports
+    from dbdyno.cli.named_experiment import Named, divide_chosen
+    from dbdyno.cli.run import Asked
+
+    if resume is not None:
+        names = ("resume", "system", "store", "json", "csv", "markdown", "report", "parquet", "openmetrics", "verbose")
+        condition = "with `--resume`: a run that is resumed keeps its experiment, levels, systems, rounds and seed"
+        refuse_typed_besides(names, condition)
+    exports = Exports(json, csv, markdown, report, parquet, openmetrics)
+    levels, values = divide_chosen([] if pgbench else experiment or [], chosen or [])
+    asked = Asked(
+        named=Named(experiment or [], pgbench, scale, define or [], [], values, directory, translate),
+        chosen=levels,
+        systems=system or [],
+        rounds=rounds,
+        seed=seed,
+        directory=directory,
+        resumed=resume,
+        margin=margin,
+        target=target,
+        min_rounds=min_rounds,
+        max_rounds=max_rounds,
+        budget=budget,
+        wait_idle=wait_idle,
+        instructions=instructions,
+        same_durability=same_durability,
+        processors=processors,
+        try_recommendations=try_recommendations,
+        interleaving=interleaving,
+        allow_writes=allow_writes,
+        design=design,
+        cluster=cluster,
+        slo=slo,
+        searches=True,
+    )
+    _measure(asked, store, exports, verbose=verbose)
+
+
+def _measure(asked: "Asked", store: str | None, exports: "Exports", *, verbose: bool) -> None:
+    """Run what was asked for, and end the command with its exit code."""
+    from dbdyno.cli.run import run_experiment
+
+    code = run_experiment(asked, store, exports, sys.argv, verbose=verbose)
+    if code:
+        raise typer.Exit(code)
+
+
+def try_statements(
+    statements: Annotated[list[str], typer.Argument(metavar="SQL…", help="Statements, each in quotes")],
+    system: SystemOption = None,
+    values: ValuesOption = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Time that the run may take (30s; 3s without --system)"),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Half of each interval that is precise enough (3%, or a tenth of the difference)",
+        ),
+    ] = None,
+    directory: DirOption = None,
+    allow_writes: AllowWritesOption = False,
+    translate: TranslateOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Measure statements against each other, or one on several systems: on a database that is there."""
+    from dbdyno.cli.exports import Exports
+    from dbdyno.cli.named_experiment import Named
+    from dbdyno.cli.run import Asked
+
+    asked = Asked(
+        named=Named(statements=statements, values=values or [], directory=directory, translate=translate),
+        systems=system or [],
+        target=target,
+        budget=budget or ("30s" if system else "3s"),
+        directory=directory,
+        allow_writes=allow_writes,
+    )
+    _measure(asked, store, Exports(json=json, report=report), verbose=verbose)
+
+
+def queries(
+    file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`")],
+    system: SystemOption = None,
+    values: ValuesOption = None,
+    budget: StatementBudgetOption = "1m",
+    target: Annotated[str, typer.Option(metavar="SHARE", help="Half of each interval that is precise enough")] = "5%",
+    directory: DirOption = None,
+    allow_writes: AllowWritesOption = False,
+    translate: TranslateOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Measure each statement of a file by itself: its time, its plan, and the index that would serve it."""
+    from dbdyno.base.errors import InputError
+    from dbdyno.cli.exports import Exports
+    from dbdyno.cli.named_experiment import Named, is_sql_file
+    from dbdyno.cli.run import Asked
+
+    if not is_sql_file(file):
+        raise InputError(
+            file, "its name does not end in `.sql`", "name a file of statements; `dbdyno run` takes others"
+        )
+    asked = Asked(
+        named=Named([file], values=values or [], directory=directory, translate=translate),
+        systems=system or [],
+        target=target,
+        budget=budget,
+        directory=directory,
+        allow_writes=allow_writes,
+    )
+    _measure(asked, store, Exports(json=json, report=report), verbose=verbose)
+
+
+def tour(
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="About how long it may take")] = "15m",
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this experiment; may be repeated")
+    ] = None,
+    report: ReportOption = None,
+    directory: DirOption = None,
+    store: StoreOption = None,
+) -> None:
+    """Run a short version of each built-in experiment, and show it beside what its source published."""
+    from dbdyno.cli.tour import make_tour
+
+    code = make_tour(budget, only or [], report, directory, store)
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,28 @@
+"""The commands about stores of runs."""
+
+from typing import Annotated
+
+import typer
+
+store = typer.Typer(name="store", help="Stores of runs: a file for one machine, PostgreSQL for a team.")
+
+
+@store.callback()
+def _of_stores() -> None:
+    pass
+
+
+@store.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A path, postgresql://…, or `default`: your own store")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The same; it is made where there is none")],
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="RUN", help="Runs to copy, as `dbdyno show` names them; else all")
+    ] = None,
+) -> None:
+    """Copy runs from one store to another. What is there already stays, and copying again adds nothing."""
+    from dbdyno.cli.copy_stores import copy_stores
+
+    code = copy_stores(source, target, runs or [])
+    if code:
+        raise typer.Exit(code)

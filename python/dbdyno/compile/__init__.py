@@ -1,7 +1,0 @@
-"""Compiling: an experiment at one cell turned into the plans that a worker reads."""
-
-from dbdyno.compile.cell import compile_cell, refusal
-from dbdyno.compile.describe import Description, TransactionText, describe
-from dbdyno.compile.outside import outside_effects
-
-__all__ = ["Description", "TransactionText", "compile_cell", "describe", "outside_effects", "refusal"]

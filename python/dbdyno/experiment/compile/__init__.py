@@ -1,0 +1,7 @@
+"""Compiling: an experiment at one cell turned into the plans that a worker reads."""
+
+from dbdyno.experiment.compile.cell import compile_cell, refusal
+from dbdyno.experiment.compile.describe import Description, TransactionText, describe
+from dbdyno.experiment.compile.outside import outside_effects
+
+__all__ = ["Description", "TransactionText", "compile_cell", "describe", "outside_effects", "refusal"]

@@ -1,0 +1,196 @@
+"""The commands of a pgbench script: where each SQL statement and each backslash command begins and ends."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from dbdyno.base.errors import InputError
+from dbdyno.engines.known import engine_of
+from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, tokenize
+from dbdyno.model.experiment.expression import NAME
+
+POSTGRESQL = "postgresql"
+"""The engine whose SQL scripts are written in."""
+
+# A colon behind another one does not begin a variable.
+_VARIABLE = re.compile(f"(?<!:):({NAME})")
+_COMMAND = re.compile(r"\\(?P<name>(?:(?!\\\r?\n)\S)*)(?P<arguments>(?:\\\r?\n|[^\n])*)")
+_CONTINUATION = re.compile(r"\\\r?\n")
+_OPENED = {"'": "a string", '"': "a quoted name", "/": "a comment", "$": "a dollar-quoted string"}
+_ROUTINE = re.compile(r"create (?:or replace )?(?:function|procedure)", re.IGNORECASE)
+# Words and the blanks between them.
+_LONGEST_ROUTINE = 7
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A ``:name`` in a statement. ``glued``: it follows a letter or a digit, so it is part of a longer name."""
+
+    name: str
+    line: int
+    glued: bool
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A string or a quoted name that contains a ``:name``; ``line``: where it begins."""
+
+    text: str
+    line: int
+
+    def __str__(self) -> str:
+        """Return the text as it is written."""
+        return self.text
+
+    @property
+    def variables(self) -> list[str]:
+        """Names that would be variables outside quotes."""
+        return _VARIABLE.findall(self.text)
+
+    def replaced(self, values: dict[str, str]) -> str:
+        """Return the text with values instead of those variables that have one."""
+        return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), self.text)
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement: its text, cut at its variables, and the line it begins in.
+
+    ``words``: the text without comments, with one blank for all white space between tokens.
+    """
+
+    line: int
+    pieces: tuple[str | Variable | Quoted, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class Meta:
+    """A backslash command: its name in small letters, without the backslash, and the rest of its line."""
+
+    line: int
+    name: str
+    arguments: str
+
+
+def commands(text: str, place: str) -> Iterator[Sql | Meta]:
+    """Cut a script into commands. Raises InputError with the line of an unclosed quote."""
+    yield from _Cutter(text, place).commands()
+
+
+class _Cutter:
+    def __init__(self, text: str, place: str) -> None:
+        self._text = text
+        self._place = place
+        self._syntax = engine_of(POSTGRESQL).syntax
+        self._at = 0
+        # A place in the text and its line, from which later ones are counted.
+        self._counted = (0, 1)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._pieces: list[str | Variable | Quoted] = []
+        self._words: list[str] = []
+        # White space and comments that belong to the statement if it goes on behind them.
+        self._between: list[str] = []
+        self._begun: int | None = None
+        # Open parentheses, and open blocks in the body of a function.
+        self._depth = self._blocks = 0
+        self._routine = False
+
+    def commands(self) -> Iterator[Sql | Meta]:
+        text = self._text
+        while self._at < len(text):
+            if text[self._at] == "\\":
+                yield from self._statement()
+                yield self._command()
+            elif text[self._at] == ";" and not self._depth and not self._blocks:
+                yield from self._statement()
+                self._at += 1
+            elif found := _VARIABLE.match(text, self._at):
+                before = text[self._at - 1] if self._at else ""
+                glued = before.isalnum() or before in ("_", "$")
+                self._add(Variable(found[1], self._line(), glued), found[0])
+                self._at = found.end()
+            else:
+                token = self._token()
+                self._take(token)
+                self._at = token.end
+        yield from self._statement()
+
+    def _token(self) -> Token:
+        try:
+            return next(tokenize(self._text, self._syntax, self._at))
+        except UnterminatedError as error:
+            raise InputError(self._here(), f"{_OPENED[error.opening[0]]} is not closed", "close it") from None
+
+    def _take(self, token: Token) -> None:
+        text = token.text
+        if token.kind in (Kind.SPACE, Kind.COMMENT):
+            # A comment such as `/*+ … */` before a statement may be a hint.
+            if self._begun is not None or self._between or text.startswith("/*"):
+                self._between.append(text)
+            return
+        quoted = Quoted(text, self._line()) if token.kind in (Kind.STRING, Kind.NAME) else None
+        self._add(quoted if quoted is not None and quoted.variables else text, text)
+        if token.kind is Kind.WORD:
+            self._word(text.lower())
+        self._depth = max(self._depth + {"(": 1, ")": -1}.get(text, 0), 0)
+
+    def _word(self, word: str) -> None:
+        """Count the blocks of a function's body, in which a semicolon ends no statement."""
+        if word in ("function", "procedure"):
+            self._routine |= _ROUTINE.fullmatch("".join(self._words[:_LONGEST_ROUTINE])) is not None
+        elif self._routine and (word == "begin" or (word == "case" and self._blocks)):
+            self._blocks += 1
+        elif word == "end" and self._blocks:
+            self._blocks -= 1
+
+    def _add(self, piece: str | Variable | Quoted, words: str) -> None:
+        if self._begun is None:
+            self._begun = self._line()
+        if self._between:
+            self._pieces += self._between
+            self._words += [" "] if self._words else []
+            self._between = []
+        self._pieces.append(piece)
+        self._words.append(words)
+
+    def _statement(self) -> Iterator[Sql]:
+        if self._begun is not None:
+            yield Sql(self._begun, tuple(_joined(self._pieces)), "".join(self._words))
+        self._clear()
+
+    def _command(self) -> Meta:
+        found = _COMMAND.match(self._text, self._at)
+        assert found is not None  # noqa: S101 - it begins with the backslash that led here
+        if found["name"].startswith(";"):
+            raise InputError(self._here(), r"statements joined by `\;` cannot be run", "end each with `;`")
+        if not found["name"]:
+            raise InputError(self._here(), "a backslash begins no command here", r"as in `\set x 1`")
+        line = self._line()
+        self._at = found.end()
+        return Meta(line, found["name"].lower(), _CONTINUATION.sub(" ", found["arguments"]).strip())
+
+    def _line(self) -> int:
+        at, line = self._counted
+        self._counted = (self._at, line + self._text.count("\n", at, self._at))
+        return self._counted[1]
+
+    def _here(self) -> str:
+        return f"{self._place}: line {self._line()}"
+
+
+def _joined(pieces: Iterable[str | Variable | Quoted]) -> Iterator[str | Variable | Quoted]:
+    """Join strings that follow each other."""
+    texts: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, str):
+            texts.append(piece)
+            continue
+        if texts:
+            yield "".join(texts)
+            texts = []
+        yield piece
+    if texts:
+        yield "".join(texts)

@@ -1,0 +1,45 @@
+r"""The names of the columns that a statement returns, which ``\gset`` makes variables of."""
+
+from dbdyno.base.errors import InputError
+from dbdyno.base.sql_tree import sql_tree
+from dbdyno.experiment.pgbench.lexer import Sql, Variable
+
+_REMEDY = r"name each column, as in `select count(*) as n from t \gset`"
+
+
+def result_columns(statement: Sql, place: str) -> list[str]:
+    """Name the columns of a statement's result, small letters unless quoted, as PostgreSQL does.
+
+    Raises InputError if the text does not tell the names, as with ``*``.
+    """
+    from sqlglot import exp
+
+    text = "".join("0" if isinstance(piece, Variable) else str(piece) for piece in statement.pieces)
+    try:
+        tree = sql_tree(text, "postgres")
+    except RecursionError:
+        tree = None
+    if tree is None:
+        raise InputError(place, r"the statement before `\gset` cannot be read", _REMEDY)
+    if isinstance(tree, exp.Query):
+        columns = tree.selects
+    else:
+        returning = tree.args.get("returning")
+        columns = returning.expressions if returning is not None else []
+    if not columns:
+        problem = r"the statement before `\gset` returns no columns"
+        raise InputError(place, problem, "write a `select`, or add `returning …`")
+    return [_name(column, place) for column in columns]
+
+
+def _name(column: object, place: str) -> str:
+    from sqlglot import exp
+
+    identifier = None
+    if isinstance(column, exp.Alias):
+        identifier = column.args.get("alias")
+    elif isinstance(column, exp.Column) and not isinstance(column.this, exp.Star):
+        identifier = column.this
+    if not isinstance(identifier, exp.Identifier):
+        raise InputError(place, r"a column of the statement before `\gset` has no name", _REMEDY)
+    return identifier.name if identifier.quoted else identifier.name.lower()

@@ -1,0 +1,71 @@
+"""The cells of ``--try-recommendations``: each that asks what a recommendation answers, once more with it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dbdyno.base.errors import InputError
+from dbdyno.engines.searches import prefix_search
+from dbdyno.engines.url import with_settings
+from dbdyno.experiment import SYSTEM, Experiment
+from dbdyno.experiment.compile.cell import compile_cell
+from dbdyno.experiment.design import cell_id, factors_of
+from dbdyno.experiment.recommendations import Recommendation
+from dbdyno.experiment.resolve import resolve
+from dbdyno.model.experiment.levels import Level
+from dbdyno.model.plan.cell import Cell, CompiledCell
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A recommendation, and by the id of each cell it is tried on the cell with it."""
+
+    recommendation: Recommendation
+    cells: Mapping[str, str] = field(default_factory=dict)
+
+
+def recommendation_cells(
+    experiment: Experiment, compiled: Iterable[CompiledCell]
+) -> tuple[list[CompiledCell], list[Tried]]:
+    """Give the cells to measure beside those there are, and what was tried on which.
+
+    A cell gets a recommendation where one of its statements asks what that answers: whether it will be found wanting is
+    not known before it is measured. Raises InputError where the experiment has no recommendations.
+    """
+    recommendations = experiment.head.recommendations
+    if not recommendations:
+        raise InputError("--try-recommendations", f"`{experiment.name}` has no recommendations", "leave it out")
+    there = list(compiled)
+    known = {each.cell.id: each for each in there}
+    more: list[CompiledCell] = []
+    tried: list[Tried] = []
+    for recommendation in recommendations:
+        pairs: dict[str, str] = {}
+        for base in there:
+            if base.cell.system.engine != recommendation.engine or not _asks(base):
+                continue
+            cell = _with(experiment, base.cell, recommendation)
+            if cell.id == base.cell.id:
+                continue
+            if cell.id not in known:
+                known[cell.id] = compile_cell(experiment, resolve(experiment, cell))
+                more.append(known[cell.id])
+            pairs[base.cell.id] = cell.id
+        tried.append(Tried(recommendation, pairs))
+    return more, tried
+
+
+def _asks(compiled: CompiledCell) -> bool:
+    """Whether a statement of the cell searches for how a text begins."""
+    statements = compiled.trial.get("statements", [])
+    engine = compiled.cell.system.engine
+    return any(prefix_search(each["sql"], each.get("example", []), engine) for each in statements)
+
+
+def _with(experiment: Experiment, cell: Cell, recommendation: Recommendation) -> Cell:
+    """Give a cell with a recommendation."""
+    levels = dict(cell.levels)
+    for name, level in recommendation.levels.items():
+        levels[name] = experiment.factors[name].level(level) or Level.of(level)
+    system = with_settings(cell.system, recommendation.settings)
+    levels[SYSTEM] = Level.of(system.name)
+    return Cell(cell_id(factors_of(experiment), levels), levels, system)

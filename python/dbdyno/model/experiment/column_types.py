@@ -1,0 +1,63 @@
+"""The types of columns: a name, and for some a length or a precision."""
+
+import re
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import PlainValidator
+
+from dbdyno.model.experiment.validation import nearest, show, wrong
+
+# The names, each with the numbers of arguments it may have.
+NAMES: dict[str, tuple[int, ...]] = {
+    "integer": (0,),
+    "bigint": (0,),
+    "smallint": (0,),
+    "real": (0,),
+    "double": (0,),
+    "decimal": (0, 1, 2),
+    "char": (1,),
+    "varchar": (1,),
+    "text": (0,),
+    "blob": (0,),
+    "binary": (1,),
+    "boolean": (0,),
+    "date": (0,),
+    "timestamp": (0,),
+    "uuid": (0,),
+}
+
+_ALIASES = {"int": "integer", "int8": "bigint", "int4": "integer", "numeric": "decimal", "bytes": "blob"}
+_FORM = re.compile(r"\s*([A-Za-z]\w*)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*")
+
+
+class ColumnType(NamedTuple):
+    """A type's common name and its arguments."""
+
+    name: str
+    arguments: tuple[int, ...] = ()
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it holds whole numbers."""
+        return self.name in ("integer", "bigint", "smallint")
+
+
+def read_column_type(value: Any) -> ColumnType:
+    """Read a type such as ``varchar(1000)``; one that is no such type is a validation error."""
+    found = _FORM.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        raise wrong(f"{show(value)} is not a type", 'as in `"integer"` or `"varchar(1000)"`')
+    word = found[1].lower()
+    name = _ALIASES.get(word, word)
+    if name not in NAMES:
+        raise wrong(f"{show(value)} is not a type", nearest(word, (*NAMES, *_ALIASES)))
+    arguments = tuple(int(text) for text in found.groups()[1:] if text is not None)
+    if len(arguments) not in NAMES[name]:
+        wanted = " or ".join(map(str, NAMES[name]))
+        plural = "" if wanted == "1" else "s"
+        problem = f"`{name}` takes {wanted} number{plural} in parentheses, not {len(arguments)}"
+        raise wrong(problem, 'as in `"varchar(1000)"`')
+    return ColumnType(name, arguments)
+
+
+TypeText = Annotated[ColumnType, PlainValidator(read_column_type)]

@@ -1,0 +1,66 @@
+"""The condition of a ``when`` step: ``n > 0``, ``name = 'x'``, ``n is null``."""
+
+import re
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import PlainValidator
+
+from dbdyno.model.experiment.generators import Constant, Expression, Variable, read_expression
+from dbdyno.model.experiment.strict import check_fits
+from dbdyno.model.experiment.validation import show, wrong
+
+COMPARISONS = {"=": "eq", "==": "eq", "!=": "ne", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+_OPERAND = r"(?P<{0}>[A-Za-z_]\w*|-?\d[\d_]*(?:\.\d+)?|'(?:[^']|'')*')"
+_COMPARISON = re.compile(
+    rf"\s*{_OPERAND.format('left')}\s*(?P<compare>==|=|!=|<>|<=|>=|<|>)\s*{_OPERAND.format('right')}\s*"
+)
+_NULL = re.compile(r"\s*(?P<left>[A-Za-z_]\w*)\s+is\s+(?P<no>not\s+)?null\s*", re.IGNORECASE)
+
+# An expression's own truth, in the place of a comparison.
+TRUTH = "truth"
+
+_REMEDY = "compare a variable with a variable, a number or a 'text', as in `n > 0` or `n is null`"
+
+
+class Condition(NamedTuple):
+    """A comparison: ``compare`` is a word of the plan, ``right`` is left out for ``is_null`` and ``is_not_null``.
+
+    An expression stands alone, with ``compare`` ``truth``.
+    """
+
+    left: Constant | Variable | Expression
+    compare: str
+    right: Constant | Variable | None = None
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables it compares."""
+        if isinstance(self.left, Expression):
+            return list(self.left.expression.variables)
+        return [side.variable for side in (self.left, self.right) if isinstance(side, Variable)]
+
+
+def read_condition(value: Any) -> Condition:
+    """Read a condition; a text that is none is a validation error."""
+    if isinstance(value, str):
+        if found := _NULL.fullmatch(value):
+            return Condition(Variable(variable=found["left"]), "is_not_null" if found["no"] else "is_null")
+        if found := _COMPARISON.fullmatch(value):
+            return Condition(_operand(found["left"]), COMPARISONS[found["compare"]], _operand(found["right"]))
+    if isinstance(value, dict) and list(value) == ["expression"]:
+        return Condition(Expression(expression=read_expression(value["expression"])), TRUTH)
+    raise wrong(f"{show(value)} is not a condition", _REMEDY)
+
+
+def _operand(text: str) -> Constant | Variable:
+    if text.startswith("'"):
+        return Constant(constant=text[1:-1].replace("''", "'"))
+    if text[0].isalpha() or text[0] == "_":
+        return Variable(variable=text)
+    number = float(text) if "." in text else int(text)
+    check_fits(number)
+    return Constant(constant=number)
+
+
+ConditionText = Annotated[Condition, PlainValidator(read_condition)]

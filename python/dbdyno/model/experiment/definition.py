@@ -1,0 +1,57 @@
+"""What an experiment says about one cell: all references put in, all tables validated."""
+
+import math
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
+
+from dbdyno.model.experiment.engines import engines_of
+from dbdyno.model.experiment.generators import Scalar
+from dbdyno.model.experiment.load import Load, Measure
+from dbdyno.model.experiment.sql import DialectName, SqlText
+from dbdyno.model.experiment.strict import Count, Name, Strict
+from dbdyno.model.experiment.tables import Table
+from dbdyno.model.experiment.timed import Timed
+from dbdyno.model.experiment.transactions import Transaction
+from dbdyno.model.experiment.validation import nearest, wrong
+from dbdyno.model.limits import MOST_INTERVALS
+
+
+def _known_engines(value: object, info: ValidationInfo) -> object:
+    engines = engines_of(info)
+    for engine in value if isinstance(value, dict) else ():
+        if engines is not None and engine not in engines.names:
+            raise wrong("unknown engine", nearest(str(engine), engines.names), key=str(engine))
+    return value
+
+
+def _check_timeline(load: Load, interval_ms: int | None) -> None:
+    seconds = load.stop.seconds
+    if seconds is None or interval_ms is None or seconds * 1000 / interval_ms <= MOST_INTERVALS:
+        return
+    problem = f"a window of {seconds:g} s would have {seconds * 1000 / interval_ms:.0f} intervals"
+    hint = f"give at least {math.ceil(seconds * 1000 / MOST_INTERVALS)}"
+    raise wrong(problem, hint, key="measure.interval_ms")
+
+
+class Definition(Strict):
+    """An experiment at one cell. ``system`` holds the settings of each engine.
+
+    ``dialect``: in which SQL the statements for all engines are written, so that they are translated; without one they
+    are sent as they are.
+    """
+
+    data_seed: Count = 1
+    dialect: DialectName | None = None
+    tables: dict[Name, Table] = Field(default_factory=dict)
+    setup: list[SqlText] = Field(default_factory=list)
+    system: Annotated[dict[str, dict[str, Scalar]], BeforeValidator(_known_engines)] = Field(default_factory=dict)
+    load: Load
+    measure: Measure = Measure()
+    transactions: list[Transaction] = Field(default_factory=list)
+    timed: list[Timed] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _timeline_is_short(self) -> Self:
+        _check_timeline(self.load, self.measure.interval_ms)
+        return self

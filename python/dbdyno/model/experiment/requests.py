@@ -1,0 +1,206 @@
+"""A step that sends a request to a service: what it says, and what is taken from the reply.
+
+A text of it has places, ``{name}``: each takes what the generator of that name in ``params`` gives, or else the
+variable of that name. ``{{`` and ``}}`` are braces.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, PlainValidator, field_validator, model_validator
+
+from dbdyno.model.experiment.generators import Generator
+from dbdyno.model.experiment.strict import Name, Strict
+from dbdyno.model.experiment.validation import nearest, show, wrong
+
+_PIECE = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
+_LINE = re.compile(r"(?P<method>\S+) +(?P<path>\S.*)")
+_METHOD = re.compile(r"[A-Z][A-Z-]*")
+_LEAST_STATUS, _GREATEST_STATUS = 200, 599
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a text for the value of this name."""
+
+    name: str
+
+
+Template = tuple[str | Place, ...]
+"""A text in pieces."""
+
+
+def read_template(value: Any) -> Template:
+    """Cut a text at its places; a number or a truth value is its text."""
+    if isinstance(value, bool):
+        return (str(value).lower(),)
+    if isinstance(value, int | float):
+        return (str(value),)
+    if not isinstance(value, str):
+        raise wrong(f"{show(value)} is not a text", 'give one, with places for values as in `"{id}"`')
+    return cut(value)
+
+
+def cut(text: str) -> Template:
+    """Cut a text at its places. A validation error tells of a brace that is alone."""
+    pieces: list[str | Place] = []
+    literal, at = "", 0
+    for found in _PIECE.finditer(text):
+        literal += text[at : found.start()]
+        at = found.end()
+        if found["name"] is not None:
+            if not found["name"].strip():
+                raise wrong(f"{show(text)} has a place without a name", "write the name of a value, as in `{id}`")
+            pieces += [literal, Place(found["name"].strip())] if literal else [Place(found["name"].strip())]
+            literal = ""
+        elif len(found[0]) > 1:
+            literal += found[0][0]
+        else:
+            raise wrong(f"{show(text)} has a brace that is alone", "write it twice: `{{` or `}}`")
+    literal += text[at:]
+    return (*pieces, literal) if literal else tuple(pieces)
+
+
+def places(template: Template) -> Iterator[str]:
+    """Give the names of a text's places."""
+    yield from (piece.name for piece in template if isinstance(piece, Place))
+
+
+TemplateText = Annotated[Template, PlainValidator(read_template)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """Method and path of a request."""
+
+    method: str
+    path: Template
+    text: str
+
+
+def _read_line(value: Any) -> Line:
+    found = _LINE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise wrong(f"{show(value)} is not a request", 'give method and path, as in `"GET /users/{id}"`')
+    if not _METHOD.fullmatch(found["method"]):
+        raise wrong(f"`{found['method']}` is not a method", "write it in capital letters, as `GET` or `POST`")
+    if found["method"] == "CONNECT":
+        raise wrong("`CONNECT` asks for no reply that could be measured", "use another method")
+    path = found["path"].strip()
+    if not path.startswith("/"):
+        hint = "write the path alone, as in `GET /users`: the service itself is named by the system's URL"
+        raise wrong(f"the path {show(path)} does not begin with `/`", hint)
+    if "#" in path:
+        raise wrong(f"the path {show(path)} has a `#`, and what follows it is never sent", "write `%23`")
+    template = cut(path)
+    literal = "".join(piece for piece in template if isinstance(piece, str))
+    odd = next((character for character in literal if not "!" <= character <= "~"), None)
+    if odd is not None:
+        hint = "write it as `%20` and so on, or take it from a place, which encodes it"
+        raise wrong(f"the path {show(path)} has the character {show(odd)}", hint)
+    return Line(found["method"], template, f"{found['method']} {path}")
+
+
+def _read_json(value: Any) -> Any:
+    """See that all texts of a JSON value can be cut."""
+    match value:
+        case str():
+            cut(value)
+        case dict():
+            for inner in value.values():
+                _read_json(inner)
+        case list():
+            for inner in value:
+                _read_json(inner)
+        case bool() | int() | float():
+            pass
+        case _:
+            raise wrong(f"{show(value)} is no value of JSON", "give texts, numbers, truth values, lists and tables")
+    return value
+
+
+def json_places(value: Any) -> Iterator[str]:
+    """Give the names of the places in a JSON value."""
+    match value:
+        case str():
+            yield from places(cut(value))
+        case dict():
+            for inner in value.values():
+                yield from json_places(inner)
+        case list():
+            for inner in value:
+                yield from json_places(inner)
+
+
+Status = Annotated[int, Field(ge=_LEAST_STATUS, le=_GREATEST_STATUS)]
+
+
+class Take(Strict):
+    """What is taken from a reply: one of these."""
+
+    status: Literal[True] | None = None
+    header: Name | None = None
+    cookie: Name | None = None
+    json_pointer: str | None = Field(default=None, alias="json")
+    regex: Name | None = None
+    body: Literal[True] | None = None
+
+    @field_validator("json_pointer")
+    @classmethod
+    def _pointer(cls, value: str | None) -> str | None:
+        if value and not value.startswith("/"):
+            raise wrong(f"{show(value)} is no JSON pointer", f"begin with `/`, as in `/{value.replace('.', '/')}`")
+        return value
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            raise wrong(
+                "a variable takes one thing",
+                'give `header`, `cookie`, `json`, `regex`, `status` or `body`, as in `{ json = "/token" }`',
+            )
+        return self
+
+
+def _one_or_several(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+class RequestParts(Strict):
+    """What a request says beyond its step."""
+
+    request: Annotated[Line, PlainValidator(_read_line)]
+    name: Name | None = None
+    params: dict[Name, Generator] = Field(default_factory=dict)
+    query: dict[Name, TemplateText] = Field(default_factory=dict)
+    headers: dict[Name, TemplateText] = Field(default_factory=dict)
+    body: TemplateText | None = None
+    form: dict[Name, TemplateText] | None = None
+    json_body: Annotated[Any, BeforeValidator(_read_json)] = Field(default=None, alias="json")
+    expect: Annotated[list[Status], BeforeValidator(_one_or_several)] = Field(default_factory=list)
+    into: dict[Name, Take] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        bodies = [key for key in ("body", "form", "json_body") if key in self.model_fields_set]
+        if len(bodies) > 1:
+            names = " and ".join(f"`{key.removesuffix('_body')}`" for key in bodies)
+            raise wrong(f"it has two bodies: {names}", "keep one")
+        used = set(self.places)
+        for name in self.params:
+            if name not in used:
+                hint = nearest(name, sorted(used)) if used else f"write `{{{name}}}` where the value stands"
+                raise wrong(f"there is no place for `{name}`", hint, key="params")
+        return self
+
+    @property
+    def places(self) -> Iterator[str]:
+        """The names of all its places, in the order in which they are sent."""
+        yield from places(self.request.path)
+        for fields in (self.query, self.headers, self.form or {}):
+            for template in fields.values():
+                yield from places(template)
+        yield from places(self.body or ())
+        yield from json_places(self.json_body)

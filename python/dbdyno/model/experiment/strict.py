@@ -1,0 +1,108 @@
+"""The base of all tables of an experiment file: nothing is converted, no unknown key is let pass."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+
+from dbdyno.model.experiment.engines import CONTEXT, Engines, read_engine
+from dbdyno.model.experiment.validation import Invalid, from_pydantic, show, without_tags, wrong
+from dbdyno.model.limits import MOST_ROWS, YEAR_S
+
+Whole = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Rows = Annotated[int, Field(ge=0, le=MOST_ROWS)]
+Positive = Annotated[int, Field(ge=1, le=2**63 - 1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, le=YEAR_S, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1)]
+
+
+EngineName = Annotated[str, BeforeValidator(read_engine)]
+
+
+class Strict(BaseModel):
+    """A table of the file."""
+
+    # Built when they are used, since most commands use a few.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _note_known_keys(cls, data: Any, info: ValidationInfo) -> Any:
+        # An error about an unknown key says where it is, not which keys would have been known; this keeps them.
+        if isinstance(data, dict) and isinstance(info.context, dict):
+            info.context[id(data)] = [field.alias or name for name, field in cls.model_fields.items()]
+        return data
+
+
+Model = TypeVar("Model", bound=Strict)
+
+
+def validate(model: type[Model], data: Mapping[str, Any], engines: Engines) -> tuple[Model | None, list[Invalid]]:
+    """Validate a table: the model and no validation errors, or no model and all validation errors in it.
+
+    ``engines``: those there are.
+    """
+    known: dict[Any, Any] = {CONTEXT: engines}
+    try:
+        return model.model_validate(data, context=known), []
+    except ValidationError as error:
+        errors = []
+        for details in error.errors(include_url=False):
+            table = _reach(data, without_tags(details["loc"])[:-1])
+            errors.append(from_pydantic(details, known.get(id(table), [])))
+        return None, errors
+
+
+def _reach(data: Any, location: tuple[int | str, ...]) -> Any:
+    for part in location:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+# The distance of two real numbers must be finite, too.
+_LARGEST_REAL = 1e300
+
+
+def check_fits(number: float) -> None:
+    """Refuse a number that a plan cannot hold: an integer of more than 64 bits, infinity, and what is no number."""
+    if isinstance(number, int):
+        if not -(2**63) <= number < 2**63:
+            raise wrong(f"{show(number)} is out of range", "give an integer that fits into 64 bits")
+    elif not abs(number) <= _LARGEST_REAL:
+        raise wrong(f"{show(number)} is out of range", "give a number from -1e300 to 1e300")
+
+
+def read_range(value: Any) -> tuple[int, int] | tuple[float, float]:
+    """Read ``[low, high]``: two whole numbers, or two numbers of which one has a fraction."""
+    numbers = isinstance(value, list) and all(isinstance(n, int | float) and not isinstance(n, bool) for n in value)
+    if not numbers or len(value) != 2:
+        raise wrong("it must be a list of two numbers", "give the least and the greatest value, as in `[1, 100]`")
+    low, high = value
+    check_fits(low)
+    check_fits(high)
+    if low > high:
+        raise wrong(f"the least value {low} is above the greatest {high}", f"write `[{high}, {low}]`")
+    return low, high
+
+
+def read_whole_range(value: Any) -> tuple[int, int]:
+    """Read ``[low, high]`` of whole numbers."""
+    low, high = read_range(value)
+    if not isinstance(low, int) or not isinstance(high, int):
+        raise wrong("it must be two whole numbers", "as in `[1, 100]`")
+    return low, high
+
+
+def read_length(value: Any, most: int) -> tuple[int, int]:
+    """Read a number for a fixed length or ``[least, greatest]``; neither below 0 or above ``most``."""
+    fixed = isinstance(value, int) and not isinstance(value, bool)
+    low, high = (value, value) if fixed else read_whole_range(value)
+    if low < 0 or high > most:
+        raise wrong(f"{show(value)} is out of range", f"give a number from 0 to {most}")
+    return low, high

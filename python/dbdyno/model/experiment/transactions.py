@@ -1,0 +1,159 @@
+"""Transactions and their steps: a step is a table with one key that says what it does."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
+
+from dbdyno.model.experiment.conditions import ConditionText
+from dbdyno.model.experiment.engines import engines_of
+from dbdyno.model.experiment.generators import Generator
+from dbdyno.model.experiment.requests import RequestParts
+from dbdyno.model.experiment.sql import SqlText
+from dbdyno.model.experiment.strict import Name, Share, Strict
+from dbdyno.model.experiment.validation import TAG, nearest, show, wrong
+from dbdyno.model.limits import MOST_REPETITIONS
+
+VERBS = ("execute", "request", "begin", "commit", "rollback", "set", "when", "chance", "repeat", "think")
+
+
+def _known_engine(name: str, info: ValidationInfo) -> str:
+    engines = engines_of(info)
+    if engines is not None and name not in engines.names:
+        raise wrong(f"there is no engine `{name}`", nearest(name, engines.names))
+    return name
+
+
+class Step(Strict):
+    """What all steps have: a step with ``include = false`` is not there, nor is one on ``engines`` it does not name."""
+
+    include: bool = True
+    engines: Annotated[list[Annotated[str, AfterValidator(_known_engine)]], Field(min_length=1)] | None = None
+
+
+class Execute(Step):
+    """Run a statement, with a value for each ``?``; ``into`` names variables for the first row's columns."""
+
+    execute: SqlText
+    name: Name | None = None
+    params: list[Generator] = Field(default_factory=list)
+    into: list[Name] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _one_value_each(self, info: ValidationInfo) -> Self:
+        engines = engines_of(info)
+        if engines is None:
+            return self
+        for engine, text in self.execute.texts:
+            readings = engines.places(text, engine)
+            if len(self.params) not in readings:
+                problem = f"{len(self.params)} values for the {readings[0]} places `?` of {show(text)}"
+                raise wrong(problem, "give one value for each `?`", key="params")
+        return self
+
+
+class Request(Step, RequestParts):
+    """Send a request to a service; ``into`` says what of the reply becomes which variable."""
+
+
+class Control(Step):
+    """Begin or end a transaction. ``optional``: the step is not there on an engine that has no transactions."""
+
+    optional: bool = False
+
+
+class Begin(Control):
+    """Begin a transaction."""
+
+    begin: Literal["deferred", "immediate", "exclusive"]
+
+
+class Commit(Control):
+    """Commit it."""
+
+    commit: Literal[True]
+
+
+class Rollback(Control):
+    """Roll it back."""
+
+    rollback: Literal[True]
+
+
+class Set(Step):
+    """Give a variable a value; with ``once`` only the first time that a client comes to such a step."""
+
+    set: Name
+    value: Generator
+    once: bool = False
+
+
+class When(Step):
+    """Do ``then`` if a condition holds, else ``else``."""
+
+    when: ConditionText
+    then: Annotated[list["AnyStep"], Field(min_length=1)]
+    otherwise: list["AnyStep"] = Field(alias="else", default_factory=list)
+
+
+class Chance(Step):
+    """Do ``then`` with a probability."""
+
+    chance: Share
+    then: Annotated[list["AnyStep"], Field(min_length=1)]
+
+
+class Repeat(Step):
+    """Do the steps a number of times."""
+
+    repeat: Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
+    steps: Annotated[list["AnyStep"], Field(min_length=1)]
+
+
+class Think(Step):
+    """Wait some milliseconds, or microseconds."""
+
+    think: Generator
+    unit: Literal["ms", "us"] = "ms"
+
+
+def _read(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise wrong(f"{show(value)} is not a step", 'give a table, as in `{ execute = "select 1" }`')
+    found = [key for key in value if key in VERBS]
+    if len(found) > 1:
+        raise wrong("it does two things: " + " and ".join(found), "make a step of each")
+    if not found:
+        words = [key for key in value if key not in ("include", "engines")]
+        raise wrong("there is no such step", nearest(words[0] if words else "", VERBS), key=words[0] if words else "")
+    return value
+
+
+def _verb(value: Any) -> str:
+    keys = value if isinstance(value, dict) else type(value).model_fields
+    verb: str = next(key for key in keys if key in VERBS)
+    return TAG + verb
+
+
+AnyStep = Annotated[
+    Annotated[Execute, Tag("#execute")]
+    | Annotated[Request, Tag("#request")]
+    | Annotated[Begin, Tag("#begin")]
+    | Annotated[Commit, Tag("#commit")]
+    | Annotated[Rollback, Tag("#rollback")]
+    | Annotated[Set, Tag("#set")]
+    | Annotated[When, Tag("#when")]
+    | Annotated[Chance, Tag("#chance")]
+    | Annotated[Repeat, Tag("#repeat")]
+    | Annotated[Think, Tag("#think")],
+    Discriminator(_verb),
+    BeforeValidator(_read),
+]
+
+
+class Transaction(Strict):
+    """A unit of work: what is counted, timed and retried as a whole."""
+
+    name: Name
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    include: bool = True
+    steps: Annotated[list[AnyStep], Field(min_length=1)]

@@ -1,1 +1,0 @@
-"""pgbench's scripts as experiments. ``dbdyno.pgbench.experiment`` makes them; nothing is imported here."""

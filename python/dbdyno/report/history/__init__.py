@@ -1,0 +1,1 @@
+"""A history for people: lines of the terminal, a chart, and a page."""

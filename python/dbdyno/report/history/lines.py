@@ -1,0 +1,124 @@
+"""What the views say of a history, before they lay it out."""
+
+from __future__ import annotations
+
+from dbdyno.analysis.history.document import CellHistory, Change, Changed, History, LeftOut, Series
+from dbdyno.base.numbers import level, percent
+from dbdyno.base.text import first_of, shortened
+from dbdyno.report.lines import factor_level
+
+_LONGEST_VALUE = 60
+_MOST_CHANGED = 12
+_MOST_IDS = 3
+_MOST_ODDS = 1e9
+
+
+def names(history: History) -> dict[str, str]:
+    """Return each cell by the levels that tell it apart, such as ``cache=shared threads=4``."""
+    cells = history["cells"]
+    factors = list(dict.fromkeys(name for cell in cells for name in cell["factors"]))
+    varied = [name for name in factors if len({level(cell["factors"].get(name)) for cell in cells}) > 1]
+    made = {
+        cell["id"]: " ".join(
+            factor_level(name, level(cell["factors"][name])) for name in varied if name in cell["factors"]
+        )
+        for cell in cells
+    }
+    # A cell of a level that is no longer asked for may look like another one; then ids say which is which.
+    unique = len(set(made.values())) == len(made)
+    return {cell: name if name and unique else cell for cell, name in made.items()}
+
+
+def scope(history: History) -> str:
+    """Return what was looked at, such as ``42 runs from 2026-01-03 to 2026-03-14``."""
+    first, last = day(history["first"] or ""), day(history["last"] or "")
+    if not history["runs"]:
+        return "no runs that count"
+    text = runs(history["runs"])
+    text += f" from {first} to {last}" if first != last else f" of {first}"
+    if history["older"]:
+        text += f"; {runs(history['older'])} before not shown (--limit)"
+    return text
+
+
+def left_out(reasons: list[LeftOut]) -> str:
+    """Return which runs do not count and why, or nothing."""
+    return "; ".join(f"{runs(len(each['runs']))} {each['reason']} ({_ids(each['runs'])})" for each in reasons)
+
+
+def unmeasured(cell: CellHistory) -> str:
+    """Return why runs that count are missing from a cell, or nothing."""
+    return "; ".join(f"{runs(len(each['runs']))} {each['reason']}" for each in cell["left_out"])
+
+
+def too_few(series: Series, fewest: int) -> str:
+    """Return the sentence for a series that is too short to look for changes."""
+    return f"{runs(len(series['points']))}, too few to look for changes ({fewest} needed)"
+
+
+def began(series: Series) -> str:
+    """Return why a series began where another one was, or nothing."""
+    first = series["points"][0]
+    if series["not_comparable"]:
+        reasons = ", ".join(series["not_comparable"])
+        return f"not comparable with the runs before, from {first['run']}, {day(first['started'])} on: {reasons}"
+    if not series["redefined"]:
+        return ""
+    parts = ", ".join(series["redefined"])
+    return f"the experiment changed at {first['run']}, {day(first['started'])} ({parts}): not compared with before"
+
+
+def change_share(change: Change) -> str:
+    """Return the size of a change, such as ``+10 %``."""
+    share = change["change"]
+    return "" if share is None else ("+" if share > 0 else "") + percent(share)
+
+
+def odds(value: float) -> str:
+    """Return odds with one or two significant digits, such as ``4,200:1``."""
+    return ">1e9:1" if value > _MOST_ODDS else f"{float(f'{value:.2g}'):,.0f}:1"
+
+
+def metrics(history: History) -> str:
+    """Return the metric and its unit where all cells have the same, or nothing."""
+    found = dict.fromkeys(metric_of(cell) for cell in history["cells"])
+    return next(iter(found)) if len(found) == 1 else ""
+
+
+def metric_of(cell: CellHistory) -> str:
+    """Return the metric of a cell and its unit."""
+    return f"{cell['metric']['title']}, {cell['metric']['unit']}"
+
+
+def causes(change: Change) -> list[str]:
+    """Return why a change is inconclusive, and a line for everything that changed with it, or that nothing did."""
+    lines = [f"inconclusive: {each}" for each in change["disturbed"]]
+    lines += changed(change["changed"]) or ["nothing that was recorded changed with it"]
+    for each in change["nearby"]:
+        lines += [f"at {each['run']}, beside it: {line}" for line in changed(each["changed"])]
+    return lines
+
+
+def changed(facts: list[Changed]) -> list[str]:
+    """Return a line for each fact that differs; beyond a dozen only how many more."""
+    lines = [f"{each['name']}: {_short(each['before'])} → {_short(each['after'])}" for each in facts[:_MOST_CHANGED]]
+    more = len(facts) - _MOST_CHANGED
+    return [*lines, f"and {more} more (--json has all)"] if more > 0 else lines
+
+
+def runs(count: int) -> str:
+    """Return ``1 run`` or ``7 runs``."""
+    return f"{count:,} run" + ("" if count == 1 else "s")
+
+
+def day(moment: str) -> str:
+    """Return the date of a moment."""
+    return moment[:10]
+
+
+def _ids(found: list[str]) -> str:
+    return first_of(found, _MOST_IDS)
+
+
+def _short(value: str) -> str:
+    return shortened(value, _LONGEST_VALUE)

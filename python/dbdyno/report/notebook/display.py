@@ -1,0 +1,84 @@
+"""What a notebook shows of runs: the answer and a small table. Templates escape all that others wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from dbdyno.base.numbers import NONE, figure, level, milliseconds
+from dbdyno.model.result.reading import objects, part
+from dbdyno.report.frames.cells import cells_frame
+from dbdyno.report.page import render_page
+from dbdyno.store import RunSummary
+
+_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column of a table: its head, its values, and the side that they stand at."""
+
+    head: str
+    values: list[str]
+    side: str = "left"
+
+
+def run_html(document: Mapping[str, Any], answer: str) -> str:
+    """Return the answer, and a row for each of the first cells, as a part of a page."""
+    frame = cells_frame(document)
+    of = {each.name: each.values for each in frame.columns}
+    count = len(of["cell"])
+    factors = [(name, levels) for name, levels in _factors(document) if len(set(levels)) > 1]
+    columns = [Shown(name, levels) for name, levels in factors or [("cell", list(map(_text, of["cell"])))]]
+    unit = next(filter(None, of["unit"]), "throughput")
+    columns.append(Shown(unit, [figure(value) for value in of["throughput"]], "right"))
+    bounds = zip(of["throughput_low"], of["throughput_high"], strict=True)
+    intervals = [NONE if low is None else f"[{figure(low)}, {figure(high)}]" for low, high in bounds]
+    columns.append(Shown("95 %", intervals, "right"))
+    columns.append(Shown("p99 ms", [_p99(of, row) for row in range(count)], "right"))
+    columns.append(Shown("bottleneck", [_text(value) for value in of["bottleneck"]]))
+    return _page(
+        head=f"{document.get('experiment')}  {document.get('id')}",
+        sentences=answer.splitlines(),
+        columns=columns,
+        more=f"{count - _ROWS} more: run.cells()" if count > _ROWS else "",
+    )
+
+
+def runs_html(runs: Sequence[RunSummary]) -> str:
+    """Return the list of runs as a part of a page."""
+    columns = [
+        Shown("run", [each.id for each in runs]),
+        Shown("experiment", [each.experiment for each in runs]),
+        Shown("started (UTC)", [each.started[:19].replace("T", " ") for each in runs]),
+        Shown("status", [each.status for each in runs]),
+        Shown("trials", [str(each.done) for each in runs], "right"),
+        Shown("failed", [str(each.failed or "") for each in runs], "right"),
+    ]
+    return _page(head="", sentences=[], columns=columns, more="", most=len(runs))
+
+
+def _page(*, head: str, sentences: list[str], columns: list[Shown], more: str, most: int = _ROWS) -> str:
+    rows = list(islice(zip(*(each.values for each in columns), strict=True), most))
+    context = {"head": head, "sentences": sentences, "columns": columns, "rows": rows, "more": more}
+    return render_page("notebook.html.j2", context)
+
+
+def _factors(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Give each factor with its level in each cell."""
+    levels = [part(cell, "factors") for cell in objects(document.get("cells"))]
+    names = dict.fromkeys(name for each in levels for name in each)
+    return [(name, [_text(each.get(name)) for each in levels]) for name in names]
+
+
+def _p99(of: Mapping[str, list[Any]], row: int) -> str:
+    """Write the p99 of the time that clients waited, marked where it is a lower bound."""
+    times = "service" if of["response_p99_ms"][row] is None else "response"
+    bound = "p99" in (of[f"{times}_at_least"][row] or "").split()
+    return "≥" * bound + milliseconds(of[f"{times}_p99_ms"][row])
+
+
+def _text(value: object) -> str:
+    return "" if value is None else level(value)

@@ -1,0 +1,57 @@
+"""Loading a run from a store, or from a result document in a file."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from dbdyno.analysis.document import read_run
+from dbdyno.base.errors import InputError, reason
+from dbdyno.model.result.shape import SCHEMA, Document
+from dbdyno.report.notebook.run import Run
+from dbdyno.store import open_store
+
+# Without these a document says nothing.
+_NEEDED = frozenset({"schema", "id", "experiment", "cells"})
+
+
+def load_run(run: str | PathLike[str], store: str | PathLike[str] | None = None) -> Run:
+    """Load a run; see :func:`dbdyno.load`."""
+    if not isinstance(run, str) or "/" in run or run.endswith(".json"):
+        return Run(read_document(Path(run)))
+    with closing(open_store(None if store is None else fspath(store), make=False)) as opened:
+        return Run(read_run(opened, run))
+
+
+def read_document(path: Path) -> Document:
+    """Read a result document (``dbdyno.run/1``) from a file.
+
+    A field that the version that wrote it did not know is missing. Raises InputError where the file cannot be read,
+    holds another document, or a field is of another type.
+    """
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(str(path), f"it cannot be read: {reason(error)}", "give a file of `--json`") from None
+    except ValueError as error:
+        raise InputError(str(path), f"this is not JSON: {error}", "give a file of `--json`") from None
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        problem = f"its schema is `{schema}`" if isinstance(schema, str) else "it names no schema"
+        raise InputError(str(path), problem, f"give a result of `dbdyno run --json`, whose schema is `{SCHEMA}`")
+    try:
+        TypeAdapter(Document).validate_python(data)
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            where = each["loc"]
+            # Fields are added within a schema's number: an older file lacks some.
+            if each["type"] != "missing" or where[-1] == "id" or (len(where) == 1 and where[0] in _NEEDED):
+                place = ".".join(map(str, where))
+                what = f"`{place}`: {each['msg'][:1].lower()}{each['msg'][1:]}"
+                raise InputError(str(path), what, f"write it again: `dbdyno show {data.get('id')} --json`") from None
+    return cast(Document, data)

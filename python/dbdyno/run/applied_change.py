@@ -1,0 +1,30 @@
+"""What a trial of a `dbdyno why` has around it while it runs: a program that competes, and fewer processors."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dbdyno.run.provisioners import Ready
+from dbdyno.run.trial import Trial
+from dbdyno.runtime.workspace.competing import competing
+from dbdyno.runtime.workspace.processors import bind_all
+
+
+@contextmanager
+def changed(trial: Trial, system: Ready) -> Iterator[None]:
+    """Have the processors of a trial, and of its system, as its change wants them. Raises SystemFailed."""
+    trial.load = system.load
+    change = trial.compiled.change
+    if change is None:
+        yield
+        return
+    processors = change.processors or tuple(sorted(os.sched_getaffinity(0)))
+    if change.processors:
+        trial.load = change.processors
+        server = system.target.get("process", {}).get("pid")
+        if server is not None:
+            bind_all(server, change.processors)
+    with competing(change.competitor, processors) as told:
+        yield
+    if change.competitor:
+        trial.around["competed"] = {"share": change.competitor, "took": told.took}

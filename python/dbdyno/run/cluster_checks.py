@@ -1,0 +1,98 @@
+"""What can be measured with load from several machines: systems that their clients reach."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from dbdyno.base.errors import InputError
+from dbdyno.engines import engine_of
+from dbdyno.engines.url import is_loopback
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.cluster.address import ClusterAddress
+from dbdyno.runtime.cluster.machines import LoadMachines
+
+
+def check_cluster(
+    compiled: Sequence[CompiledCell],
+    address: ClusterAddress,
+    *,
+    slice_s: float | None = None,
+    counts: bool = False,
+    waits: bool = False,
+    grows: bool = False,
+) -> None:
+    """Raise InputError where the load of these cells cannot come from several machines.
+
+    ``slice_s``: the cells are to be interleaved; ``counts``: instructions are to be counted; ``waits``: for a quiet
+    machine; ``grows``: a table grows from trial to trial.
+    """
+    asked = {
+        "--interleave": ("the cells of a cluster's run are measured one after another", slice_s is not None),
+        "--instructions": ("instructions are counted in one process on this machine", counts),
+        "--wait-idle": ("this machine's quiet says nothing of the load machines", waits),
+        "growth": ("a table that grows is measured from this machine", grows),
+    }
+    for option, (problem, is_asked) in asked.items():
+        if is_asked:
+            raise InputError(f"--cluster {address.shown}: {option}", problem, "leave one of the two out")
+    for each in compiled:
+        found = _problem(each, address)
+        if found is not None:
+            raise InputError(f"--cluster {address.shown}: {each.cell.id}", *found)
+    if address.machines is not None:
+        check_clients(compiled, address, address.machines)
+
+
+def check_clients(compiled: Sequence[CompiledCell], address: ClusterAddress, machines: int) -> None:
+    """Raise InputError where a cell has fewer clients than there are load machines."""
+    for each in compiled:
+        clients = each.definition.load.clients
+        if clients < machines:
+            problem = f"{clients} client{'s are' if clients > 1 else ' is'} fewer than the {machines} load machines"
+            hint = "each machine has one client at least: give more clients, or fewer machines (`?machines=N`)"
+            raise InputError(f"--cluster {address.shown}: {each.cell.id}", problem, hint)
+
+
+def _problem(compiled: CompiledCell, address: ClusterAddress) -> tuple[str, str] | None:
+    """Say why clients on other machines cannot have a cell's load, and what would be right; None where they can."""
+    system, load = compiled.cell.system, compiled.definition.load
+    engine = engine_of(system.engine)
+    reached = f"name a server by its host, as `{address.shown}` reaches it"
+    if engine.runs_programs:
+        return "a program runs where dbdyno does", reached
+    if engine.location == "file":
+        return f"`{system.name}` is a file, which clients on other machines do not reach", reached
+    if load.clients_as == "processes":
+        return "the clients are processes of their own, of which a load machine has one", "leave out `clients_as`"
+    if load.memory_limit_mb is not None:
+        return "the memory of what runs elsewhere is not limited from here", "leave out `memory_limit_mb`"
+    if address.is_local:
+        return None
+    if compiled.definition.measure.processes:
+        problem = "`measure.processes` names processes of this machine, whose CPU the load machines cannot read"
+        return problem, "leave it out, and look at the processors of the system (top)"
+    if not engine.is_server:
+        return None
+    if system.host is None:
+        return f"the server of `{system.name}` is dbdyno's own, which listens on this machine alone", reached
+    if is_loopback(system.host):
+        return f"`{system.host}` means another machine on each load machine", reached
+    return None
+
+
+@contextmanager
+def load_machines(address: ClusterAddress | None, compiled: Sequence[CompiledCell]) -> Iterator[LoadMachines | None]:
+    """Have the load machines for as long as the context lasts; none where none are asked for. Raises DbdynoError."""
+    if address is None:
+        yield None
+        return
+    with LoadMachines(address) as machines:
+        check_clients(compiled, address, len(machines))
+        yield machines
+
+
+def seen_of(machines: LoadMachines | None) -> dict[str, Any]:
+    """Say what the load machines of a run are, for its options; nothing where there are none."""
+    if machines is None:
+        return {}
+    return {"cluster": machines.address.shown, "load_machines": machines.facts()}

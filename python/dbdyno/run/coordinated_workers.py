@@ -1,0 +1,119 @@
+"""Workers that are coordinated: each phase of their trials begins at one moment for all of them."""
+
+import json
+import queue
+import threading
+from collections.abc import Iterator, Sequence
+
+from dbdyno.model.events.answers import Phase, Ready
+from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.run.worker_places import Coordinated, Here, Place
+from dbdyno.runtime.worker import JsonObject, WorkerFailed
+
+
+class CoordinatedWorkers:
+    """Workers at work on a plan each. Iterate for what they say; they are gone when the iteration has ended."""
+
+    def __init__(
+        self,
+        plans: Sequence[JsonObject],
+        timeout_s: float | None,
+        paddings: Sequence[int],
+        place: Place | None = None,
+    ) -> None:
+        """Start them. ``paddings``: of the environment of each; the rest is as for ``Worker``.
+
+        ``place``: where they run, by default here. Raises WorkerFailed where one could not be started elsewhere.
+        """
+        self._place: Place = Here() if place is None else place
+        self._workers: list[Coordinated] = []
+        self._interleaved = any(plan["task"].get("interleaving") is not None for plan in plans)
+        #: The numbers of those that have not ended yet.
+        self.at_work: set[int] = set(range(len(plans)))
+        try:
+            for number, (plan, padding) in enumerate(zip(plans, paddings, strict=True)):
+                self._workers.append(self._place.worker(number, plan, timeout_s, padding))
+        except BaseException:
+            self.kill()
+            raise
+
+    def timed_out(self, number: int) -> bool:
+        """Whether a worker did not end in time."""
+        return self._workers[number].timed_out
+
+    def stop(self) -> None:
+        """Ask all to end their windows now."""
+        for worker in self._workers:
+            worker.stop()
+
+    def kill(self) -> None:
+        """End all at once."""
+        for worker in self._workers:
+            worker.kill()
+
+    def __iter__(self) -> Iterator[tuple[int | None, Heard | WorkerFailed]]:
+        """Give each worker's events with its number, and why it failed, where it did.
+
+        A ``phase`` that begins for all is given once, without a number. Those that have ended are not waited for.
+        """
+        heard: queue.Queue[tuple[int, Heard | WorkerFailed | None]] = queue.Queue()
+        listeners = [
+            threading.Thread(target=_listen, args=(number, worker, heard), daemon=True)
+            for number, worker in enumerate(self._workers)
+        ]
+        for listener in listeners:
+            listener.start()
+        try:
+            yield from self._events(heard)
+        finally:
+            self.kill()
+            for listener in listeners:
+                listener.join()
+
+    def _events(
+        self, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]"
+    ) -> Iterator[tuple[int | None, Heard | WorkerFailed]]:
+        ready: set[int] = set()
+        measured: set[int] = set()
+        phase, begun = "", False
+        while self.at_work:
+            number, event = heard.get()
+            if event is None:
+                self.at_work.discard(number)
+            elif isinstance(event, WorkerFailed):
+                self.at_work.discard(number)
+                yield number, event
+            elif isinstance(event.event, Ready):
+                ready.add(number)
+                phase = event.event.phase
+            else:
+                if isinstance(event.event, TrialResult):
+                    measured.add(number)
+                yield number, event
+            if ready and ready >= self.at_work:
+                begins = Phase(event="phase", phase=phase)
+                yield None, Heard(begins, begins.model_dump(mode="json"))
+                self._start(ready)
+                ready = set()
+                begun = phase == "window"
+            if begun and self._interleaved and len(self.at_work - measured) == 1:
+                # It need not pause for anybody.
+                self._workers[min(self.at_work - measured)].tell(json.dumps({"alone": True}))
+                begun = False
+
+    def _start(self, numbers: set[int]) -> None:
+        for number, at in self._place.moments(numbers).items():
+            self._workers[number].tell(json.dumps({"start_ns": at}))
+
+
+def _listen(number: int, worker: Coordinated, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]") -> None:
+    try:
+        for event in worker:
+            heard.put((number, event))
+        heard.put((number, None))
+    except WorkerFailed as failure:
+        heard.put((number, failure))
+    except BaseException as error:  # whatever it is, somebody waits for it
+        heard.put((number, WorkerFailed(f"listening to a worker: {error}", "worker")))
+        raise

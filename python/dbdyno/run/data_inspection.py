@@ -1,0 +1,47 @@
+"""What is looked at on the data that a trial leaves: the space they take, and statements that are timed on them."""
+
+from typing import Any
+
+from dbdyno.base.errors import RunInterrupted, SystemFailed
+from dbdyno.model.events.answers import Loaded, Space
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.run.memory_limit import Limiting
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.listening import Interrupted
+
+
+def look_afterwards(
+    compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted, limiting: Limiting
+) -> dict[str, Any]:
+    """Give what is stored of it with the trial, as ``after``, where something was asked for. What failed is told too.
+
+    Statements are run as data are loaded: with the settings that an engine has for that, and no limit to memory. What
+    the kernel caches meanwhile is ``limiting``'s all the same, so that it goes when the limit is in force again.
+    """
+    if not (compiled.definition.measure.space or compiled.timed):
+        return {}
+    found: dict[str, Any] = {"space": [], "timed": [], "failed": {}}
+    after = {"after": found}
+    if compiled.definition.measure.space:
+        try:
+            space = ask(compiled.space_plan(target), Space, interrupted=interrupted, started=limiting.covers)
+            found["space"] = [each.model_dump() for each in space.objects]
+        except RunInterrupted:
+            return after
+        except SystemFailed as error:
+            found["failed"]["space"] = str(error)
+    for each in compiled.timed:
+        try:
+            loaded = ask(
+                compiled.statements_plan(target, [each.run, *each.undo]),
+                Loaded,
+                interrupted=interrupted,
+                started=limiting.covers,
+            )
+            seconds = next(step.seconds for step in loaded.tables if step.table == each.run)
+            found["timed"].append({"name": each.name, "sql": each.run, "seconds": seconds})
+        except RunInterrupted:
+            return after
+        except SystemFailed as error:
+            found["failed"][each.name] = str(error)
+    return after

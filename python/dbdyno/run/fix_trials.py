@@ -1,0 +1,203 @@
+"""What comes after a `dbdyno why` knows what limits the cell: fixes, each alone, then those that help together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dbdyno.analysis.document.run import read_run
+from dbdyno.analysis.why.cells import Why
+from dbdyno.analysis.why.fix_cells import Planned, Stage, fix_cell
+from dbdyno.analysis.why.fix_results import groups_of
+from dbdyno.analysis.why.fixes import choose
+from dbdyno.analysis.why.situation import situation_of
+from dbdyno.base.console import Console
+from dbdyno.base.errors import DbdynoError, InputError
+from dbdyno.engines import engine_of
+from dbdyno.experiment import Experiment
+from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
+from dbdyno.model.plan.change import CHANGE
+from dbdyno.model.plan.fix import Fix
+from dbdyno.model.result import Document
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.fixes import Fixes
+from dbdyno.model.result.reading import part
+from dbdyno.run.designing import designed
+from dbdyno.run.progress import Display
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.runner import carry_out
+from dbdyno.run.trial import Plan
+from dbdyno.store import Store
+
+
+@dataclass(frozen=True)
+class Fixing:
+    """The cell whose fixes are measured, and by what they are found."""
+
+    experiment: Experiment
+    cell: ResolvedCell
+    why: Why
+
+
+class Fixer:
+    """Measures the fixes of a run's cell, after its changes. Of a run that is gone on with, what is missing."""
+
+    def __init__(self, of: Fixing, plan: Plan, store: Store, provisioners: Provisioners, console: Console) -> None:
+        """``plan``: that of the run's changes, the cell as it is first."""
+        self._of = of
+        self._plan = plan
+        self._base = plan.cells[0]
+        self._store = store
+        self._provisioners = provisioners
+        self._console = console
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is known which fixes are measured, so that the changes are over."""
+        return self._planned() is not None
+
+    def measure(self) -> None:
+        """Measure all that is to be, or what of it is missing. Raises DbdynoError."""
+        planned = self._planned() or self._plan_first()
+        if planned is None or not planned.stages or self._provisioners.interrupted:
+            return
+        self._measure(planned.stages[0])
+        if self._provisioners.interrupted:
+            return
+        if len(planned.stages) == 1:
+            planned = self._plan_together(planned)
+        if len(planned.stages) > 1 and not self._provisioners.interrupted:
+            self._measure(planned.stages[1])
+
+    def _planned(self) -> Planned | None:
+        stored = part(self._store.run(self._plan.run_id).design, "fixes")
+        return Planned.read(stored) if stored else None
+
+    def _plan_first(self) -> Planned | None:
+        """Choose the fixes by what limits the cell; None where that is not known."""
+        document = read_run(self._store, self._plan.run_id, self._of.experiment)
+        why = document["why"]
+        if why is None:
+            return None
+        base = _cell(document, why["unchanged"])
+        size = float(self._provisioners.of(self._base).bytes_of_copy(self._base)) or None
+        chosen = choose(situation_of(self._base, base, why, size))
+        useful, useless = self._useful(chosen.fixes)
+        fixes, refused = self._possible(useful)
+        left_out = [*chosen.left_out, *useless, *refused]
+        stages = [Stage(self._next_block(), fixes, {})] if fixes else []
+        return self._keep(Planned(stages, left_out))
+
+    def _plan_together(self, planned: Planned) -> Planned:
+        """Add those that helped, together, beside the best of them alone."""
+        document = read_run(self._store, self._plan.run_id, self._of.experiment)
+        found = _fixes(document)
+        named = {each.name: each for each in planned.fixes}
+        groups = groups_of(found, named) if found is not None else []
+        if not groups or found is None:
+            return planned
+        fixes, refused = self._possible([fix for fix, _ in groups])
+        best = [named[each["fix"]] for each in found["tried"] if each["verdict"] == "helps"][:1]
+        members = {fix.name: names for fix, names in groups}
+        stage = Stage(self._next_block(), [*best, *fixes], members)
+        return self._keep(Planned([*planned.stages, stage], [*planned.left_out, *refused]))
+
+    def _useful(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
+        """Leave out indexes that no plan would use, where the engine tells that without making them."""
+        indexes = {each.name: each.statements[0] for each in fixes if _is_index(each)}
+        # A server has to run for that; what is known of a file costs as much as the index.
+        engine = engine_of(self._base.cell.system.engine)
+        if not indexes or not engine.is_server or self._base.cell.system.host is not None:
+            return list(fixes), []
+        asked = [(str(each["sql"]), each.get("example", [])) for each in self._base.trial.get("statements", [])]
+        with self._provisioners.of(self._base).ready(self._base, 0) as ready:
+            told = engine.would_use(ready.target, asked, list(indexes.values()))
+        known = dict(zip(indexes, told, strict=True)) if told is not None else {}
+        useful = [each for each in fixes if known.get(each.name, True)]
+        return useful, [f"{name} (no plan would use it)" for name, used in known.items() if not used]
+
+    def _possible(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
+        """Divide fixes by whether a system can be had with them; those that cannot, with the reason."""
+        possible, refused = [], []
+        for fix in fixes:
+            try:
+                cell = self._with(fix)
+                self._provisioners.of(cell).check(cell)
+                # What is loaded for it is loaded before the time of the first block begins.
+                self._provisioners.of(cell).bytes_of_copy(cell)
+                possible.append(fix)
+            except InputError as error:
+                refused.append(f"{fix.name} ({error.problem})")
+            except DbdynoError as error:
+                refused.append(f"{fix.name} ({error})")
+            if self._provisioners.interrupted:
+                break
+        return possible, refused
+
+    def _with(self, fix: Fix) -> CompiledCell:
+        return fix_cell(self._of.experiment, self._of.cell, fix, self._of.why)
+
+    def _next_block(self) -> int:
+        return max((each.block + 1 for each in self._store.trials(self._plan.run_id)), default=0)
+
+    def _keep(self, planned: Planned) -> Planned:
+        """Write down what is going to be measured, with its cells."""
+        run = self._store.run(self._plan.run_id)
+        known = {str(each.get("id")) for each in run.design["cells"]}
+        cells = [cell for fix in planned.fixes if (cell := self._with(fix)).cell.id not in known]
+        factors = run.design["factors"]
+        levels = [*factors[CHANGE], *(each.cell.factors[CHANGE] for each in cells)]
+        design = run.design | {
+            "cells": [*run.design["cells"], *designed(cells)],
+            "factors": factors | {CHANGE: levels},
+            "fixes": planned.stored(),
+        }
+        self._store.update_run(run.id, design=design)
+        return planned
+
+    def _measure(self, stage: Stage) -> None:
+        """Measure the blocks of a stage that are not done yet."""
+        cells = [self._base, *(self._with(fix) for fix in stage.fixes)]
+        names = {each.cell.id for each in cells}
+        stages = self._planned()
+        ends = [each.first for each in stages.stages if each.first > stage.first] if stages is not None else []
+        last = min(ends, default=stage.first + self._plan.rounds)
+        done = {
+            (trial.cell, trial.block): trial
+            for trial in self._store.trials(self._plan.run_id)
+            if trial.status == "done" and stage.first <= trial.block < last and trial.cell in names
+        }
+        rounds = self._plan.rounds if not ends else last - stage.first
+        # The budget holds for each part.
+        began = time.monotonic()
+        plan = replace(self._plan, cells=cells, rounds=rounds, done=done, first=stage.first, began=began)
+        measure = self._base.definition.measure
+        label = measure.label or f"{measure.unit}s"
+        trials = len(cells) * rounds - len(done)
+        what = "together" if stage.members else "alone"
+        count = len(stage.fixes)
+        said = f"{count} fix{'es' * (count != 1)} {what}, {_rounds(plan)}"
+        self._console.print(said, style="dim", soft_wrap=True)
+        interrupted = self._provisioners.interrupted
+        ends_at = stage.first + rounds
+        with Display(self._console, trials, ends_at, measure.unit, label, plan.stopping) as display:
+            carry_out(plan, self._store, self._provisioners, display, interrupted)
+
+
+def _is_index(fix: Fix) -> bool:
+    return len(fix.statements) == 1 and fix.statements[0].startswith("create index")
+
+
+def _rounds(plan: Plan) -> str:
+    if plan.stopping is None:
+        return f"{plan.rounds} round{'s' * (plan.rounds != 1)}"
+    return f"{plan.stopping.minimum} to {plan.rounds} rounds"
+
+
+def _cell(document: Document, name: str) -> Cell:
+    return next(each for each in document["cells"] if each["id"] == name)
+
+
+def _fixes(document: Document) -> Fixes | None:
+    return None if document["why"] is None else document["why"]["fixes"]

@@ -1,0 +1,243 @@
+"""The other side of a gate: what a run is measured against in the same blocks, named or built beforehand."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dbdyno.analysis.measured.comparing import SIDE
+from dbdyno.base.errors import InputError, SystemFailed, reason
+from dbdyno.engines import engine_named, engine_of
+from dbdyno.engines.url import parse_url
+from dbdyno.experiment import Experiment, load_experiment
+from dbdyno.experiment.design import Cells
+from dbdyno.model.experiment.levels import Level
+from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.task import Task
+from dbdyno.runtime.workspace.workspace import Workspace
+
+# What a build said that failed: so many lines of its end.
+_LINES = 10
+
+# How the files of experiments end: definitions, and statements.
+_FILES = (".toml", ".sql")
+
+# Seconds between two looks at a build; its end is noticed at once.
+_LOOK_S = 60.0
+
+
+@dataclass(frozen=True)
+class Against:
+    """The baseline that a run measures beside its own cells.
+
+    ``name``: as it was typed; ``what``: what it stands for, a clause; ``checkout``: where it was checked out.
+    """
+
+    name: str
+    what: str
+    experiment: Experiment
+    systems: list[SystemSpec]
+    checkout: "Checkout | None" = None
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A commit of the repository at ``root``, checked out at ``tree`` in a workspace."""
+
+    root: Path
+    tree: Path
+    commit: str
+    workspace: Workspace
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is there what the current one is here."""
+        return self.tree / Path.cwd().relative_to(self.root)
+
+    def there(self, path: str | None) -> str | None:
+        """Give the path of a file as the commit has it, or its build; one outside of the repository is the same."""
+        if path is None or not Path(path).absolute().resolve().is_relative_to(self.root):
+            return path
+        return str(self.tree / Path(path).absolute().resolve().relative_to(self.root))
+
+
+@contextmanager
+def against(
+    reference: str,
+    experiment: Experiment,
+    systems: Sequence[SystemSpec],
+    build: str | None,
+    read: Callable[[str], Experiment] = load_experiment,
+) -> Iterator[Against]:
+    """Find or make the other side: a system by its URL, an experiment by its file, or a commit of the repository here.
+
+    ``read``: reads an experiment's file with the options of this one.
+
+    A commit is checked out into a directory of its own, which goes with the context; ``build`` is a shell command that
+    is run there. Relative paths of its systems and of its experiment begin there. Raises InputError where the reference
+    is none of these, and SystemFailed where the build fails.
+    """
+    if ":" in reference and engine_named(reference.partition(":")[0]) is not None:
+        _check_no_build(build, "a system")
+        yield Against(reference, "the same experiment on another system", experiment, [parse_url(reference)])
+    elif reference.lower().endswith(_FILES):
+        _check_no_build(build, "an experiment's file")
+        yield Against(reference, "another experiment's file", read(reference), list(systems))
+    else:
+        with _checked_out(reference) as checkout:
+            if build is not None:
+                _build(build, checkout, reference)
+            own, there = _experiment_there(experiment, checkout, read)
+            words = f"commit {checkout.commit[:10]}" + (
+                "" if there else ", which has no such experiment: as it is here"
+            )
+            yield Against(reference, words, own, list(systems), checkout)
+
+
+def _check_no_build(build: str | None, what: str) -> None:
+    if build is not None:
+        raise InputError("--build", f"`--against` names {what}, of which nothing is built", "leave it out")
+
+
+@contextmanager
+def _checked_out(reference: str) -> Iterator[Checkout]:
+    """Check a commit out. Raises InputError."""
+    place = f"--against {reference}"
+    known = "give a commit of the repository here, a URL such as `sqlite:?source=old`, or an experiment's file"
+    if shutil.which("git") is None:
+        raise InputError(place, "git is not installed, which a commit needs", known)
+    top = _git(Path.cwd(), "rev-parse", "--show-toplevel")
+    if top.returncode != 0:
+        raise InputError(place, "this is no URL, no file, and there is no repository here", known)
+    root = Path(top.stdout.removesuffix("\n")).resolve()
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
+    if commit.returncode != 0:
+        raise InputError(place, "the repository has no such commit", known)
+    with closing(Workspace()) as workspace:
+        tree = workspace.path / "tree"
+        _check_out(root, commit.stdout.strip(), tree, reference)
+        yield Checkout(root, tree, commit.stdout.strip(), workspace)
+
+
+def _check_out(root: Path, commit: str, tree: Path, reference: str) -> None:
+    """Check a commit out into a repository of its own, which borrows the objects of the one at ``root``.
+
+    Nothing is written to the user's repository, as a worktree would be, so that nothing stays in it whatever ends
+    dbdyno. Raises SystemFailed.
+    """
+
+    def git(folder: Path, *arguments: str, given: str | None = None) -> str:
+        done = _git(folder, *arguments, given=given)
+        if done.returncode != 0:
+            raise SystemFailed(f"git could not check out {reference}: {done.stderr.strip()}")
+        return done.stdout.removesuffix("\n")
+
+    def path_of(name: str) -> Path:
+        return root / git(root, "rev-parse", "--git-path", name)
+
+    try:
+        git(root, "init", "--quiet", "--template=", str(tree))
+        own = tree / ".git"
+        # With its settings, such as the format of its objects and where a partial clone gets missing ones.
+        shutil.copyfile(path_of("config"), own / "config")
+        (own / "objects" / "info").mkdir(exist_ok=True)
+        (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(path_of("objects").resolve()) + b"\n")
+        if path_of("shallow").exists():
+            shutil.copyfile(path_of("shallow"), own / "shallow")
+    except OSError as error:
+        raise SystemFailed(f"{error.filename}: {reason(error)}") from error
+    settings = {"core.bare": "false", "core.sparseCheckout": "false", "core.fsmonitor": "false"}
+    settings |= {"core.worktree": str(tree), "core.hooksPath": os.devnull}
+    if path_of("lfs").exists():
+        settings["lfs.storage"] = str(path_of("lfs").resolve())
+    for name, value in settings.items():
+        git(tree, "config", name, value)
+    # Builds may ask for tags and branches, as `git describe` does.
+    refs = git(root, "for-each-ref", "--format=create %(refname) %(objectname)")
+    # A broken reference of the user's is no reason to fail.
+    _git(tree, "update-ref", "--stdin", given=refs + "\n" if refs else "")
+    git(tree, "checkout", "--quiet", "--force", "--detach", commit)
+
+
+def _git(folder: Path, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    # A hook that calls git leaves variables that would lead it to another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return subprocess.run(
+        ["git", *arguments],
+        cwd=folder,
+        env=environment,
+        input=given or "",
+        capture_output=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        check=False,
+    )
+
+
+def _build(command: str, checkout: Checkout, reference: str) -> None:
+    """Run a build in the checkout. It, and all that it starts, ends with dbdyno. Raises SystemFailed with its end."""
+    task = Task(
+        command=("/bin/sh", "-c", command),
+        # It is the user's own command.
+        environment=dict(os.environ),
+        directory=str(checkout.folder),
+        owner=None,
+        stop=(signal.SIGTERM,),
+        death_signal=signal.SIGKILL,
+        log=str(checkout.workspace.path / "build.log"),
+    )
+    kept = Kept(task, checkout.workspace.held)
+    try:
+        while (ended := kept.wait(_LOOK_S)) is None:
+            pass
+    finally:
+        kept.stop(0.0)
+    if ended.code != 0:
+        said = "\n".join(ended.output.strip().splitlines()[-_LINES:])
+        raise SystemFailed(f"`{command}` ended with {ended.code} in {reference}: {said or 'it said nothing'}")
+
+
+def _experiment_there(
+    experiment: Experiment, checkout: Checkout, read: Callable[[str], Experiment]
+) -> tuple[Experiment, bool]:
+    """Give an experiment as a commit has it, and whether it has one; a built-in one is the same everywhere."""
+    own = checkout.there(experiment.place) if experiment.place.lower().endswith(_FILES) else experiment.place
+    if own is None or own == experiment.place:
+        return experiment, True
+    return (read(own), True) if Path(own).is_file() else (experiment, False)
+
+
+def on_side(cells: Cells, side: str, experiment: Experiment) -> Cells:
+    """Give the cells of one side of a gate, which a factor tells apart from the other's. Raises InputError."""
+    if SIDE in experiment.factors:
+        raise InputError(
+            experiment.place, f"a gate calls a factor `{SIDE}` itself", "give the experiment's another name"
+        )
+    return replace(cells, cells=tuple(_on_side(cell, side) for cell in cells.cells))
+
+
+def _on_side(cell: ResolvedCell, side: str) -> ResolvedCell:
+    return replace(cell, id=f"{SIDE}={side},{cell.id}", levels={SIDE: Level.of(side), **cell.levels})
+
+
+def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> CompiledCell:
+    """Give a cell whose system's files are those of a commit: a library, its source, a program, a database."""
+    if checkout is None:
+        return compiled
+    system = replace(compiled.cell.system, folder=str(checkout.folder))
+    engine = engine_of(system.engine)
+    if engine.location == "file":
+        there = checkout.there(system.database)
+        if there is not None and there != system.database and not Path(there).exists():
+            problem = f"commit {checkout.commit[:10]} has no file `{system.database}`, nor does its build make it"
+            hint = "build it with `--build COMMAND`, or move it out of the repository to use it on both sides"
+            raise InputError("--against", problem, hint)
+        system = replace(system, database=there)
+    settings = engine.at_checkout(compiled.settings, checkout.there)
+    return replace(compiled, cell=replace(compiled.cell, system=system, settings=settings))

@@ -1,0 +1,231 @@
+"""Trials on a table that grows: all sizes of a series on one database, one after another, several windows at each."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from dbdyno.base.errors import DbdynoError, InputError, RunInterrupted, SystemFailed
+from dbdyno.engines import engine_of
+from dbdyno.experiment.design import block_order, growth_seed
+from dbdyno.experiment.head import Growth
+from dbdyno.model.events.answers import Loaded
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.run.data_inspection import look_afterwards
+from dbdyno.run.memory_limit import Limiting
+from dbdyno.run.provisioners import Provisioners, Ready
+from dbdyno.run.tiers import with_tiers
+from dbdyno.run.trial import Plan, Trial, Watcher, look_around, run_trial, see_how_it_ended
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.store import TrialRecord
+
+
+@dataclass(frozen=True)
+class Series:
+    """Cells that differ in the size of the growing table alone, the smallest first."""
+
+    cells: tuple[CompiledCell, ...]
+
+    @classmethod
+    def all_of(cls, compiled: Sequence[CompiledCell], growth: Growth) -> "list[Series]":
+        """Put cells together. Raises InputError where those of a series differ in more than their size."""
+        alike: dict[tuple[tuple[str, str], ...], list[CompiledCell]] = {}
+        for each in compiled:
+            levels = tuple((name, level.name) for name, level in each.cell.levels.items() if name != growth.factor)
+            alike.setdefault(levels, []).append(each)
+        found = [cls(tuple(sorted(cells, key=lambda cell: _rows(cell, growth)))) for cells in alike.values()]
+        for series in found:
+            series._check(growth)
+        return found
+
+    def _check(self, growth: Growth) -> None:
+        first, *others = self.cells
+        for other in others:
+            if _but_size(other, growth) != _but_size(first, growth):
+                problem = f"`{growth.factor}` changes more than the rows of `{growth.table}`"
+                hint = "a table grows through its sizes, so that the system and the other tables must stay as they are"
+                raise InputError(f"{other.cell.id}: growth", problem, hint)
+
+
+def check_growth(compiled: Sequence[CompiledCell], growth: Growth, *, slice_s: float | None, counts: bool) -> None:
+    """See that a run can be one of a table that grows. Raises InputError.
+
+    ``slice_s``: its trials are to be interleaved in slices; ``counts``: instructions are to be counted.
+    """
+    if slice_s is not None:
+        raise InputError("--interleave", "a table that grows is measured at one size at a time", "`--interleave none`")
+    if counts:
+        problem = "instructions are counted on fresh data, which a table that has grown is not"
+        raise InputError("--instructions", problem, "leave it out")
+    for each in compiled:
+        place, definition = f"{each.cell.id}: growth", each.definition
+        table = definition.tables.get(growth.table)
+        if engine_of(each.cell.system.engine).runs_programs or table is None:
+            raise InputError(place, f"there is no table `{growth.table}`", "name one of the experiment's tables")
+        size = each.cell.levels[growth.factor].value
+        if table.rows != size or table.parts or table.file is not None:
+            problem = f"`{growth.table}` does not have as many rows as `{growth.factor}` says"
+            hint = f'write `rows = "${{{growth.factor}}}"`, and neither `parts` nor `file`'
+            raise InputError(place, problem, hint)
+        if definition.load.clients_as == "processes":
+            raise InputError(place, "its clients are processes of their own", 'write `clients_as = "threads"`')
+    Series.all_of(compiled, growth)
+
+
+def _rows(compiled: CompiledCell, growth: Growth) -> int:
+    return compiled.definition.tables[growth.table].rows
+
+
+def _but_size(compiled: CompiledCell, growth: Growth) -> tuple[Any, ...]:
+    """Give what the cells of a series have in common."""
+    definition: Definition = compiled.definition
+    tables = {name: table for name, table in definition.tables.items() if name != growth.table}
+    grown = definition.tables[growth.table].model_copy(update={"rows": 0})
+    return compiled.settings, compiled.after, tables, grown, definition.load.memory_limit_mb
+
+
+@dataclass
+class _State:
+    """Where a growing table stands."""
+
+    rows: int
+    """How many it has, as far as is known: rows of transactions in flight at a window's end may be more."""
+    next: int
+    """The place of the next row among those that generators count; numbers that failed transactions used are left out
+    of the table."""
+
+    def grown_by(self, result: TrialResult, first_use: int) -> None:
+        """A trial has inserted rows; ``first_use``: what it was told."""
+        inserted = result.rows_changed_in_all()
+        self.rows += inserted
+        self.next += max(inserted, result.next_use - first_use)
+
+
+def grow(
+    growth: Growth, block: int, plan: Plan, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
+) -> Iterator[TrialRecord]:
+    """Grow every series of a run from its first size, and give the records of its trials that are not done yet.
+
+    ``block``: that of the first window at each size; the others are those that follow it.
+    """
+    series = Series.all_of(plan.cells, growth)
+    of = {each.cells[0].cell.id: each for each in series}
+    order = block_order([each.cells[0].cell for each in series], block, plan.seed)
+    for position, first in enumerate(order):
+        if interrupted:
+            return
+        yield from _Grown(of[first.id], growth, block, position, plan, interrupted).records(provisioners, watcher)
+
+
+class _Place(NamedTuple):
+    """A trial of a series, by the numbers of its size and its window."""
+
+    step: int
+    window: int
+
+
+@dataclass
+class _Grown:
+    """A series as it is measured once."""
+
+    series: Series
+    growth: Growth
+    block: int
+    position: int
+    plan: Plan
+    interrupted: Interrupted
+
+    def records(self, provisioners: Provisioners, watcher: Watcher) -> Iterator[TrialRecord]:
+        todo = self._todo()
+        if not todo:
+            return
+        try:
+            with ExitStack() as stack:
+                first = self.series.cells[0]
+                watcher.loading(first.cell)
+                system = stack.enter_context(provisioners.of(first).ready(first, self.block))
+                limiting = stack.enter_context(Limiting(first, system.target))
+                size = _rows(first, self.growth)
+                state = _State(size, size)
+                for step in range(todo[-1].step + 1):
+                    yield from self._at_size(step, state, system, limiting, watcher, todo)
+                    if self.interrupted:
+                        return
+        except InputError:
+            raise
+        except RunInterrupted:
+            return
+        except DbdynoError as error:
+            for each in todo:
+                trial = self._trial(each.step, each.window)
+                trial.failed(error)
+                yield trial.record(self.interrupted)
+
+    def _todo(self) -> list[_Place]:
+        return [
+            _Place(step, window)
+            for step, each in enumerate(self.series.cells)
+            for window in range(self.growth.windows)
+            if (each.cell.id, self.block + window) not in self.plan.done
+        ]
+
+    def _trial(self, step: int, window: int) -> Trial:
+        position = self.position * len(self.series.cells) + step
+        return Trial(self.series.cells[step], self.block + window, position, self.plan)
+
+    def _at_size(
+        self, step: int, state: _State, system: Ready, limiting: Limiting, watcher: Watcher, todo: list[_Place]
+    ) -> Iterator[TrialRecord]:
+        """Bring the table to a size, and measure there what is to do; that is taken from ``todo`` as it is done."""
+        compiled = self.series.cells[step]
+        watcher.loading(compiled.cell)
+        limiting.end()
+        filled = self._fill(compiled, state, system.target, limiting)
+        limiting.begin()
+        for window in range(self.growth.windows):
+            if self.interrupted:
+                return
+            if _Place(step, window) not in todo:
+                continue
+            watcher.trials(self.block + window, [compiled.cell])
+            trial = self._trial(step, window)
+            # What the cache holds is a part of what is measured, and only a fresh copy is brought into a known state.
+            fresh = step == 0 and window == 0
+            as_is = {} if fresh or "os_cache" not in system.target else {"os_cache": "as_is"}
+            first_use = state.next - _rows(compiled, self.growth)
+            seed = growth_seed(self.plan.seed, self.block + window, step)
+            made = compiled.trial_plan(system.target | as_is, seed, first_use, analyzed=trial.analyzed)
+            trial.request = with_tiers(made, compiled)
+            trial.around["growing"] = {"rows": state.rows, "filled": filled}
+            filled = []
+            trial.limiting, trial.load = limiting, system.load
+            if fresh:
+                trial.durations |= system.durations
+            run_trial(trial, watcher, self.interrupted)
+            well = see_how_it_ended(trial, system)
+            if isinstance(trial.result, TrialResult):
+                state.grown_by(trial.result, first_use)
+            look_around(trial, system, own_data=fresh)
+            if window == self.growth.windows - 1 and well and not self.interrupted:
+                limiting.end()
+                trial.around |= look_afterwards(compiled, system.target, self.interrupted, limiting)
+            todo.remove(_Place(step, window))
+            yield trial.record(self.interrupted)
+            if trial.kind == "server" and trial.error is not None:
+                raise SystemFailed(trial.error)
+
+    def _fill(
+        self, compiled: CompiledCell, state: _State, target: dict[str, Any], limiting: Limiting
+    ) -> list[dict[str, Any]]:
+        """Add the rows that are missing to the size, and give what was done. Raises DbdynoError."""
+        missing = _rows(compiled, self.growth) - state.rows
+        if missing <= 0:
+            return []
+        plan = compiled.growth_plan(target, self.growth.table, state.next, missing)
+        loaded = ask(plan, Loaded, interrupted=self.interrupted, started=limiting.covers)
+        state.rows += missing
+        state.next += missing
+        return [each.model_dump() for each in loaded.tables]

@@ -1,0 +1,77 @@
+"""Instructions of a cell's transactions, counted under callgrind: what the clock is too noisy to show."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.engines import engine_of
+from dbdyno.model.events.around import Counting
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed
+from dbdyno.runtime.workspace.listening import Interrupted
+
+# One client does so many statements, after some that are not counted. Valgrind makes them some fifty times slower.
+_STATEMENTS = 2000
+_WARMUP_STATEMENTS = 200
+
+_LONGEST_S = 900.0
+
+
+def check_counting(compiled: CompiledCell) -> None:
+    """Raise InputError where instructions cannot be counted here, or not of this cell's system."""
+    engine = compiled.cell.system.engine
+    if not engine_of(engine).in_worker:
+        problem = f"the instructions of `{engine}` are not the worker's own"
+        raise InputError("--instructions", problem, "count those of `sqlite:`")
+    if shutil.which("valgrind") is None:
+        raise InputError("--instructions", "valgrind is not installed", "install it, as with `apt install valgrind`")
+
+
+def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interrupted) -> Counting:
+    """Run a trial's plan with one client under callgrind and return what its window took.
+
+    ``timed``: the result of the same trial by the clock, which says how many statements a transaction has.
+
+    ``instructions``: of the client's thread within the window, the worker's own part included (some 200 a transaction);
+    ``accounting`` and ``work``: what was done, as in the worker's result. The same plan on the same data and programs
+    gives the same count, but for what depends on the time of day. Raises TrialFailed and SystemFailed.
+    """
+    with tempfile.TemporaryDirectory(prefix="dbdyno-") as directory:
+        out = Path(directory) / "callgrind.out"
+        callgrind = ["valgrind", "--quiet", "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={out}"]
+        statements = timed.work.statements / max(timed.completed, 1)
+        worker = Worker(counted_plan(plan, statements), _LONGEST_S, under=callgrind)
+        with interrupted.passing_on_to(worker):
+            results = [heard.event for heard in worker if isinstance(heard.event, TrialResult)]
+        if worker.timed_out:
+            raise WorkerFailed(f"counting instructions took longer than {_LONGEST_S:g} s", "timeout")
+        if not results:
+            raise WorkerFailed("counting instructions gave no result")
+        return Counting(instructions=_total(out), accounting=results[0].accounting, work=results[0].work)
+
+
+def counted_plan(plan: JsonObject, statements: float) -> JsonObject:
+    """Return a trial's plan as it is counted: one client, a number of statements, and nothing that measures time.
+
+    ``statements``: of a transaction, on average.
+    """
+    task = plan["task"]
+    changed = {
+        "clients": 1,
+        "interleaving": None,
+        "arrival": {"loop": "closed"},
+        "warmup": {"transactions": int(_WARMUP_STATEMENTS / max(statements, 1))},
+        "window": {"statements": _STATEMENTS, "transactions": task["window"].get("transactions")},
+        "record": {"operations": False, "io": False, "mutexes": False, "interval_ms": 3_600_000},
+    }
+    return plan | {"task": task | changed}
+
+
+def _total(out: Path) -> int:
+    try:
+        lines = out.read_text(encoding="utf-8", errors="replace").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(("totals:", "summary:")))
+    except (OSError, StopIteration, IndexError, ValueError) as error:
+        raise SystemFailed("valgrind wrote no count of instructions: is it 3.19 or newer?") from error

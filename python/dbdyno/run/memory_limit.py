@@ -1,0 +1,90 @@
+"""Limiting the memory of what is measured: the worker that an engine runs in, or a server and its processes."""
+
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import Any, Self
+
+from dbdyno.engines import engine_of
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.runtime.workspace.memory_limit import MemoryLimit, NoMemoryLimit
+
+# Experiments give it in megabytes.
+_MEGABYTE = 1_000_000
+
+
+class Limiting:
+    """The limit of a cell's memory, as long as the context lasts. Where none is asked for, nothing is done."""
+
+    def __init__(self, compiled: CompiledCell, target: dict[str, Any]) -> None:
+        """``target``: the cell's system, ready."""
+        asked = compiled.definition.load.memory_limit_mb
+        self._bytes = None if asked is None else round(asked * _MEGABYTE)
+        self._embedded = engine_of(compiled.cell.system.engine).in_worker
+        self._server: int | None = target.get("process", {}).get("pid")
+        self._limit: MemoryLimit | None = None
+        self._refused: str | None = None
+        self._kills = 0
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Make the limit, which is not in force yet. Where it cannot be, :attr:`told` has the reason."""
+        if self._bytes is None:
+            return self
+        if not self._embedded and self._server is None:
+            self._refused = "dbdyno did not start the server"
+            return self
+        try:
+            self._limit = self._stack.enter_context(closing(MemoryLimit()))
+            if self._server is not None:
+                self._limit.add(self._server)
+        except NoMemoryLimit as error:
+            self._give_up(error)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of it."""
+        self._stack.close()
+
+    @property
+    def told(self) -> dict[str, Any] | None:
+        """What is stored of it with a trial; ``None`` where none was asked for."""
+        if self._bytes is None:
+            return None
+        means = None if self._limit is None else self._limit.means
+        return {"bytes": self._bytes, "means": means, "refused": self._refused}
+
+    def too_little(self) -> str | None:
+        """Say why the system ended, a clause, where the kernel has killed it since this was last asked."""
+        kills = 0 if self._limit is None else self._limit.kills
+        killed, self._kills = kills > self._kills, kills
+        if not killed or self._bytes is None:
+            return None
+        return f"it takes more than the {self._bytes / _MEGABYTE:g} MB of memory that `memory_limit_mb` leaves it"
+
+    def covers(self, worker: int) -> None:
+        """Put a worker under the limit, if the engine runs in it; ``worker``: its process id."""
+        if self._limit is not None and self._embedded:
+            try:
+                self._limit.add(worker)
+            except NoMemoryLimit as error:
+                self._give_up(error)
+
+    def begin(self) -> None:
+        """The limit is in force from here on."""
+        self._set(self._bytes)
+
+    def end(self) -> None:
+        """It is no longer."""
+        self._set(None)
+
+    def _set(self, limit: int | None) -> None:
+        if self._limit is not None:
+            try:
+                self._limit.set(limit)
+            except NoMemoryLimit as error:
+                self._give_up(error)
+
+    def _give_up(self, error: NoMemoryLimit) -> None:
+        self._refused, self._limit = str(error), None

@@ -1,0 +1,279 @@
+"""Opening an experiment's systems and preparing its statements there, without running them.
+
+`describe --check` checks all of it, and a run its statements before it begins.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.engines import engine_of
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.experiment.validation import ValidationErrors
+from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.unfit_start import FIRST, missing_database, work
+from dbdyno.runtime.worker import ask
+from dbdyno.runtime.workspace.templates import unkept
+
+# Seconds for opening a system and preparing all statements of a cell.
+_LONGEST_S = 600.0
+
+# More rows than this take longer to load than a system takes to open.
+_MANY_ROWS = 100_000
+
+# A statement's first characters tell which it is.
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A system that was opened: its engine and version, as it tells them, and how many statements it prepared.
+
+    ``version``: empty for programs, which are not started. ``statements``: ``None`` where the engine prepares none.
+    """
+
+    system: str
+    engine: str
+    version: str
+    statements: int | None
+
+
+def open_systems(
+    cells: Sequence[CompiledCell], directory: str | None = None, allow_writes: bool = False
+) -> list[Opened]:
+    """Open the system of each cell, and prepare the statements of each distinct set of transactions.
+
+    Tables are made and left empty, and the setup is run on them. A statement of a transaction is prepared and not run,
+    but for one that reads in a database of the user's, where the engine tells only so whether it writes.
+    Raises InputError with all that is wrong, a line each.
+    """
+    errors: dict[str, InputError] = {}
+    lost: set[str] = set()
+    found: dict[str, Opened] = {}
+    prepared: dict[str, set[str]] = {}
+    with Provisioners(directory, allow_writes) as strict, Provisioners(directory, True) as lenient:
+        for each in _distinct(cells):
+            system = each.cell.system
+            if system.name in lost:
+                continue
+            try:
+                told = _open(each, lenient, strict)
+            except SystemFailed as error:
+                # One that cannot be had is not waited for again.
+                lost.add(system.name)
+                wrong = InputError(system.name, str(error), missing_database(each))
+                errors[str(wrong)] = wrong
+                continue
+            except InputError as error:
+                errors |= _each(error)
+                continue
+            texts = prepared.setdefault(system.name, set())
+            texts.update(_texts(each))
+            count = len(texts) if told.statements is not None else None
+            found[system.name] = replace(told, statements=count)
+    if errors:
+        raise _together(list(errors.values()))
+    return list(found.values())
+
+
+def check_programs(cells: Iterable[CompiledCell]) -> None:
+    """Find the programs of the user's own before any is measured. Raises InputError for one that is not there."""
+    for each in cells:
+        system = each.cell.system
+        if not engine_of(system.engine).runs_programs:
+            continue
+        program = each.command[0]
+        # As the kernel finds it in the folder that it is run in, and else by the PATH.
+        place = str(Path(system.folder or ".").absolute() / program) if "/" in program else program
+        if shutil.which(place) is None:
+            there = Path(place).exists() if "/" in program else False
+            problem = "it cannot be executed" if there else "no such file or directory"
+            hint = f"`chmod +x {program}` makes it a program" if there else "build it, or write where it is"
+            raise InputError(system.name, f"{program} cannot be started: {problem}", hint)
+
+
+def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:
+    """Prepare the statements of a run before long loads, on tables without rows.
+
+    Where little is loaded, the first trial tells as soon. Each distinct set is prepared once on each embedded system,
+    and once on each kind of server: settings are not checked, and a system that cannot be had says so at its trials.
+    Raises InputError where a system refuses each of its sets, with each statement that is refused, a line each; one
+    that is refused among others fails its own trials.
+    """
+    errors: dict[str, dict[str, InputError]] = {}
+    sets: dict[str, set[str]] = {}
+    accepted: set[str] = set()
+    for each in cells:
+        engine, system = engine_of(each.cell.system.engine), each.cell.system
+        name = f"{engine.name} {system.host}" if engine.is_server else system.name
+        if not _loads_long(each) or engine.grammar is None:
+            continue
+        # What is prepared at its use may be on a table that a step makes.
+        if each.trial.get("prepare") != "once":
+            accepted.add(name)
+            continue
+        empty = replace(each, tables=[])
+        if name in accepted or work(empty) in sets.setdefault(name, set()):
+            continue
+        sets[name].add(work(empty))
+        try:
+            with unkept():
+                _prepare(empty, provisioners)
+        except InputError as error:
+            errors.setdefault(name, {}).update(_each(error))
+            continue
+        except SystemFailed:
+            pass
+        accepted.add(name)
+    refused = [wrong for name, found in errors.items() if name not in accepted for wrong in found.values()]
+    if refused:
+        raise _together(refused)
+
+
+def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:
+    """Prepare each statement of a file, or of several that were given, on each system, before anything is measured.
+
+    Their tables are there, so that it takes a moment. Raises InputError with each statement that a system refuses.
+    """
+    of_systems: dict[str, CompiledCell] = {}
+    for each in cells:
+        # Tables of a run's own are made first, and their statements are checked with them.
+        if STATEMENT not in each.cell.factors or each.tables or engine_of(each.cell.system.engine).grammar is None:
+            continue
+        known = of_systems.get(each.cell.system.name)
+        before = {"statements": [], "transactions": []} if known is None else known.trial
+        transactions = _moved(each.trial["transactions"], len(before["statements"]))
+        together = {
+            "statements": [*before["statements"], *each.trial["statements"]],
+            "transactions": [*before["transactions"], *transactions],
+        }
+        of_systems[each.cell.system.name] = replace(each, trial={**each.trial, **together})
+    errors: dict[str, InputError] = {}
+    for each in of_systems.values():
+        try:
+            with unkept():
+                _prepare(each, provisioners)
+        except InputError as error:
+            errors |= _each(error)
+        except SystemFailed:
+            # Its trials say so.
+            continue
+    if errors:
+        raise _together(list(errors.values()))
+
+
+def _moved(part: Any, by: int) -> Any:
+    """Give steps of a plan whose statements stand behind so many others."""
+    match part:
+        case {"do": "execute", "statement": int(statement)}:
+            return {**part, "statement": statement + by}
+        case dict():
+            return {name: _moved(each, by) for name, each in part.items()}
+        case list() | tuple():
+            return [_moved(each, by) for each in part]
+    return part
+
+
+def _loads_long(compiled: CompiledCell) -> bool:
+    return sum(int(table.get("rows") or 0) for table in compiled.tables) > _MANY_ROWS
+
+
+def _distinct(cells: Iterable[CompiledCell]) -> Iterator[CompiledCell]:
+    """Give one cell for each system and set of transactions, its tables without rows."""
+    seen: set[tuple[str, str]] = set()
+    for each in cells:
+        empty = replace(each, tables=[])
+        key = (each.cell.system.name, work(empty))
+        if key not in seen:
+            seen.add(key)
+            yield empty
+
+
+def _open(compiled: CompiledCell, lenient: Provisioners, strict: Provisioners) -> Opened:
+    """Open a cell's system and prepare its statements. Raises InputError and SystemFailed."""
+    system = compiled.cell.system
+    engine = engine_of(system.engine)
+    if engine.runs_programs:
+        return Opened(system.name, system.engine, "", None)
+    # A statement that cannot be prepared is said to be one that may write: it is prepared before that is asked.
+    is_made = bool(compiled.before or compiled.after)
+    facts = None if is_made else _prepare(compiled, lenient).engine
+    if facts is None:
+        facts = _prepare(compiled, strict).engine
+    else:
+        strict.of(compiled).check(compiled)
+    prepares = engine.grammar is not None
+    return Opened(system.name, facts.engine, facts.version, len(_texts(compiled)) if prepares else None)
+
+
+def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
+    provisioner = provisioners.of(compiled)
+    provisioner.check(compiled)
+    with provisioner.ready(compiled, 0) as ready:
+        statements = compiled.trial["statements"]
+        try:
+            return _connect(ready.target, statements, provisioners)
+        except SystemFailed as error:
+            wrong = [
+                InputError(compiled.cell.system.name, f"{_shown(each['sql'])}: {words}", missing_database(compiled))
+                for each in statements
+                if (words := _refused(ready.target, each, provisioners)) is not None
+            ]
+            # What keeps every statement out is no error of theirs.
+            if not wrong or _refused(ready.target, None, provisioners) is not None:
+                raise SystemFailed(_words(error)) from error
+            raise _together(wrong) from error
+
+
+def _refused(target: Mapping[str, Any], statement: Mapping[str, Any] | None, provisioners: Provisioners) -> str | None:
+    """Say why a target cannot be opened with a statement, or without one; ``None`` where it can be."""
+    try:
+        _connect(target, [] if statement is None else [statement], provisioners)
+    except SystemFailed as error:
+        return _words(error)
+    return None
+
+
+def _connect(
+    target: Mapping[str, Any], statements: Sequence[Mapping[str, Any]], provisioners: Provisioners
+) -> TrialResult:
+    """Have one client open a session and prepare all statements. Its one transaction runs none of them."""
+    task = {
+        "kind": "trial",
+        "target": target,
+        "clients": 1,
+        "connect": "once",
+        "prepare": "once",
+        "window": {"transactions": 1},
+        "statements": list(statements),
+        "transactions": [{"name": "nothing", "steps": []}],
+    }
+    return ask({"schema": PLAN, "seed": 1, "task": task}, TrialResult, _LONGEST_S, provisioners.interrupted)
+
+
+def _each(error: InputError) -> dict[str, InputError]:
+    """Give what an error is made of, by its words: the same is said once."""
+    several = error.errors if isinstance(error, ValidationErrors) else [error]
+    return {str(wrong): wrong for wrong in several}
+
+
+def _together(errors: list[InputError]) -> InputError:
+    return errors[0] if len(errors) == 1 else ValidationErrors(errors)
+
+
+def _words(error: SystemFailed) -> str:
+    return str(error).removeprefix(FIRST)
+
+
+def _texts(compiled: CompiledCell) -> set[str]:
+    return {str(each["sql"]) for each in compiled.trial.get("statements", ())}
+
+
+def _shown(sql: str) -> str:
+    name = " ".join(sql.split())
+    return f"`{name[:_SHOWN]}…`" if len(name) > _SHOWN else f"`{name}`"

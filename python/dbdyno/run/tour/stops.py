@@ -1,0 +1,55 @@
+"""The stops of a tour: read from the package, and chosen by the time there is."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbdyno.base.resources import package_path
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An experiment in short. ``found``: what its source found; ``seconds``: what it takes at least, about."""
+
+    experiment: str
+    found: str
+    chosen: tuple[str, ...]
+    seconds: float
+    servers: bool = False
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A stop that is not made, and why."""
+
+    stop: Stop
+    why: str
+
+
+def all_stops() -> list[Stop]:
+    """Give them in their order."""
+    listed = tomllib.loads(package_path("run", "tour", "stops.toml").read_text(encoding="utf-8"))
+    return [
+        Stop(each["experiment"], each["found"], tuple(each["set"]), float(each["seconds"]), each.get("servers", False))
+        for each in listed["stop"]
+    ]
+
+
+def within(stops: Sequence[Stop], budget_s: float) -> tuple[list[tuple[Stop, float]], list[LeftOut]]:
+    """Give the stops that a budget has room for, each with its seconds, and those that it has not.
+
+    Each takes what it needs at least, in order; what is left over is shared in proportion to that.
+    """
+    made: list[Stop] = []
+    left_out: list[LeftOut] = []
+    left = budget_s
+    for stop in stops:
+        if stop.seconds <= left:
+            made.append(stop)
+            left -= stop.seconds
+        else:
+            left_out.append(LeftOut(stop, f"it takes some {stop.seconds:.0f} s: give a longer `--budget`"))
+    needed = sum(stop.seconds for stop in made)
+    return [(stop, stop.seconds * (1 + left / needed)) for stop in made], left_out

@@ -1,0 +1,80 @@
+"""Making the stops of a tour: each a run like any other, stored as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dbdyno.base.console import Console
+from dbdyno.base.errors import DbdynoError
+from dbdyno.engines import all_engines
+from dbdyno.engines.url import parse_url
+from dbdyno.experiment import load_experiment
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.result import Document
+from dbdyno.run.execute import execute
+from dbdyno.run.request import Request
+from dbdyno.run.tour.stops import LeftOut, Stop
+from dbdyno.stats import Stopping
+from dbdyno.store import Store
+
+_EMBEDDED = "sqlite:"
+# A tour shows; who wants to decide runs the experiment.
+_ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A stop that was made, and what was found there."""
+
+    stop: Stop
+    document: Document
+
+
+def systems_of(stop: Stop) -> list[SystemSpec]:
+    """Give what a stop measures: embedded SQLite, and the SQL servers found here where it is shown on these."""
+    urls = [_EMBEDDED]
+    for engine in all_engines() if stop.servers else ():
+        found = [url for url, _, where, _ in engine.found_here() if where and url == f"{engine.name}:"]
+        urls += found[:1] if engine.is_server and engine.grammar else []
+    return [parse_url(url) for url in urls]
+
+
+def visit(
+    stops: Sequence[tuple[Stop, float]], store: Store, console: Console, directory: str | None
+) -> Iterator[Visit | LeftOut]:
+    """Make each stop in its seconds. One that cannot be made is told with the reason, and the tour goes on.
+
+    An interrupted stop is the last one.
+    """
+    for stop, seconds in stops:
+        try:
+            document, interrupted = execute(_request(stop, seconds, directory), store, console)
+        except DbdynoError as error:
+            yield LeftOut(stop, str(error))
+            continue
+        yield Visit(stop, document)
+        if interrupted:
+            return
+
+
+def _request(stop: Stop, seconds: float, directory: str | None) -> Request:
+    experiment = load_experiment(stop.experiment)
+    grows, systems = experiment.head.growth is not None, systems_of(stop)
+    return Request(
+        experiment,
+        list(stop.chosen),
+        systems,
+        1 if grows else "auto",
+        None,
+        directory,
+        command_of(stop, systems),
+        stopping=Stopping(minimum=_ROUNDS, budget_s=seconds),
+    )
+
+
+def command_of(stop: Stop, systems: Sequence[SystemSpec] = ()) -> list[str]:
+    """Give the command that measures the same, for as long as somebody likes."""
+    chosen = [word for option in stop.chosen for word in ("--set", option)]
+    named = [word for system in systems for word in ("--system", system.name)]
+    return ["dbdyno", "run", stop.experiment, *chosen, *named]

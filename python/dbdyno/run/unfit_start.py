@@ -1,0 +1,65 @@
+"""A run that cannot begin, because its statements cannot be prepared or its database not be opened: told once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from dbdyno.base.errors import InputError
+from dbdyno.engines import engine_of
+from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.store import TrialRecord
+
+# A message of the first client begins so; and behind that, one of a client that was not let in.
+FIRST, _NOT_LET_IN = "client 0: ", "connecting to "
+
+_HINT = "nothing was measured; `dbdyno describe` shows the statements"
+
+
+class Beginning:
+    """Watches the first trials of each system.
+
+    Once each of a system's distinct sets of statements has failed before its first transaction, and no trial of the
+    system has ended well, all that are left would fail so as well. It does not depend on the order of trials.
+    """
+
+    def __init__(self, cells: Sequence[CompiledCell]) -> None:
+        """``cells``: of the run."""
+        self._cells = {each.cell.id: each for each in cells}
+        self._left: dict[str, set[str]] = {}
+        for each in cells:
+            self._left.setdefault(each.cell.system.name, set()).add(work(each))
+        self._begun: set[str] = set()
+
+    def saw(self, record: TrialRecord) -> None:
+        """Take note of a trial. Raises InputError where its system cannot begin.
+
+        That a server lets a client not in is a result: there may be a limit to how many may, or another password.
+        """
+        compiled = self._cells[record.cell]
+        system = compiled.cell.system
+        if record.status == "done":
+            self._begun.add(system.name)
+        if system.name in self._begun or record.error is None or record.status != "failed":
+            return
+        words = record.error.removeprefix(FIRST)
+        first = record.error_kind == "engine" or words != record.error
+        if record.error_kind in ("engine", "connect") and first and not words.startswith(_NOT_LET_IN):
+            left = self._left[system.name]
+            left.discard(work(compiled))
+            if not left:
+                raise InputError(f"{system.name}: cell {record.cell}", words, missing_database(compiled) or _HINT)
+
+
+def work(compiled: CompiledCell) -> str:
+    """Tell work from other work: by the statements, and by what they are run on."""
+    return json.dumps([compiled.trial.get("statements"), compiled.tables, compiled.before], sort_keys=True, default=str)
+
+
+def missing_database(compiled: CompiledCell) -> str:
+    """Say where an experiment without tables was to be given a database, and was not; else nothing."""
+    system = compiled.cell.system
+    if not compiled.tables and not compiled.before and system.host is None and system.database is None:
+        url = "//user@host/database" if engine_of(system.engine).is_server else "FILE"
+        return f"the experiment makes no tables: name the database that has them, as `--system {system.engine}:{url}`"
+    return ""

@@ -1,0 +1,181 @@
+"""What comes before a `dbdyno why`: one cell is picked and tried for a moment, and its changes are made from that."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.analysis.why.cells import Why, base_cell
+from dbdyno.analysis.why.changes import changes_of
+from dbdyno.analysis.why.pilot import Assumed, Pilot, read_pilot
+from dbdyno.analysis.why.round_trip import round_trip_us
+from dbdyno.base.errors import InputError, RunInterrupted, SystemFailed
+from dbdyno.engines import engine_of
+from dbdyno.engines.server.local import runs_here
+from dbdyno.experiment import Experiment
+from dbdyno.experiment.compile import refusal
+from dbdyno.experiment.design import Chosen, make_cells
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
+from dbdyno.model.plan.change import Resource
+from dbdyno.model.plan.system import SystemSpec
+from dbdyno.run.machine import ceiling, probe_seconds
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.request import check_capacity
+from dbdyno.run.runner import FRESH_WARMUP_S, measure
+from dbdyno.run.trial import Plan, Trial, Watcher
+
+# Seconds of the pilot, at most where an open loop has few arrivals, and of its warm-up.
+_PILOT_S, _LONGEST_PILOT_S, _PILOT_WARMUP_S = 1.0, 5.0, 0.2
+
+# Seconds of a window, and rounds that have to have room in the time there is.
+_SHORTEST_S, _LONGEST_S, _ROUNDS = 0.2, 2.0, 5
+# Transactions of each client that a window is to have, where that leaves it short enough.
+_FEW = 20
+# Of an open loop: arrivals that a window is to have for its 99th percentile, where that leaves it short enough, and its
+# least seconds. What waits at the end of a shorter one is more than a hundredth of its arrivals.
+_ARRIVALS, _SHORTEST_OPEN_S = 200, 1.0
+_WARMUP = 0.15
+# Seconds of a trial beside its window, where its system is ready.
+_WORKER_S = 0.4
+
+# For tests: what slows all cells, as JSON: by kind of call the microseconds, and `processors` that are left.
+_PLANTED = "DBDYNO_PLANTED"
+
+
+@dataclass(frozen=True)
+class Picked:
+    """The cell that is asked about, and what to say where others could have been meant."""
+
+    cell: ResolvedCell
+    said: str
+
+
+def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], wanted: str | None) -> Picked:
+    """Pick a cell: the one that is named, or the last of the first system, the highest load. Raises InputError."""
+    cells = make_cells(experiment, chosen, systems, refusal).cells
+    if wanted is not None:
+        named = [cell for cell in cells if cell.id == wanted]
+        fitting = named or [cell for cell in cells if set(wanted.split(",")) <= set(cell.id.split(","))]
+        if len(fitting) == 1:
+            return Picked(fitting[0], "")
+        known = ", ".join(f"`{cell.id}`" for cell in (fitting or cells)[:4])
+        problem = "several cells fit" if fitting else "there is no such cell"
+        raise InputError(f"--cell {wanted}", problem, f"name one of {known}")
+    of_first = [cell for cell in cells if cell.system.name == cells[0].system.name]
+    taken = of_first[-1]
+    if len(cells) == 1:
+        return Picked(taken, "")
+    return Picked(taken, f"of {len(cells)} cells, the one asked about is {taken.id}; --cell or --set takes another")
+
+
+def plan_why(
+    experiment: Experiment,
+    picked: Picked,
+    seed: int,
+    directory: str | None,
+    *,
+    allow_writes: bool,
+    budget_s: float,
+) -> Why:
+    """Try a cell for a moment, and say what is to be measured. Raises DbdynoError."""
+    cell = picked.cell
+    engine = engine_of(cell.system.engine)
+    _check(experiment, cell)
+    planted = _planted()
+    counted = engine.counted_calls(managed=engine.is_server and cell.system.host is None)
+    arrival = cell.definition.load.arrival
+    pilot_s = _PILOT_S if arrival is None else min(max(_PILOT_S, _FEW / arrival.rate), _LONGEST_PILOT_S)
+    base = base_cell(experiment, cell, pilot_s, _PILOT_WARMUP_S, counted, planted)
+    check_capacity(base)
+    with Provisioners(directory, allow_writes) as provisioners, provisioners.interrupted.listening():
+        provisioners.of(base).check(base)
+        pilot, target = _pilot(base, seed, provisioners)
+        socket = engine.unix_socket(target)
+    tried = changes_of(base, pilot, here=runs_here(cell.system.host), socket=socket)
+    # The cell as it is comes twice. Those that leave its system as it is share one.
+    apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
+    start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
+    enough_s = _FEW * pilot.time_us / 1e6 if arrival is None else max(_ARRIVALS / arrival.rate, _SHORTEST_OPEN_S)
+    window = _window(pilot, len(tried.changes) + 2, 1 + len(apart), start_s, budget_s, enough_s)
+    return Why(
+        cell.id,
+        pilot,
+        tried.changes,
+        [{"resource": each.resource, "why": each.why, "share": each.share} for each in tried.untried],
+        window,
+        _WARMUP * window,
+        counted,
+        planted,
+        [picked.said] if picked.said else [],
+    )
+
+
+def _check(experiment: Experiment, cell: ResolvedCell) -> None:
+    """Raise InputError for a cell of which it cannot be told."""
+    load, place = cell.definition.load, f"{experiment.place}: {cell.id}"
+    if engine_of(cell.system.engine).runs_programs:
+        raise InputError(place, "what a program of one's own waits for cannot be changed", "name a system of dbdyno's")
+    if experiment.head.growth is not None:
+        raise InputError(place, "its table grows from trial to trial", "ask about an experiment of one size")
+    if load.clients_as == "processes":
+        raise InputError(place, "its clients are processes of their own", 'write `clients_as = "threads"`')
+
+
+def _planted() -> Mapping[str, Any]:
+    text = os.environ.get(_PLANTED)
+    planted = json.loads(text) if text else {}
+    return planted if isinstance(planted, dict) else {}
+
+
+def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> tuple[Pilot, dict[str, Any]]:
+    """Try the cell; give what that showed, and its system as the plan named it."""
+    trial = Trial(base, 0, 0, Plan("pilot", [base], 1, seed))
+    (record,) = measure([trial], provisioners, Watcher(), provisioners.interrupted)
+    if provisioners.interrupted:
+        raise RunInterrupted("the run was interrupted before it began")
+    if record.status != "done" or not isinstance(trial.result, TrialResult):
+        raise SystemFailed(f"{base.cell.id}: {record.error}")
+    size = float(provisioners.of(base).bytes_of_copy(base)) or None
+    total = record.durations["total_s"] - record.durations.get("load_s", 0.0)
+    try:
+        pilot = read_pilot(trial.result, base.definition.load.clients, _assumed(base, trial.result), size, total)
+    except ValueError as error:
+        raise SystemFailed(f"{base.cell.id}: {error}") from None
+    return pilot, trial.request["task"]["target"]
+
+
+def _assumed(base: CompiledCell, result: TrialResult) -> Assumed:
+    """Say what calls take of which no counter tells."""
+    us: dict[Resource, float] = {"client": _client_us(base, result)}
+    trip = round_trip_us(base.cell.system)
+    if trip is not None:
+        us["message"] = trip
+    return Assumed(us)
+
+
+def _client_us(base: CompiledCell, result: TrialResult) -> float:
+    """Return what a client computes by itself in a transaction: of an embedded engine, as without one."""
+    if engine_of(base.cell.system.engine).is_server:
+        # What is planted is told by itself.
+        delayed = None if result.changes is None else result.changes.transaction
+        planted_us = delayed.added_s * 1e6 / delayed.calls if delayed is not None and delayed.calls else 0.0
+        return max(result.time.segments.client * 1e6 / max(result.completed, 1) - planted_us, 0.0)
+    statements = result.work.statements / max(result.completed, 1)
+    try:
+        return statements * 1e6 / float(ceiling(base, probe_seconds())["operations_per_s"])
+    except (SystemFailed, KeyError, ZeroDivisionError):
+        return 0.0
+
+
+def _window(pilot: Pilot, cells: int, starts: int, start_s: float, budget_s: float, enough_s: float) -> float:
+    """Return the seconds of a window, so that five rounds of all cells have room in the time there is.
+
+    ``starts``: how often a system is made ready for them in a round, which takes ``start_s``; ``enough_s``: what a
+    window needs for its figures, whatever the time.
+    """
+    around = (starts * start_s + (cells - starts) * min(_WORKER_S, pilot.around_s)) / cells
+    room = budget_s / (_ROUNDS * cells) - around
+    seconds = min(max(room / (1 + _WARMUP), enough_s, _SHORTEST_S), _LONGEST_S)
+    return round(seconds, 3)

@@ -1,0 +1,63 @@
+"""Limits on this process under which a command would hang or fail in a way that says nothing."""
+
+import os
+import resource
+
+from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.model.limits import MOST_THREADS
+
+_MEGABYTE = 1 << 20
+
+# Bytes of address space that a command needs, and for each CPU: the libraries for linear algebra reserve buffers for
+# each when they are loaded, and try for ever where they cannot.
+_ADDRESS_SPACE = 512 * _MEGABYTE
+_PER_CPU = 64 * _MEGABYTE
+
+# Files that a worker opens in addition to its clients' files; as in `crates/load/src/capacity.rs`.
+_OTHER_FILES = 64
+# Pipes between this process and a worker.
+_PIPES = 3
+
+
+def check_address_space() -> None:
+    """Raise SystemFailed if the limit on address space (``ulimit -v``) is too low."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    needed = _ADDRESS_SPACE + _PER_CPU * len(os.sched_getaffinity(0))
+    if limit != resource.RLIM_INFINITY and limit < needed:
+        problem = f"the limit of {limit // _MEGABYTE} MB on address space is too low"
+        raise SystemFailed(f"{problem}; dbdyno needs {needed // _MEGABYTE} MB here: `ulimit -v unlimited`")
+
+
+def check_threads(clients: int, place: str) -> None:
+    """Raise InputError if clients that are threads of one worker are too many for it."""
+    if clients > MOST_THREADS:
+        problem = f"{clients:,} clients of an embedded engine are as many threads"
+        raise InputError(place, problem, f"use at most {MOST_THREADS:,} clients")
+
+
+def check_open_files(clients: int, each: int, place: str) -> None:
+    """Raise InputError if the limit on open files (``ulimit -n``) is too low for the clients of a worker.
+
+    Raises SystemFailed if it is too low for one client.
+
+    ``each``: files and connections that a client has open. A worker raises its limit to the most that it is allowed.
+    """
+    _check_files(clients, each, resource.getrlimit(resource.RLIMIT_NOFILE)[1], place)
+
+
+def check_pipes(workers: int, place: str) -> None:
+    """Raise InputError if the limit on open files is too low for this process to run this number of workers at once."""
+    _check_files(workers, _PIPES, resource.getrlimit(resource.RLIMIT_NOFILE)[0], place)
+
+
+def _check_files(clients: int, each: int, limit: int, place: str) -> None:
+    needed = clients * each + _OTHER_FILES
+    if limit == resource.RLIM_INFINITY or needed <= limit:
+        return
+    possible = (limit - _OTHER_FILES) // max(each, 1)
+    if possible < 1:
+        raise SystemFailed(
+            f"the limit of {limit} open files is too low; dbdyno needs {needed} here: `ulimit -n {needed}`"
+        )
+    problem = f"{clients:,} clients need {needed:,} open files, and the limit is {limit:,}"
+    raise InputError(place, problem, f"use at most {possible:,} clients, or raise the limit: `ulimit -n {needed}`")

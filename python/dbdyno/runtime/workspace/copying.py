@@ -1,0 +1,151 @@
+"""Copies of loaded data: files and directories, sharing blocks where the file system can."""
+
+import ctypes
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dbdyno.runtime.workspace.listening import Interrupted
+
+# ioctl FICLONE (linux/fs.h): the copy shares the original's blocks until either is changed.
+_FICLONE = 0x40049409
+_CHUNK = 1 << 26
+_READ = 1 << 20
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+
+# What copy_file_range(2) says of two file systems between which it does not copy.
+_NOT_IN_KERNEL = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+def copy_file(source: Path, target: Path, interrupted: Interrupted | None = None) -> None:
+    """Copy a file and put the copy on the device. Raises OSError, and RunInterrupted when that is heard on the way."""
+    with source.open("rb") as read, target.open("wb") as write:
+        _copy(read.fileno(), write.fileno(), interrupted)
+        # Pages still to be written would be written during the trial, at the trial's cost.
+        os.fsync(write.fileno())
+
+
+def copy_directory(source: Path, target: Path, interrupted: Interrupted | None = None) -> None:
+    """Copy a directory, which must not be there yet, and put the copy on the device.
+
+    Permissions are copied, owners are not. Links are copied as links. Raises OSError, and RunInterrupted when that is
+    heard on the way.
+    """
+    copy_below(source, target, interrupted)
+    sync_files(target)
+
+
+def directory_bytes(directory: Path) -> int:
+    """Return the bytes of all files in a directory and below it."""
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+def sync_files(directory: Path) -> None:
+    """Write the files of a directory to its device. Raises OSError."""
+    # One call for the file system: a data directory has a thousand files.
+    with _opened(directory, os.O_RDONLY) as descriptor:
+        if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(directory))
+
+
+def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = None) -> None:
+    """Bring all files of a directory into the operating system's cache (``warm``), or out of it (``cold``).
+
+    A file that a server removes meanwhile is passed over. Raises OSError, and RunInterrupted when that is heard on the
+    way.
+    """
+    read_into = [bytearray(_READ)]
+    for each in files_below(directory):
+        with suppress(FileNotFoundError), _opened(each.path, os.O_RDONLY) as file:
+            if state == "cold":
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            else:
+                _check(interrupted)
+                # A file ends where there is less than was asked for.
+                while os.readv(file, read_into) == _READ:
+                    _check(interrupted)
+
+
+# A data directory has a thousand files and is looked at for each trial: hence these make no object for a file's path.
+
+
+def files_below(directory: Path | str) -> Iterator[os.DirEntry[str]]:
+    """Give the files in a directory and below it, without links."""
+    with os.scandir(directory) as entries:
+        for each in entries:
+            if each.is_dir(follow_symlinks=False):
+                yield from files_below(each.path)
+            elif not each.is_symlink():
+                yield each
+
+
+def copy_below(source: Path | str, target: Path, interrupted: Interrupted | None) -> None:
+    """Copy what lies in a directory into one that is made for it, and that nobody else may enter.
+
+    Nothing is put on the device. Raises as ``copy_directory``.
+    """
+    target.mkdir(mode=0o700)
+    with os.scandir(source) as entries:
+        for each in entries:
+            if each.is_symlink():
+                (target / each.name).symlink_to(Path(each.path).readlink())
+            elif each.is_dir():
+                made = target / each.name
+                copy_below(each.path, made, interrupted)
+                made.chmod(stat.S_IMODE(each.stat().st_mode))
+            else:
+                copy_contents(each.path, f"{target}/{each.name}", interrupted)
+
+
+def copy_contents(source: str, target: str, interrupted: Interrupted | None) -> None:
+    """Copy a file and its permissions, over the one that is there where one is. Raises as ``copy_directory``."""
+    with _opened(source, os.O_RDONLY) as read, _opened(target, _NEW) as write:
+        _copy(read, write, interrupted)
+        os.fchmod(write, stat.S_IMODE(os.fstat(read).st_mode))
+
+
+@contextmanager
+def _opened(path: Path | str, flags: int) -> Iterator[int]:
+    """Give the descriptor of a file or a directory, and close it in the end."""
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _copy(read: int, write: int, interrupted: Interrupted | None) -> None:
+    _check(interrupted)
+    try:
+        fcntl.ioctl(write, _FICLONE, read)
+    except OSError:
+        left = os.fstat(read).st_size
+        in_kernel = True
+        while left > 0:
+            _check(interrupted)
+            try:
+                copied = _step(read, write, min(left, _CHUNK), in_kernel)
+            except OSError as error:
+                if not in_kernel or error.errno not in _NOT_IN_KERNEL:
+                    raise
+                in_kernel = False
+                continue
+            if copied == 0:
+                raise OSError(0, "the template became shorter while it was copied") from None
+            left -= copied
+
+
+def _step(read: int, write: int, most: int, in_kernel: bool) -> int:
+    """Copy some bytes and return how many; without the kernel's help where it cannot give it."""
+    if in_kernel:
+        return os.copy_file_range(read, write, most)
+    return os.sendfile(write, read, None, most)
+
+
+def _check(interrupted: Interrupted | None) -> None:
+    if interrupted is not None:
+        interrupted.check()

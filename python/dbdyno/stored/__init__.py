@@ -1,6 +1,0 @@
-"""A stored run as its document: all that is said of it is computed from the store, each time that it is looked at."""
-
-from dbdyno.stored.build import asked_intervals, build_document
-from dbdyno.stored.run import published_figures, read_run, stored_experiment
-
-__all__ = ["asked_intervals", "build_document", "published_figures", "read_run", "stored_experiment"]
