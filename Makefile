@@ -72,7 +72,7 @@ wheel: dist/.built
 # Python's packages come while the worker is compiled. The wheel takes it as it is then.
 dist/.built: requirements.lock $(SOURCES)
 	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker
-	rm -rf dist
+	rm -rf dist build
 	$(BIN)/python $(PIP_WHEEL) --wheel-dir dist \
 		$(if $(PLATFORM),--config-settings=--build-option=--plat-name=$(PLATFORM)) .
 	touch $@
@@ -88,7 +88,7 @@ $(TEST_VENV)/.python: requirements.lock requirements-dev.lock
 
 # The same wheel but for how its worker was optimised. It shares what is compiled with the tests in Rust.
 $(TEST_VENV)/.installed: $(TEST_VENV)/.python $(SOURCES)
-	rm -rf target/test-dist
+	rm -rf target/test-dist build
 	SETUPTOOLS_RUST_CARGO_PROFILE=dev $(TEST_BIN)/python $(PIP_WHEEL) --no-build-isolation --wheel-dir target/test-dist .
 	tests/install-packages $(TEST_VENV) --no-deps --force-reinstall target/test-dist/*.whl
 	touch $@
