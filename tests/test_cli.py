@@ -1,13 +1,18 @@
 """Transcripts of the real command line: what it says, and its exit codes."""
 
+import re
+import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from command_line import PROGRAM
 from conftest import SMALL, Cli
+from dbdyno.cli.app import commands
+from dbdyno.cli.help import EXAMPLES, GROUPS
 
 
 @pytest.mark.parametrize(
@@ -137,3 +142,32 @@ def test_nothing_lies_beside_a_store_that_was_looked_at(cli: Cli, small: Callabl
     cli.run(cli.write("small.toml", small()), "--rounds", "1")
     cli("show", "last", "--store", "runs.db")
     assert [each.name for each in cli.directory.glob("runs.db*")] == ["runs.db"]
+
+
+def all_commands(group: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Each command without commands of its own, by its whole name."""
+    for each, command in (group or commands()).commands.items():
+        whole = f"{name} {each}".strip()
+        if hasattr(command, "commands"):
+            yield from all_commands(command, whole)
+        else:
+            yield whole, command
+
+
+def test_each_command_is_in_a_group_and_has_two_examples_that_parse() -> None:
+    known = dict(all_commands())
+    assert known.keys() == EXAMPLES.keys()
+    assert sorted(each for names in GROUPS.values() for each in names) == sorted(commands().commands)
+    for command, examples in EXAMPLES.items():
+        assert len(set(examples)) == 2
+        assert any(each == command or each.startswith(f"{command} ") for each in examples)
+        for example in examples:
+            name = max((each for each in known if f"{example} ".startswith(f"{each} ")), key=len)
+            with known[name].make_context(name, shlex.split(example.removeprefix(name))):
+                pass
+
+
+def test_help_shows_no_types_of_python() -> None:
+    for name, command in all_commands():
+        shown = command.get_help(command.context_class(command, info_name=name))
+        assert not re.search(r"<\w+|x<=|x>=", shown), name

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Callable
 from functools import cache as made_once
 from pathlib import Path
 from types import FrameType
@@ -15,6 +16,7 @@ from dbdyno.base.text import printable
 from dbdyno.cli.completion import complete_systems
 from dbdyno.cli.cpu_command import cpu
 from dbdyno.cli.describe_command import describe, init, list_experiments
+from dbdyno.cli.help import PlainGroup, epilog, group_of
 from dbdyno.cli.judge_command import gate, noise
 from dbdyno.cli.options import AllowWritesOption
 from dbdyno.cli.passwords import hide_passwords
@@ -29,18 +31,11 @@ from dbdyno.runtime.process_limits import check_address_space
 
 app = typer.Typer(
     name="dbdyno",
-    help="A dynamometer for databases: how fast, how sure, what limits it, what to change.",
+    cls=PlainGroup,
+    help="A benchmark for databases: how fast, how certain, what limits it, and which change would help.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
 )
-
-app.add_typer(cpu, name="cpu")
-app.add_typer(store, name="store")
-app.command()(predict)
-for _engine in all_engines():
-    _commands = _engine.commands()
-    if _commands is not None:
-        app.add_typer(_commands, name=_engine.name)
 
 
 # What a shell gives a program that Ctrl-C ended.
@@ -48,7 +43,7 @@ _INTERRUPTED = 130
 
 
 def list_systems() -> None:
-    """List the systems that can be measured here, and what to install for others."""
+    """List the systems that can be measured here, and how to install others."""
     from dbdyno.cli.systems import print_systems
 
     print_systems()
@@ -63,7 +58,7 @@ def check_command(
     ],
     allow_writes: AllowWritesOption = False,
 ) -> None:
-    """Check that a system does what every engine must: types, failures, transactions, loading. Exit code 1: not all."""
+    """Check that a system passes what every engine must pass: types, failures, transactions, loading."""
     from dbdyno.cli.check import print_checks
     from dbdyno.engines.url import parse_url
 
@@ -84,39 +79,40 @@ def cache(
     cache_command(clear)
 
 
-for _name, _command in (
-    ("list", list_experiments),
-    ("systems", list_systems),
-    ("check", check_command),
-    ("describe", describe),
-    ("init", init),
-    ("run", run),
-    ("why", why),
-    ("try", try_statements),
-    ("queries", queries),
-    ("tour", tour),
-    ("runs", runs),
-    ("show", show),
-    ("report", report_command),
-    ("compare", compare),
-    ("gate", gate),
-    ("history", history),
-    ("noise", noise),
-    ("baseline", baseline),
-    ("cache", cache),
-):
-    app.command(_name)(_command)
-
-
-def _refuse_what_would_be_dropped(group: typer.Typer) -> None:
-    for command in group.registered_commands:
-        command.cls = StrictCommand
-    for each in group.registered_groups:
-        if each.typer_instance is not None:
-            _refuse_what_would_be_dropped(each.typer_instance)
-
-
-_refuse_what_would_be_dropped(app)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "run": run,
+    "try": try_statements,
+    "queries": queries,
+    "init": init,
+    "tour": tour,
+    "why": why,
+    "show": show,
+    "runs": runs,
+    "report": report_command,
+    "list": list_experiments,
+    "describe": describe,
+    "predict": predict,
+    "compare": compare,
+    "history": history,
+    "noise": noise,
+    "gate": gate,
+    "baseline": baseline,
+    "systems": list_systems,
+    "check": check_command,
+    "cache": cache,
+}
+_GROUPS = {"cpu": cpu, "store": store} | {
+    each.name: found for each in all_engines() if (found := each.commands()) is not None
+}
+for _name, _command in _COMMANDS.items():
+    app.command(_name, cls=StrictCommand, rich_help_panel=group_of(_name), epilog=epilog(_name))(_command)
+for _name, _group in _GROUPS.items():
+    if _group is not cpu:
+        _group.info.cls = PlainGroup
+    app.add_typer(_group, name=_name, rich_help_panel=group_of(_name))
+    for _each in _group.registered_commands:
+        _each.cls = StrictCommand
+        _each.epilog = epilog(f"{_name} {_each.name}")
 
 
 def _version(value: bool) -> None:
@@ -128,7 +124,8 @@ def _version(value: bool) -> None:
 
 
 _FIRST = """\
-A dynamometer for databases: how fast, how sure, what limits it, what to change.
+A benchmark for databases: how fast, how certain, what limits it, and which change
+would help.
 
 Three commands to try:
   dbdyno run pk-lookup --set threads=1,2 --budget 1m

@@ -4,19 +4,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from dbdyno.base.console import Console
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.text import printable
 from dbdyno.cli.completion import complete_experiments
+from dbdyno.cli.help import PlainGroup
 from dbdyno.cli.options import SetOption
 from dbdyno.cli.typed import refuse_typed
 
 _COUNT = "count"
 
 
-class _CountByDefault(TyperGroup):
+class _CountByDefault(PlainGroup):
     """A group whose first argument is a command of its own, or else what is to be counted."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -27,8 +27,7 @@ class _CountByDefault(TyperGroup):
 
 cpu = typer.Typer(
     cls=_CountByDefault,
-    help="Count the instructions of SQLite, by build, part, function and line: `dbdyno cpu EXPERIMENT|FILE.sql` "
-    "(its options: `dbdyno cpu count --help`).",
+    help="Count the instructions of SQLite by build, function and line (options: `dbdyno cpu count --help`).",
     no_args_is_help=True,
 )
 

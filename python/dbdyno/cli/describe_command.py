@@ -44,7 +44,7 @@ def describe(
     translate: TranslateOption = False,
     directory: DirOption = None,
 ) -> None:
-    """Show what an experiment asks, its factors, and the exact statements."""
+    """Show an experiment: its question, its factors, and the exact statements."""
     from dbdyno.cli.named_experiment import Named, divide_chosen, is_sql_file
     from dbdyno.cli.show import print_description, print_opened, print_toml
 
@@ -84,7 +84,7 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Write a commented experiment to begin with: a general one, a template for a purpose, or a built-in one."""
+    """Write an experiment to start from: a general one, a template, or a built-in one."""
     from dbdyno.cli.show import write_template
 
     write_template(file, of, template)

@@ -92,7 +92,7 @@ def gate(
     count: Annotated[bool, typer.Option("--count", help="RUN and baseline are counts kept by `dbdyno cpu`")] = False,
     counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where those counts are kept")] = None,
 ) -> None:
-    """Judge a run, or a count, against a baseline, for CI. Exits with 0 (pass) or 3 (regression).
+    """Compare a run with a baseline, for CI. Exit code 0: pass; 3: regression.
 
     Verdicts that are not settled pass with a notice; `--inconclusive fail` makes the exit code 4. `--against` measures
     both sides together, which holds on a machine that others use.
@@ -165,7 +165,7 @@ def noise(
     store: StoreOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Measure one cell against itself (an A/A test): this machine's false alarms, and the smallest change it shows."""
+    """Measure one cell against itself (an A/A test): the smallest change that this machine can show."""
     from dbdyno.base.errors import InputError
     from dbdyno.cli.effects import matters
     from dbdyno.cli.named_experiment import Named, divide_chosen

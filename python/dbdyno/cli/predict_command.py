@@ -61,7 +61,7 @@ def predict(
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write the prediction as a page, with a chart")
     ] = None,
 ) -> None:
-    """Predict how fast inserts are at sizes, caches, devices and numbers of clients beyond those measured."""
+    """Predict insert rates for sizes, caches, devices and client counts that were not measured."""
     from dbdyno.base.errors import InputError
     from dbdyno.cli.named_experiment import Named
     from dbdyno.cli.predict import AskedPrediction, print_prediction

@@ -117,7 +117,7 @@ def run(
     openmetrics: OpenmetricsOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Run an experiment: measure it, find what limits it, store and show the result."""
+    """Run an experiment: measure it, find the bottleneck, store and show the result."""
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.named_experiment import Named, divide_chosen
     from dbdyno.cli.run import Asked
@@ -188,7 +188,7 @@ def try_statements(
     report: ReportOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Measure statements against each other, or one on several systems: on a database that is there."""
+    """Compare statements with each other, or one statement on several systems or settings."""
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.named_experiment import Named
     from dbdyno.cli.run import Asked
@@ -218,7 +218,7 @@ def queries(
     report: ReportOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Measure each statement of a file by itself: its time, its plan, and the index that would serve it."""
+    """Measure each statement of a .sql file: its time, its plan, and the index that it lacks."""
     from dbdyno.base.errors import InputError
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.named_experiment import Named, is_sql_file
@@ -248,7 +248,7 @@ def tour(
     directory: DirOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Run a short version of each built-in experiment, and show it beside what its source published."""
+    """Run a short version of each built-in experiment, and compare it with the published results."""
     from dbdyno.cli.tour import make_tour
 
     code = make_tour(budget, only or [], report, directory, store)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-store = typer.Typer(name="store", help="Stores of runs: a file for one machine, PostgreSQL for a team.")
+store = typer.Typer(name="store", help="Copy runs between stores: files, or PostgreSQL for a team.")
 
 
 @store.callback()
@@ -12,7 +12,7 @@ def _of_stores() -> None:
     pass
 
 
-@store.command()
+@store.command("copy")
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A path, postgresql://…, or `default`: your own store")],
     target: Annotated[str, typer.Argument(metavar="TO", help="The same; it is made where there is none")],

@@ -29,7 +29,7 @@ def runs(
     limit: Annotated[int, typer.Option(min=1, help="The newest so many")] = 30,
     store: StoreOption = None,
 ) -> None:
-    """List the stored runs, newest first."""
+    """List stored runs, newest first."""
     from dbdyno.cli.show import print_runs
 
     print_runs(experiment, limit, store)
@@ -62,7 +62,7 @@ def report_command(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Write the report of a stored run: one HTML file with all in it."""
+    """Write the report of a stored run as one HTML file."""
     from dbdyno.cli.show import report_run
 
     report_run(run, report, store)
@@ -83,7 +83,7 @@ def compare(
     store: StoreOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Compare two runs, or two cells: what differs, the change with its interval, whether it is more than chance."""
+    """Compare two runs, or two cells: what differs, and the change with its interval."""
     from dbdyno.cli.compare import print_comparison
 
     print_comparison(a, b, margin, metric, across_machines, store, json)
@@ -110,7 +110,7 @@ def history(
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write one file with charts")
     ] = None,
 ) -> None:
-    """Show how a metric went over the stored runs, and where it changed."""
+    """Show a metric over the stored runs, and where it changed."""
     from dbdyno.cli.history import print_history
 
     print_history(experiment, metric, cell or [], limit, store, json, report)
@@ -125,7 +125,7 @@ def baseline(
     remove: Annotated[bool, typer.Option("--remove", help="Forget the name; the run stays")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Keep a run as a baseline under a name, for the gate; or list the baselines."""
+    """Name a stored run as a baseline for the gate, or list the baselines."""
     from dbdyno.cli.compare import baseline_command
 
     if name is None:

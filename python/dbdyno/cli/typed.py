@@ -9,6 +9,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from dbdyno.base.errors import InputError
+from dbdyno.cli.help import show_plainly
 
 _typed: ContextVar[Mapping[str, str]] = ContextVar("typed", default=MappingProxyType({}))
 
@@ -34,6 +35,10 @@ _MAY_REPEAT = ("system",)
 
 class StrictCommand(TyperCommand):
     """A command that refuses options given twice and empty values."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options and arguments."""
+        return show_plainly(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse, and remember which parameters were typed. Raises InputError."""

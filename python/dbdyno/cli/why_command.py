@@ -50,7 +50,7 @@ def why(
     report: ReportOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Prove what limits a cell, by changing one thing at a time beside it: slower, or free.
+    """Prove what limits a cell: change one resource at a time, slower or free.
 
     Of an open loop, prove what decides its response time (p99).
     """

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-commands = typer.Typer(help="DuckDB's library, which the worker loads.", no_args_is_help=True)
+commands = typer.Typer(help="Get the library of DuckDB, which the worker loads.", no_args_is_help=True)
 
 
 @commands.callback()

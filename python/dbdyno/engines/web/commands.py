@@ -2,7 +2,7 @@
 
 import typer
 
-commands = typer.Typer(help="The web application that the system `web:` starts.", no_args_is_help=True)
+commands = typer.Typer(help="Build the web application that the system `web:` starts.", no_args_is_help=True)
 
 
 @commands.callback()
