@@ -190,11 +190,11 @@ bench: install
 schema: dev
 	$(TEST_BIN)/dbdyno-worker schema plan | $(TEST_BIN)/python -m json.tool > docs/plan.schema.json
 	$(TEST_BIN)/dbdyno-worker schema event | $(TEST_BIN)/python -m json.tool > docs/event.schema.json
-	$(TEST_BIN)/python -m dbdyno.document.schema docs/result.schema.json
-	$(TEST_BIN)/python -m dbdyno.predict.schema docs/prediction.schema.json
+	$(TEST_BIN)/python -m dbdyno.model.result.schema docs/result.schema.json
+	$(TEST_BIN)/python -m dbdyno.analysis.predict.schema docs/prediction.schema.json
 
 # The output of commands on pages, as a release build prints it now. It measures: nothing else should run.
-PAGES ?= docs/tour.md docs/dictionary-search.md docs/key-order.md docs/cpu-cost-workload.md $(wildcard docs/guides/*.md docs/experiments/*.md)
+PAGES ?= $(wildcard docs/tutorial/*.md docs/reference/experiments/*.md) $(addprefix docs/how-to/,compare-queries.md sqlite-settings.md sqlite-or-postgresql.md highest-rate.md ci.md)
 docs-output: install $(TEST_VENV)/.python
 	$(TEST_BIN)/python tools/docs_output.py $(BIN)/dbdyno $(PAGES)
 

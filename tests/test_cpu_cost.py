@@ -87,7 +87,7 @@ def number(text: str) -> int:
 
 
 def test_the_documentation_has_the_experiments_own_counts(made: Experiment) -> None:
-    text = (ROOT / "docs/cpu-cost-workload.md").read_text()
+    text = (ROOT / "docs/reference/experiments/cpu-cost.md").read_text()
     of_parts, _, of_kinds = text.partition("## Kinds of statements")
     counted = {part: kinds(compiled) for part, compiled in cells(made, all_of(made)).items()}
     assert [(part.strip("`"), kind, number(count)) for part, kind, count in rows_of(of_kinds, 3)] == [

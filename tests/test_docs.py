@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 # Pages whose commands are run, each on a machine that has what the page is about.
-GUIDES = ["index.md", "tour.md", *sorted(f"guides/{path.name}" for path in (DOCS / "guides").glob("*.md"))]
+GUIDES = [
+    "index.md",
+    "tutorial/first-benchmark.md",
+    "tutorial/your-own-experiment.md",
+    "how-to/ci.md",
+    "how-to/compare-queries.md",
+    "how-to/highest-rate.md",
+    "how-to/sqlite-or-postgresql.md",
+    "how-to/sqlite-settings.md",
+]
 # A page's commands and the servers that they name.
 SERVERS = re.compile(r"\b(postgresql|mysql|mongodb):")
 
@@ -120,7 +129,7 @@ def test_the_reference_has_each_command_option_and_experiment(cli: Cli) -> None:
     assert "| `synchronous_commit=off` | device flush |" in pages["reference/fixes.md"]
     for line in cli("list").partition("\n\n")[0].splitlines()[1:]:
         if line[:1].strip():
-            assert f"\n## {line.split()[0]}\n" in pages["reference/experiments.md"]
+            assert f"\n## {line.split()[0]}\n" in pages["reference/experiments/index.md"]
 
 
 # Commands
@@ -178,7 +187,6 @@ def test_commands_of_a_guide_do_what_it_says(page: str, server_cli: Cli) -> None
 
 
 def test_each_guide_has_commands() -> None:
-    assert len(GUIDES) >= 7
     for page in GUIDES:
         assert any(isinstance(each, Command) for each in steps((DOCS / page).read_text())), page
 

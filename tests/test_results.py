@@ -74,11 +74,11 @@ def test_the_published_schema_allows_fields_of_later_versions() -> None:
 
 
 def test_the_page_about_results_names_every_field() -> None:
-    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "result-document.md").read_text(encoding="utf-8")
     schema = json_schema()
     for name, kind in {**schema["$defs"], "Document": schema}.items():
         for field in kind.get("properties", {}):
-            assert re.search(rf"`(\w+\.)*{field}`", page), f"docs/results.md does not name {name}.{field}"
+            assert re.search(rf"`(\w+\.)*{field}`", page), f"result-document.md does not name {name}.{field}"
 
 
 def test_throughput_is_what_the_experiment_counts() -> None:

@@ -28,11 +28,9 @@ from dbdyno.model.experiment.definition import Definition
 
 COMMANDS = "reference/commands.md"
 KEYS = "reference/experiment-keys.md"
-EXPERIMENTS = "reference/experiments.md"
+EXPERIMENTS = "reference/experiments/index.md"
 FIXES = "reference/fixes.md"
 _ROOT = Path(__file__).parent.parent
-# Where an experiment has a page of its own, with what was measured.
-_RESULTS = ("experiments/{}.md", "{}.md", "{}-workload.md")
 
 
 def pages() -> dict[str, str]:
@@ -136,6 +134,8 @@ def _command(name: str, command: Any) -> Iterator[str]:
             if each.param_type_name == kind and not each.hidden and each.name != "help"
         ]
         yield from _table((kind, "meaning"), [(_code(_of_types(said)), _text(_shown(told))) for said, told in records])
+    if command.epilog:
+        yield from ("", *(f"    {each}" for each in command.epilog.split("\n\n")[1:]))
 
 
 # What typer calls a value that has no name of its own.
@@ -160,10 +160,10 @@ def _keys() -> Iterator[str]:
         "# Keys of an experiment's file",
         "",
         "This page is made from the types that read the file. Each table of the file has a table here.",
-        "[The format of experiments](../experiment-format.md) explains them, with examples.",
+        "[The format of experiments](experiment-file.md) explains them, with examples.",
         "",
         "`factors` and `exclude` are read apart from the other keys: see",
-        "[Factors](../experiment-format.md#factors).",
+        "[Factors](experiment-file.md#factors).",
         "",
         "## The file",
     )
@@ -200,15 +200,15 @@ _WORDS = {"string": "text", "integer": "whole number", "number": "number", "bool
 
 # What the schema has no type for, since it is a text that is read further.
 _UNTYPED = {
-    **dict.fromkeys(("execute", "run", "setup", "undo"), "[statement](../experiment-format.md#tables)"),
-    "expression": "[expression](../experiment-format.md#expressions)",
-    "type": "[type](../experiment-format.md#tables)",
-    "when": "[comparison](../experiment-format.md#transactions)",
+    **dict.fromkeys(("execute", "run", "setup", "undo"), "[statement](experiment-file.md#tables)"),
+    "expression": "[expression](experiment-file.md#expressions)",
+    "type": "[type](experiment-file.md#tables)",
+    "when": "[comparison](experiment-file.md#transactions)",
 }
 # Of which tables one is meant, told by some of them.
 _FAMILIES = {
-    frozenset({"Serial", "Uniform"}): "[generator](../experiment-format.md#generators)",
-    frozenset({"Execute", "Repeat"}): "[step](../experiment-format.md#transactions)",
+    frozenset({"Serial", "Uniform"}): "[generator](experiment-file.md#generators)",
+    frozenset({"Execute", "Repeat"}): "[step](experiment-file.md#transactions)",
 }
 
 
@@ -265,10 +265,8 @@ def _experiment(experiment: Experiment) -> Iterator[str]:
         rest = [level.name for level in factor.levels if level.name not in levels]
         rows.append((_code(name), ", ".join(map(_code, levels)), ", ".join(map(_code, rest))))
     yield from _table(("factor", "levels", "where `--set` asks for them"), rows)
-    for place in (pattern.format(head.name) for pattern in _RESULTS):
-        if (_ROOT / "docs" / place).exists():
-            yield from ("", f"What was measured: [{head.name}](../{place}).")
-            return
+    if (_ROOT / "docs/reference/experiments" / f"{head.name}.md").exists():
+        yield from ("", f"What was measured: [{head.name}]({head.name}.md).")
 
 
 def _published(experiment: Experiment) -> Iterator[str]:
@@ -289,7 +287,7 @@ def _fixes() -> Iterator[str]:
     yield from (
         "# Fixes",
         "",
-        "What [`dbdyno why --fix`](../fixes.md) tries, made from the code. An entry is tried where",
+        "What [`dbdyno why --fix`](../how-to/fixes.md) tries, made from the code. An entry is tried where",
     )
     yield from (
         "one of its resources limits the cell, where its condition holds, and where it is not in force already.",

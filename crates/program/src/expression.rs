@@ -2,7 +2,7 @@
 //!
 //! A value is an integer, a double, a truth value or null, and an operation that cannot be carried out is an error that
 //! ends the transaction: integers do not wrap around. What each function does with which types is that of pgbench in
-//! PostgreSQL 15, found from its documentation and by asking it; `docs/pgbench.md` lists what differs.
+//! PostgreSQL 15, found from its documentation and by asking it; `docs/how-to/pgbench-scripts.md` lists what differs.
 
 mod evaluate;
 mod functions;

@@ -1,8 +1,8 @@
 """Intervals over blocks: of a mean, and of the ratio of two cells within blocks.
 
 A block is one round in which every cell was measured once, in random order. What drifts on a machine drifts for all
-cells of a block alike, so ratios are taken within blocks and their interval across blocks. docs/statistics.md has the
-formulas and where they come from.
+cells of a block alike, so ratios are taken within blocks and their interval across blocks.
+docs/explanation/statistics.md has the formulas and where they come from.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ clients costs. Both are 0 or more. Throughput is greatest at ``sqrt((1-s)/k)`` c
 
 The fit is by least squares on logarithms, since the noise of a rate is a share of it. Blocks are the replicates: the
 mean over blocks of each level is fitted, and how the blocks differ tells its error, whatever cells of a block have in
-common. docs/statistics.md has how the intervals are made, and how often they were found to hold.
+common. docs/explanation/statistics.md has how the intervals are made, and how often they were found to hold.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Looking after each block and stopping at the first narrow interval picks the moments at which the spread looks small, so
 an interval of nominal 95 % computed then holds less often: 92 % in simulation. The rule here looks with, and reports,
 an interval of a higher nominal confidence, which holds in at least 95 % of runs (``tests/test_stats_sequential.py``
-simulates it; the figures are in docs/statistics.md). The fewer rounds it may end after, the higher. The problem is that
-of Chow and Robbins (1965, doi:10.1214/aoms/1177700156) with a bounded number of looks.
+simulates it; the figures are in docs/explanation/statistics.md). The fewer rounds it may end after, the higher. The
+problem is that of Chow and Robbins (1965, doi:10.1214/aoms/1177700156) with a bounded number of looks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEQUENTIAL_CONFIDENCE = 0.96
 SETTLING_CONFIDENCE = 0.99
 """The nominal confidence with which a gate looks whether its verdicts are settled, at the rounds of `looks_after`.
 
-Of equal code at most 2 % are then called a regression (docs/statistics.md).
+Of equal code at most 2 % are then called a regression (docs/explanation/statistics.md).
 """
 
 APART_CONFIDENCE = 0.985

@@ -20,7 +20,7 @@ _CROWD = 2
 # So many fixes are measured at most.
 MOST = 10
 
-_OWN = "docs/fixes.md"
+_OWN = "docs/how-to/fixes.md"
 
 
 def _own(section: str) -> Source:

@@ -10,7 +10,7 @@ SEEN, NOT_SEEN = "(seen)", "(not seen)"
 
 
 class Segments(Part):
-    """Parts of the clients' time in seconds, which add up to all of it (docs/results.md, ``time``)."""
+    """Parts of the clients' time in seconds, which sum to all of it (docs/reference/result-document.md, ``time``)."""
 
     sync: float
     read: float

@@ -34,7 +34,7 @@ class Run:
 
     @property
     def document(self) -> Document:
-        """The whole result, as ``--json`` writes it: its fields and their units are in docs/results.md."""
+        """The whole result, as ``--json`` writes it; docs/reference/result-document.md has the fields."""
         return self._document
 
     @property
