@@ -27,11 +27,11 @@ class _CountByDefault(PlainGroup):
 
 cpu = typer.Typer(
     cls=_CountByDefault,
-    help="Count the instructions of SQLite by build, function and line (options: `dbdyno cpu count --help`).",
+    help="Count SQLite instructions by build, function and line (options: `dbdyno cpu count --help`).",
     no_args_is_help=True,
 )
 
-_Counts = Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where counts are kept")]
+_Counts = Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Directory of the stored counts")]
 _Html = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write one file with the source")]
 _Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the document")]
 
@@ -66,7 +66,7 @@ def count_command(
         str | None, typer.Option("--baseline", metavar="NAME", help="Print the change against a kept count")
     ] = None,
     margin: Annotated[
-        str | None, typer.Option("--margin", metavar="SHARE", help="Exit code 3 where it grew by more, as 0.1%")
+        str | None, typer.Option("--margin", metavar="SHARE", help="Exit code 3 if the count grew by more, e.g. 0.1%")
     ] = None,
     raw: Annotated[
         Path | None, typer.Option("--callgrind", metavar="DIR", help="Write callgrind's files, for KCachegrind")
@@ -79,7 +79,7 @@ def count_command(
         Path | None, typer.Option("--chart", metavar="FILE.svg|png", help="Draw the builds as shares of one")
     ] = None,
     base: Annotated[
-        str | None, typer.Option("--base", metavar="VERSION", help="The build that is 100 % (3.21.0, else the first)")
+        str | None, typer.Option("--base", metavar="VERSION", help="The build that is 100 % (3.21.0, or the first)")
     ] = None,
     html: _Html = None,
     json_file: _Json = None,

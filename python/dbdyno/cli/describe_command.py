@@ -36,7 +36,7 @@ def describe(
     pgbench: PgbenchOption = False,
     scale: ScaleOption = None,
     define: DefineOption = None,
-    toml: Annotated[bool, typer.Option("--toml", help="Write its file to the output, and nothing else")] = False,
+    toml: Annotated[bool, typer.Option("--toml", help="Print only its file")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Open each system and prepare each statement; exit code 2: one cannot be")
     ] = False,

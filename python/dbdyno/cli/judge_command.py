@@ -90,7 +90,7 @@ def gate(
         Path | None, typer.Option("--json", metavar="FILE", help="Write the verdicts; `-`: to the standard output")
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="RUN and baseline are counts kept by `dbdyno cpu`")] = False,
-    counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Where those counts are kept")] = None,
+    counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Directory of those counts")] = None,
 ) -> None:
     """Compare a run with a baseline, for CI. Exit code 0: pass; 3: regression.
 
@@ -150,7 +150,7 @@ def noise(
     ] = "sqlite:",
     runs: Annotated[
         int | None,
-        typer.Option("--runs", min=3, help="Measure how much so many runs differ, which the gate then allows for"),
+        typer.Option("--runs", min=3, help="Measure how much N runs differ; the gate then allows for it"),
     ] = None,
     rounds: Annotated[
         int | None,

@@ -13,12 +13,10 @@ SetOption = Annotated[
 ]
 StoreOption = Annotated[
     str | None,
-    typer.Option(
-        "--store", metavar="PATH|URL", help="Where runs are kept: a file, or postgresql://… (else DBDYNO_STORE)"
-    ),
+    typer.Option("--store", metavar="PATH|URL", help="Store of runs: a file, or postgresql://… (DBDYNO_STORE)"),
 ]
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="Seed of all random draws")]
-DirOption = Annotated[str | None, typer.Option("--dir", help="Where the databases under test lie")]
+DirOption = Annotated[str | None, typer.Option("--dir", help="Directory of the databases under test")]
 
 _EXPERIMENTS = typer.Argument(
     help="A built-in experiment, a file: ./my.toml, or with --pgbench scripts", autocompletion=complete_experiments
@@ -27,7 +25,7 @@ ExperimentsArgument = Annotated[list[str], _EXPERIMENTS]
 ExperimentsOrNoneArgument = Annotated[list[str] | None, _EXPERIMENTS]
 PgbenchOption = Annotated[
     bool,
-    typer.Option("--pgbench", help="The experiment is pgbench scripts: script.sql@WEIGHT, or tpcb-like and its kin"),
+    typer.Option("--pgbench", help="Run pgbench scripts: script.sql@WEIGHT, tpcb-like, simple-update, select-only"),
 ]
 ScaleOption = Annotated[int | None, typer.Option(min=1, help="--pgbench: times 100,000 accounts (1)")]
 DefineOption = Annotated[
@@ -53,11 +51,11 @@ ReportOption = Annotated[
 ParquetOption = Annotated[
     Path | None,
     typer.Option(
-        "--parquet", metavar="DIR|FILE.parquet", help="Write a row a round as Parquet, or all tables into a directory"
+        "--parquet", metavar="DIR|FILE.parquet", help="Write rounds as a Parquet file, or all tables into a directory"
     ),
 ]
 OpenmetricsOption = Annotated[
-    Path | None, typer.Option("--openmetrics", metavar="FILE", help="Write gauges in the text format of OpenMetrics")
+    Path | None, typer.Option("--openmetrics", metavar="FILE", help="Write gauges as OpenMetrics")
 ]
 BudgetOption = Annotated[
     str | None,
@@ -65,15 +63,13 @@ BudgetOption = Annotated[
 ]
 InterleaveOption = Annotated[
     str | None,
-    typer.Option(
-        "--interleave", metavar="TIME|none", help="The cells of a block are interleaved in slices of so long: 20ms"
-    ),
+    typer.Option("--interleave", metavar="TIME|none", help="Interleave the cells of a round in slices, e.g. 20ms"),
 ]
 TranslateOption = Annotated[
     bool, typer.Option("--translate", help="The statements are in SQLite's SQL: translate them for other engines")
 ]
 AllowWritesOption = Annotated[
-    bool, typer.Option("--allow-writes", help="Let statements write to what dbdyno did not make: your own tables")
+    bool, typer.Option("--allow-writes", help="Allow statements that write to your own tables")
 ]
 MarginOption = Annotated[
     str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")
@@ -88,12 +84,14 @@ MetricOption = Annotated[
         "by default throughput, of open loops that keep up p99"
     ),
 ]
-AcrossOption = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines all the same")]
+AcrossOption = Annotated[bool, typer.Option("--across-machines", help="Rank runs of different machines too")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show all that is known, below the answer")]
 StatementBudgetOption = Annotated[
     str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 10m")
 ]
 ValuesOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUES", help="Of a parameter :NAME: 1..1000, 'a','b', @column of table"),
+    typer.Option(
+        "--set", metavar="NAME=VALUES", help="Values of a parameter :NAME: 1..1000, 'a','b', @column of table"
+    ),
 ]

@@ -22,7 +22,7 @@ def predict(
         typer.Option(
             "--from",
             metavar="RUN",
-            help="Calibrate with a stored run in place of a new one",
+            help="Calibrate with a stored run instead of a new one",
             autocompletion=complete_runs,
         ),
     ] = None,
@@ -53,7 +53,7 @@ def predict(
         float | None, typer.Option("--writes-per-s", metavar="N", help="Random writes that the device does a second")
     ] = None,
     up_to: Annotated[
-        str | None, typer.Option("--up-to", metavar="N", help="Calibrate with sizes up to so many rows only")
+        str | None, typer.Option("--up-to", metavar="N", help="Calibrate only with sizes up to N rows")
     ] = None,
     store: StoreOption = None,
     json: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the prediction")] = None,

@@ -67,10 +67,10 @@ def run(
         ),
     ] = None,
     min_rounds: Annotated[
-        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="At least this many rounds (5); implies --rounds auto")
+        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="Minimum number of rounds (5); implies --rounds auto")
     ] = None,
     max_rounds: Annotated[
-        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="At most this many rounds (30); implies --rounds auto")
+        int | None, typer.Option(min=2, max=MOST_ROUNDS, help="Maximum number of rounds (30); implies --rounds auto")
     ] = None,
     budget: BudgetOption = None,
     wait_idle: Annotated[
@@ -82,11 +82,13 @@ def run(
     interleaving: InterleaveOption = None,
     try_recommendations: Annotated[
         bool,
-        typer.Option("--try-recommendations", help="Measure the experiment's recommendations beside what they are for"),
+        typer.Option("--try-recommendations", help="Also measure the recommendations of the experiment"),
     ] = False,
     design: Annotated[
         str,
-        typer.Option(metavar="full|screening", help="screening: a part of the cells that tells what each factor does"),
+        typer.Option(
+            metavar="full|screening", help="screening: measure a part of the cells that shows each factor's effect"
+        ),
     ] = "full",
     same_durability: Annotated[
         str | None,

@@ -15,9 +15,9 @@ def _of_stores() -> None:
 @store.command("copy")
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A path, postgresql://…, or `default`: your own store")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The same; it is made where there is none")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The target store; created if it is missing")],
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN", help="Runs to copy, as `dbdyno show` names them; else all")
+        list[str] | None, typer.Argument(metavar="RUN", help="Runs to copy, as `dbdyno show` names them (all)")
     ] = None,
 ) -> None:
     """Copy runs from one store to another. What is there already stays, and copying again adds nothing."""

@@ -26,7 +26,7 @@ def runs(
     experiment: Annotated[
         str | None, typer.Argument(help="Only runs of this experiment", autocompletion=complete_experiments)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many")] = 30,
+    limit: Annotated[int, typer.Option(min=1, help="Show the newest N runs")] = 30,
     store: StoreOption = None,
 ) -> None:
     """List stored runs, newest first."""

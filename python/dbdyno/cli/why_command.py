@@ -30,7 +30,7 @@ def why(
         ),
     ] = "last",
     cell: Annotated[
-        str | None, typer.Option("--cell", metavar="ID", help="The cell, where there are several: threads=2")
+        str | None, typer.Option("--cell", metavar="ID", help="The cell, if the experiment has several: threads=2")
     ] = None,
     chosen: SetOption = None,
     system: SystemOption = None,
@@ -39,7 +39,7 @@ def why(
     ] = "auto",
     budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 5m")] = "1m",
     fix: Annotated[
-        bool, typer.Option("--fix", help="Then measure what may help against it, with what it costs: as long again")
+        bool, typer.Option("--fix", help="Then measure possible fixes and their price; takes as long again")
     ] = False,
     seed: SeedOption = None,
     directory: DirOption = None,
