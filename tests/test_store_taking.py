@@ -42,7 +42,7 @@ except InputError as error:
     print("under way" if "it is under way in process" in str(error) else error)
 """
     imports = """
-from dbdyno.errors import InputError
+from dbdyno.base.errors import InputError
 from dbdyno.store import open_store
 from dbdyno.store.process import this_process
 """

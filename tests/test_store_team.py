@@ -176,7 +176,7 @@ def test_a_password_that_is_typed_leaves_the_list_of_processes(tmp_path: Path) -
     script = """
 import sys
 from pathlib import Path
-from dbdyno.cli.hiding import hide_passwords
+from dbdyno.cli.passwords import hide_passwords
 before = list(sys.argv)
 hide_passwords()
 assert sys.argv == before

@@ -18,7 +18,7 @@ from test_server_runs import wait_until
 ENVIRONMENT = environment()
 LABORATORY = """
 import signal, sys, time
-from dbdyno.workplace.workspace import Workspace
+from dbdyno.runtime.workspace.workspace import Workspace
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 work = Workspace(sys.argv[1])
 (work.path / "data").mkdir()

@@ -1,6 +1,6 @@
 //! The greatest numbers that a plan may hold: beyond them a trial would not end, or not fit into memory.
 //!
-//! The controller has the same limits, in `dbdyno.limits`, and names the key of the experiment.
+//! The controller has the same limits, in `dbdyno.model.limits`, and names the key of the experiment.
 
 use crate::document::{DeviceTask, Load, Trial};
 use crate::error::PlanError;
