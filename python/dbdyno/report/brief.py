@@ -24,7 +24,7 @@ from dbdyno.report.answer_table import answer_table, has_choices
 from dbdyno.report.fixes import fix_lines
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, warnings
-from dbdyno.report.measured import legend, measured_line
+from dbdyno.report.measured import legend, measured_line, time_measured
 from dbdyno.report.operations import where_time_goes
 from dbdyno.report.rows import laid_out, wrapped
 from dbdyno.report.scalability import refusals, sentences
@@ -63,7 +63,11 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
     """
     status = "" if document["status"] == "done" else f" {document['status']}"
     head = f"{document['experiment']}  {document['id']}{status}"
-    for place, line in enumerate(wrapped(f"{head}  {measured_line(document)}", width, "", "  ")):
+    measured = time_measured(document)
+    # The time stays in one line.
+    whole = f"{head}  {measured_line(document)}".replace(measured, measured.replace(" ", "\xa0"))
+    for place, wrapped_line in enumerate(wrapped(whole, width, "", "  ")):
+        line = Text(wrapped_line.plain.replace("\xa0", " "))
         if place == 0:
             line.stylize("bold", 0, len(document["experiment"]))
             line.stylize("dim", len(document["experiment"]), len(document["experiment"]) + 2 + len(document["id"]))
