@@ -232,8 +232,9 @@ def test_a_statement_that_returns_other_rows_is_not_to_be_taken() -> None:
     for each, rows in zip(cells, (4000.0, 40.0), strict=True):
         each["rows_per_transaction"], each["rows_standard_error"] = rows, 0.0
     made = answered(cells, statement="choice")
-    assert "returns 40 rows instead of 4000" in made["advice"][0]["price"]
-    assert made["recommended"]["configuration"] == "a"
+    assert made["text"] == ["a cannot be compared with b: it returns 40 rows instead of 4,000."]
+    assert made["configurations"][1]["not_ranked"] == "it returns 40 rows instead of 4,000"
+    assert made["recommended"] is None or made["recommended"]["configuration"] == "a"
 
 
 def test_of_two_that_are_as_fast_the_one_that_fails_nothing_is_taken() -> None:
@@ -581,6 +582,8 @@ def test_nothing_is_promised_that_takes_more_than_an_hour_or_has_no_command() ->
     for seconds, command, price in (
         (3.0, [], "about 2 min 36 s: 26 rounds"),
         (3.0, COMMAND, "about 2 min 36 s: `dbdyno run mine.toml --rounds 26`"),
+        # `try` measures as many rounds as fit.
+        (3.0, ["dbdyno", "try", "a", "b", "--budget=5s"], "about 2 min 36 s: `dbdyno try a b --budget 3m`"),
         (300.0, COMMAND, "not settled within an hour"),
     ):
         cells = [

@@ -400,3 +400,13 @@ def test_a_description_says_that_a_run_searches(cli: Cli, small: Small) -> None:
     said = cli("describe", file)
     assert "a run searches for the highest rate that holds p99 < 50 ms" in said
     assert "rounds of" not in said
+
+
+def test_no_rate_seems_to_hold_above_one_that_was_measured_beyond_the_limit() -> None:
+    once = {rate: offering(rate, ms) | {"rounds": offering(rate, ms)["rounds"][:1]} for rate, ms in [(10, 60), (28, 5)]}
+    (found,) = concluded([closed("sqlite:", [100.0]), once[10], once[28], offering(90, 200)])
+    assert "sqlite does not hold" in found["text"][0]
+    assert "seems to hold" not in found["text"][0]
+    once[10] = offering(10, 5) | {"rounds": offering(10, 5)["rounds"][:1]}
+    (found,) = concluded([closed("sqlite:", [100.0]), once[10], once[28], offering(90, 200)])
+    assert "It seems to hold at 28.00/s." in found["text"][0]

@@ -155,7 +155,7 @@ def _of_two_runs(noise: RunNoise, experiment: str) -> str:
         f"the intervals allow for {size} from run to run, as measured by {noise.runs} runs (`dbdyno noise --runs`)"
         if noise.runs
         else f"how much runs differ here is not known, and the intervals allow for {size}: "
-        f"`dbdyno noise {experiment} --runs 10` measures it"
+        f"`dbdyno noise --runs 10` on the experiment of {experiment} measures it"
     )
     return f"the runs were made one after the other: {known}; `dbdyno gate --against` measures both sides together"
 

@@ -193,7 +193,7 @@ def _costs(plan: WorsePlan, ratio: float | None, metric: str, margin: float) -> 
 
 def _rounds(more: float | None) -> str:
     if more is None:
-        return "no number of rounds will probably settle it"
+        return "more rounds will probably not settle it"
     return f"about {max(2, math.ceil(more))} times as many rounds would probably settle it"
 
 

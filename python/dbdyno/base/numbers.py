@@ -127,6 +127,11 @@ def _three(value: float) -> str:
     return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
 
 
+def time_words(ms: float) -> str:
+    """Write a time in milliseconds, from a second on in seconds."""
+    return f"{ms / 1e3:.1f} s" if ms >= 1e3 else f"{milliseconds(ms)} ms"
+
+
 Pairs = list[tuple[str, str]]
 """Names and values, as text."""
 

@@ -227,8 +227,10 @@ def _rounds(document: Document) -> str:
 
 def _advice(gated: Gated, document: Document, command: list[str]) -> str:
     """Name the command that probably settles what is not settled, with its time; empty if none does."""
-    times = [each.more for _, each in gated.judged if each.verdict == "not settled" and each.more is not None]
-    if not times or gated.verdict == "regression":
+    unsettled = [each.more for _, each in gated.judged if each.verdict == "not settled"]
+    times = [more for more in unsettled if more is not None]
+    # If no time settles one of them, a command that settles the others helps nobody.
+    if not times or len(times) < len(unsettled) or gated.verdict == "regression":
         return ""
     started, ended = (datetime.fromisoformat(str(document[name])) for name in ("started", "ended"))
     seconds = (ended - started).total_seconds() * max(times)

@@ -10,7 +10,7 @@ from dbdyno.analysis.answer.short import STATEMENT, SYSTEM, named
 from dbdyno.analysis.answer.words import interval_of, time_of
 from dbdyno.analysis.measured.alike import varied
 from dbdyno.analysis.measured.metrics import failing
-from dbdyno.base.numbers import NONE, bracketed, factor_words, figure, level, milliseconds, percent
+from dbdyno.base.numbers import NONE, bracketed, factor_words, figure, level, milliseconds, percent, time_words
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import whole_reads
 from dbdyno.model.result.cell import Cell
@@ -164,11 +164,6 @@ def waits_and_failures(cell: Cell) -> dict[str, str]:
         "slowest": "" if slowest is None else bound + time_words(slowest),
         "failed": percent(share) if share else "0",
     }
-
-
-def time_words(ms: float) -> str:
-    """Write a time in milliseconds, from a second on in seconds."""
-    return f"{ms / 1e3:.1f} s" if ms >= 1e3 else f"{milliseconds(ms)} ms"
 
 
 def value_of(cell: Cell, metric: str) -> str:

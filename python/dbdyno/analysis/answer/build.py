@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from math import ceil
 from shlex import join, quote
 from statistics import fmean
 from typing import Any
@@ -126,7 +127,7 @@ def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequenc
     if seconds_s > _LONGEST_S:
         return f"not settled within {_LONGEST}"
     took = f"about {duration(seconds_s)}: " if lengths else ""
-    return took + (f"`{_again(command, wanted)}`" if command else f"{wanted} rounds")
+    return took + (f"`{_again(command, wanted, seconds_s)}`" if command else f"{wanted} rounds")
 
 
 # Nobody waits longer for a choice to be settled.
@@ -136,9 +137,16 @@ _ENDS = frozenset({"--rounds", "--budget", "--target", "--min-rounds", "--max-ro
 _OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", "--openmetrics"})
 
 
-def _again(command: Sequence[str], rounds: int) -> str:
-    """Return the command with another number of rounds."""
-    return join([*without_options(command, _ENDS | _OUTPUTS), "--rounds", str(rounds)])
+# Commands that measure as many rounds as their budget has room for.
+_BY_BUDGET = frozenset({"try", "queries"})
+
+
+def _again(command: Sequence[str], rounds: int, seconds_s: float) -> str:
+    """Return the command with another number of rounds, or with a budget that has room for them."""
+    words = without_options(command, _ENDS | _OUTPUTS)
+    if _BY_BUDGET & set(words[1:2]):
+        return join([*words, "--budget", f"{ceil(seconds_s / 60)}m" if seconds_s > 60 else f"{ceil(seconds_s)}s"])
+    return join([*words, "--rounds", str(rounds)])
 
 
 def without_options(command: Iterable[str], options: Container[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from dbdyno.analysis.answer.prices import price_of
+from dbdyno.analysis.answer.prices import other_rows_of_statement, price_of
 from dbdyno.analysis.answer.short import Levels, by_themselves, configuration_names
 from dbdyno.analysis.measured.alike import varied
 from dbdyno.analysis.measured.effects import contrast_of
@@ -169,7 +169,12 @@ def _hold_against(
         other.not_ranked = f"it was measured at no load that {first.name} was"
         return
     pairs = [(load, first.cells[load], other.cells[load]) for load in shared]
-    apart = [why for _, a, b in pairs for why in (*rows_differ(a, b), *hardly_any(a, b))]
+    apart = [
+        why
+        for _, a, b in pairs
+        for why in (*rows_differ(a, b), other_rows_of_statement(a, b), *hardly_any(a, b))
+        if why
+    ]
     if apart:
         other.not_ranked = apart[0]
         return

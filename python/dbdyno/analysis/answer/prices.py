@@ -10,7 +10,7 @@ from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.effects import contrast_of
 from dbdyno.analysis.measured.judging import durability_differs, failures_differ, other_rows
 from dbdyno.analysis.measured.metrics import ANSWERS, done, failing
-from dbdyno.base.numbers import milliseconds, percent
+from dbdyno.base.numbers import milliseconds, percent, time_words
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import shown_times
@@ -39,7 +39,7 @@ def price_of(
 ) -> tuple[list[str], list[str]]:
     """Return what the second of each pair costs that the first does not, and what it improves, as clauses.
 
-    Costs are a weaker durability class, more failures, other rows, a longer p99 or slowest request, and more memory.
+    Costs are a weaker durability class, more failures, a longer p99 or slowest request, and more memory.
     ``confidence``: of the interval of the p99; ``noise``: of the p99 of a trial.
     """
     price, gain = [], []
@@ -55,7 +55,6 @@ def price_of(
             price.append(failures_words(*shares))
         elif is_cure(*shares):
             gain.append(failures_words(*shares))
-    price += [rows for a, b in pairs if (rows := _other_rows_of_statement(a, b))][:1]
     # A transaction that does more takes longer, and a lower throughput implies longer times: neither is a price.
     if all(_as_much_work(a, b) for a, b in pairs):
         slower = _slower_answers(pairs, confidence, noise)
@@ -102,7 +101,7 @@ def _slowest(pairs: Sequence[tuple[Cell, Cell]], *, rise: bool) -> list[str]:
     if high < _SLOWEST * low or high - low < _SLOWEST_MS:
         return []
     ends = (max(of_a), max(of_b)) if rise else (max(of_b), max(of_a))
-    return [f"slowest {milliseconds(ends[0])} -> {milliseconds(ends[1])} ms"]
+    return [f"slowest {time_words(ends[0])} -> {time_words(ends[1])}"]
 
 
 def slowest_by_round(cell: Cell) -> list[float]:
@@ -125,12 +124,12 @@ def _memory(pairs: Sequence[tuple[Cell, Cell]]) -> list[str]:
     return [f"{(min(of_b) - max(of_a)) / 1e6:.0f} MB more memory"]
 
 
-def _other_rows_of_statement(a: Cell, b: Cell) -> str:
-    """Describe a difference in rows between two statements that are compared with each other."""
+def other_rows_of_statement(a: Cell, b: Cell) -> str:
+    """Describe a difference in rows between two statements that are compared; empty if there is none."""
     if a["factors"].get(STATEMENT) == b["factors"].get(STATEMENT) or not other_rows(a, b):
         return ""
     of_a, of_b = a["rows_per_transaction"] or 0.0, b["rows_per_transaction"] or 0.0
-    return f"returns {of_b:.6g} rows instead of {of_a:.6g}"
+    return f"it returns {of_b:,.6g} row{'s' * (of_b != 1)} instead of {of_a:,.6g}"
 
 
 def _as_much_work(a: Cell, b: Cell) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 import numpy as np
 
@@ -189,6 +190,24 @@ def _seems(probe: SloProbe, objective: Objective) -> bool:
     return probe["due"] > 0 and all(value is not None and value < limit for value, limit in values)
 
 
+def _seeming(probes: Sequence[SloProbe], objective: Objective) -> float | None:
+    """Return the highest rate that seems to hold, as all lower ones do; None if there is none."""
+    rates = [each["rate"] for each in takewhile(lambda each: _seems(each, objective), probes)]
+    return rates[-1] if rates else None
+
+
+def _unshown(probes: Sequence[SloProbe]) -> str:
+    """Say why no rate is shown to hold: windows that don't agree, or too few requests."""
+    apart = [each for each in probes if each["verdict"] == "undecided" and each["windows"] > 1 and each["due"] >= _MANY]
+    if not apart:
+        return "Too few requests were measured"
+    return f"Windows of one rate differ too much ({figure(apart[0]['rate'])}/s)"
+
+
+# So many requests of a rate are enough for a percentile, if windows agree.
+_MANY = 1000
+
+
 def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> GivesWay | None:
     """Say what limits the trials above the limit, the nearest first, and otherwise the closed loop."""
     cells = [*above, *([pilot] if pilot is not None else [])]
@@ -268,9 +287,9 @@ def _sentences(
             said = f"{name} holds {objective} up to {figure(low)} {unit} at least; no rate was shown to violate it."
         case _ if high is not None:
             said = f"{name} does not hold {objective} at {figure(high)} {unit}; there, {shown}. "
-            seems = [each["rate"] for each in found["probes"] if each["rate"] < high and _seems(each, objective)]
-            said += f"It seems to hold at {figure(max(seems))}/s. " if seems else ""
-            said += "Too few requests were measured to show a rate that holds: use a longer --budget."
+            seems = _seeming(found["probes"], objective)
+            said += f"It seems to hold at {figure(seems)}/s. " if seems else ""
+            said += f"{_unshown(found['probes'])} to show a rate that holds: use a longer --budget."
         case _:
             said = f"{name}: no rate was shown to hold {objective} or to violate it; use a longer --budget."
     return [said, *most]

@@ -137,7 +137,7 @@ def _rest(why: Why, base: Cell, answer: str) -> Iterator[str]:
     if total is not None and why["missing"] is not None and why["metric"] == "p99":
         yield from _of_times(total)
     elif total is not None and why["missing"] is not None:
-        if why["missing"] > _MISSING:
+        if why["missing"] > _MISSING and why["bottleneck"] is None:
             text = f"The elasticities sum to {total:.2f}: {percent(why['missing'])} of the time is in nothing"
             yield f"{text} that was changed, as waiting for one another."
         elif why["missing"] < -_MISSING:
