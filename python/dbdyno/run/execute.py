@@ -125,7 +125,7 @@ def _part_of(request: Request, prepared: Prepared) -> dict[str, Any]:
 
 
 def _check(compiled: list[CompiledCell], provisioners: Provisioners) -> None:
-    """See that the systems can be had. Raises DbdynoError for a error in what was asked for, or where none can.
+    """See that the systems can be had. Raises DbdynoError for an error in what was asked for, or where none can.
 
     One that cannot be reached fails its own trials, which say why; the others are measured.
     """

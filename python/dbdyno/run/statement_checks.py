@@ -66,7 +66,7 @@ def open_systems(
             except SystemFailed as error:
                 # One that cannot be had is not waited for again.
                 lost.add(system.name)
-                wrong = InputError(system.name, str(error), missing_database(each))
+                wrong = InputError(system.name, str(error), missing_database(each, str(error)))
                 errors[str(wrong)] = wrong
                 continue
             except InputError as error:
@@ -220,7 +220,9 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
             return _connect(ready.target, statements, provisioners)
         except SystemFailed as error:
             wrong = [
-                InputError(compiled.cell.system.name, f"{_shown(each['sql'])}: {words}", missing_database(compiled))
+                InputError(
+                    compiled.cell.system.name, f"{_shown(each['sql'])}: {words}", missing_database(compiled, words)
+                )
                 for each in statements
                 if (words := _refused(ready.target, each, provisioners)) is not None
             ]

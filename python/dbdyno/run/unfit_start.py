@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from dbdyno.base.errors import InputError
@@ -48,7 +49,9 @@ class Beginning:
             left = self._left[system.name]
             left.discard(work(compiled))
             if not left:
-                raise InputError(f"{system.name}: cell {record.cell}", words, missing_database(compiled) or _HINT)
+                raise InputError(
+                    f"{system.name}: cell {record.cell}", words, missing_database(compiled, words) or _HINT
+                )
 
 
 def work(compiled: CompiledCell) -> str:
@@ -56,9 +59,18 @@ def work(compiled: CompiledCell) -> str:
     return json.dumps([compiled.trial.get("statements"), compiled.tables, compiled.before], sort_keys=True, default=str)
 
 
-def missing_database(compiled: CompiledCell) -> str:
-    """Say where an experiment without tables was to be given a database, and was not; else nothing."""
+# What engines say of a table that does not exist. An error of syntax needs another statement, not another database.
+_NO_TABLE = re.compile(r"no such table|does(?: not|n't) exist|Unknown table|Invalid object name", re.IGNORECASE)
+
+
+def missing_database(compiled: CompiledCell, said: str) -> str:
+    """Ask for a database if an experiment without tables names none and a table is missing; empty otherwise.
+
+    ``said``: the engine's message.
+    """
     system = compiled.cell.system
+    if not _NO_TABLE.search(said):
+        return ""
     if not compiled.tables and not compiled.before and system.host is None and system.database is None:
         url = "//user@host/database" if engine_of(system.engine).is_server else "FILE"
         return f"the experiment makes no tables: name the database that has them, as `--system {system.engine}:{url}`"
