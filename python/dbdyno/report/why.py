@@ -8,7 +8,7 @@ from rich.text import Text
 
 from dbdyno.analysis.why.measured_by import gain_of
 from dbdyno.base.numbers import NONE, milliseconds, times
-from dbdyno.model.result.why import ChangeEffect, Why, WhyResource
+from dbdyno.model.result.why import ChangeEffect, ResourceTest, Why, WhyResource
 from dbdyno.report.rows import Row, laid_out, wrapped
 
 VERDICTS = {"bottleneck": "the bottleneck", "part": "a part", "not": "no", "inconclusive": "inconclusive"}
@@ -30,18 +30,17 @@ def why_lines(why: Why, width: int) -> Iterator[Text]:
 
 
 def row_of(each: WhyResource, why: Why) -> Row:
-    """Give the figures of a resource: of the change that takes it away, or of the largest that makes it slower."""
-    shown = shown_change(each, why)
-    share, ends = (each["elasticity"], each["elasticity_ci95"])
-    if share is None:
-        share, ends = each["share"], each["ci95"]
+    """Give the figures of the test that decides about a resource."""
+    test = _deciding(each)
+    shown = shown_change(test, why)
+    share, ends = (None, None) if test is None else (test["share"], test["ci95"])
     inferred = {True: "right", False: "wrong", None: "open"}[each["inferred_right"]] if each["inferred"] else ""
     return Row(
         each["name"],
         {
             "change": "" if shown is None else change_words(each, shown),
             **_figures(shown, why),
-            "elasticity": shares(share, ends),
+            "share [95 %]": shares(share, ends),
             "verdict": VERDICTS[each["verdict"]],
             "inferred": inferred,
         },
@@ -63,16 +62,19 @@ def _figures(shown: ChangeEffect | None, why: Why) -> dict[str, str]:
     }
 
 
-def shown_change(each: WhyResource, why: Why) -> ChangeEffect | None:
-    """Give the change of a resource that a table shows."""
-    for kind in ("free", "slower"):
-        test = next((test for test in each["tests"] if test["kind"] == kind), None)
-        if test is None or not test["changes"]:
-            continue
-        if kind == "free":
-            return max(test["changes"], key=lambda one: gain_of(one, why["metric"]))
-        return test["changes"][-1]
-    return None
+def _deciding(each: WhyResource) -> ResourceTest | None:
+    """Return the test from whose interval the verdict follows; of two, the one that takes the resource away."""
+    tests = sorted((test for test in each["tests"] if test["changes"]), key=lambda test: test["kind"] != "free")
+    return next((test for test in tests if test["verdict"] == each["verdict"]), tests[0] if tests else None)
+
+
+def shown_change(test: ResourceTest | None, why: Why) -> ChangeEffect | None:
+    """Return the change of a test that a table shows: the one that gains most, or the largest delay."""
+    if test is None:
+        return None
+    if test["kind"] == "free":
+        return max(test["changes"], key=lambda one: gain_of(one, why["metric"]))
+    return test["changes"][-1]
 
 
 def change_words(each: WhyResource, shown: ChangeEffect) -> str:

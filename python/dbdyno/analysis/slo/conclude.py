@@ -12,7 +12,7 @@ from dbdyno.analysis.answer.short import named, short_systems
 from dbdyno.analysis.bottleneck.common import CLIENT
 from dbdyno.analysis.measured.alike import varied
 from dbdyno.analysis.measured.histograms import Histogram
-from dbdyno.analysis.measured.metrics import done
+from dbdyno.analysis.measured.metrics import done, failing
 from dbdyno.analysis.slo.decide import Window, broken, decide, metric_value
 from dbdyno.analysis.slo.search import bounds_of, estimate
 from dbdyno.base.numbers import figure, percent
@@ -235,6 +235,15 @@ def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> GivesWay | None:
     return None
 
 
+def _lost(pilot: Cell) -> str:
+    """Say which share of a closed loop's requests failed; empty if hardly any did."""
+    share = failing(pilot)
+    return f", {percent(share)} of requests failed" if share >= _FAILING else ""
+
+
+_FAILING = 0.01
+
+
 def gives_way_words(resource: str) -> str:
     """Name what gives way, as the subject of a sentence."""
     return _GIVES_WAY.get(resource, f"the {resource}" if not resource.startswith("the ") else resource)
@@ -273,7 +282,7 @@ def _sentences(
     if not way and high is not None and carries is not None and high >= carries / _NEAR:
         way = "the system's capacity"
     shown = f"{way} gives way first ({seen})" if way else seen
-    most = [] if carries is None else [f"{name} carries at most {figure(carries)} {unit} (closed loop)."]
+    most = [] if carries is None else [f"{name} carries at most {figure(carries)} {unit} (closed loop{_lost(pilot)})."]
     match found["status"]:
         case "found":
             said = f"{name} holds {objective} up to {figure(found['rate'])} {unit} [{figure(low)}, {figure(high)}]; "
