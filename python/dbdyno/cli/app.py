@@ -124,8 +124,8 @@ def _version(value: bool) -> None:
 
 
 _FIRST = """\
-A benchmark for databases: how fast, how certain, what limits it, and which change
-would help.
+A benchmark for databases: how fast, how certain, what limits it, and which
+change would help.
 
 Three commands to try:
   dbdyno run pk-lookup --set threads=1,2 --budget 1m
