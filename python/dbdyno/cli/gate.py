@@ -229,7 +229,7 @@ def _advice(gated: Gated, document: Document, command: list[str]) -> str:
     """Name the command that probably settles what is not settled, with its time; empty if none does."""
     unsettled = [each.more for _, each in gated.judged if each.verdict == "not settled"]
     times = [more for more in unsettled if more is not None]
-    # If no time settles one of them, a command that settles the others helps nobody.
+    # A command is useful only if it settles all verdicts.
     if not times or len(times) < len(unsettled) or gated.verdict == "regression":
         return ""
     started, ended = (datetime.fromisoformat(str(document[name])) for name in ("started", "ended"))

@@ -30,7 +30,7 @@ def why_lines(why: Why, width: int) -> Iterator[Text]:
 
 
 def row_of(each: WhyResource, why: Why) -> Row:
-    """Give the figures of the test that decides about a resource."""
+    """Return the values of the test that decides about a resource."""
     test = _deciding(each)
     shown = shown_change(test, why)
     share, ends = (None, None) if test is None else (test["share"], test["ci95"])
@@ -63,13 +63,13 @@ def _figures(shown: ChangeEffect | None, why: Why) -> dict[str, str]:
 
 
 def _deciding(each: WhyResource) -> ResourceTest | None:
-    """Return the test from whose interval the verdict follows; of two, the one that takes the resource away."""
+    """Return the test whose interval gives the verdict; if both do, the test that removes the resource."""
     tests = sorted((test for test in each["tests"] if test["changes"]), key=lambda test: test["kind"] != "free")
     return next((test for test in tests if test["verdict"] == each["verdict"]), tests[0] if tests else None)
 
 
 def shown_change(test: ResourceTest | None, why: Why) -> ChangeEffect | None:
-    """Return the change of a test that a table shows: the one that gains most, or the largest delay."""
+    """Return the change that the table shows: the largest gain, or the largest delay."""
     if test is None:
         return None
     if test["kind"] == "free":

@@ -59,12 +59,12 @@ def work(compiled: CompiledCell) -> str:
     return json.dumps([compiled.trial.get("statements"), compiled.tables, compiled.before], sort_keys=True, default=str)
 
 
-# What engines say of a table that does not exist. An error of syntax needs another statement, not another database.
+# Messages about a missing table. A syntax error needs another statement, not another database.
 _NO_TABLE = re.compile(r"no such table|does(?: not|n't) exist|Unknown table|Invalid object name", re.IGNORECASE)
 
 
 def missing_database(compiled: CompiledCell, said: str) -> str:
-    """Ask for a database if an experiment without tables names none and a table is missing; empty otherwise.
+    """Ask for a database if a table is missing and neither the experiment nor the URL has one.
 
     ``said``: the engine's message.
     """

@@ -137,12 +137,12 @@ _ENDS = frozenset({"--rounds", "--budget", "--target", "--min-rounds", "--max-ro
 _OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", "--openmetrics"})
 
 
-# Commands that measure as many rounds as their budget has room for.
+# Commands whose budget decides the number of rounds.
 _BY_BUDGET = frozenset({"try", "queries"})
 
 
 def _again(command: Sequence[str], rounds: int, seconds_s: float) -> str:
-    """Return the command with another number of rounds, or with a budget that has room for them."""
+    """Return the command with another number of rounds, or with a budget that is long enough."""
     words = without_options(command, _ENDS | _OUTPUTS)
     if _BY_BUDGET & set(words[1:2]):
         return join([*words, "--budget", f"{ceil(seconds_s / 60)}m" if seconds_s > 60 else f"{ceil(seconds_s)}s"])

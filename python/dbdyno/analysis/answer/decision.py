@@ -279,7 +279,7 @@ def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], marg
     unsettled = next((each for each in rows if each["action"] == "open"), None)
     priced = next((each for each in rows if each["action"] == "maybe"), None)
     if unsettled is not None and priced is not None:
-        # What is settled goes before what may be more.
+        # A settled gain comes before an open one.
         return f"Consider {priced['change']}: {priced['effect']}, but {priced['price']}."
     if unsettled is not None:
         return f"Not settled: {_top(ranking) or _open_words(unsettled)}."

@@ -125,7 +125,7 @@ def _memory(pairs: Sequence[tuple[Cell, Cell]]) -> list[str]:
 
 
 def other_rows_of_statement(a: Cell, b: Cell) -> str:
-    """Describe a difference in rows between two statements that are compared; empty if there is none."""
+    """Describe a difference in rows between two compared statements; empty if they return the same number."""
     if a["factors"].get(STATEMENT) == b["factors"].get(STATEMENT) or not other_rows(a, b):
         return ""
     of_a, of_b = a["rows_per_transaction"] or 0.0, b["rows_per_transaction"] or 0.0

@@ -152,7 +152,7 @@ def judge(
                 "verdict": decision.verdict if judged else None if apart else "inconclusive",
                 "margin": margin,
                 "detectable": decision.detectable if judged else None,
-                # Rounds of two runs don't tell how much runs differ.
+                # More rounds don't reduce the noise between runs.
                 "more_rounds": decision.more_rounds if judged and pair.between is None else None,
                 "blocks": 0 if ratio is None else ratio.count,
                 "not_comparable": apart,

@@ -191,13 +191,13 @@ def _seems(probe: SloProbe, objective: Objective) -> bool:
 
 
 def _seeming(probes: Sequence[SloProbe], objective: Objective) -> float | None:
-    """Return the highest rate that seems to hold, as all lower ones do; None if there is none."""
+    """Return the highest rate that seems to hold, as all lower rates do; None if even the lowest fails."""
     rates = [each["rate"] for each in takewhile(lambda each: _seems(each, objective), probes)]
     return rates[-1] if rates else None
 
 
 def _unshown(probes: Sequence[SloProbe]) -> str:
-    """Say why no rate is shown to hold: windows that don't agree, or too few requests."""
+    """Name the reason for an open search: windows that disagree, or too few requests."""
     apart = [each for each in probes if each["verdict"] == "undecided" and each["windows"] > 1 and each["due"] >= _MANY]
     if not apart:
         return "Too few requests were measured"
@@ -236,7 +236,7 @@ def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> GivesWay | None:
 
 
 def _lost(pilot: Cell) -> str:
-    """Say which share of a closed loop's requests failed; empty if hardly any did."""
+    """Name the share of failed requests in the closed loop; empty below 1 %."""
     share = failing(pilot)
     return f", {percent(share)} of requests failed" if share >= _FAILING else ""
 
