@@ -94,6 +94,9 @@ def answer_rows(document: Document) -> CellTable | None:
         Column(_breakable(head), right=head not in LEFT, style="" if head in LEFT else "number") for head in heads
     ]
     rows = [[row.label, *(row.values.get(head, "") for head in heads)] for row in table.rows[:_ANSWER_ROWS]]
+    left = len(table.rows) - len(rows)
+    if left:
+        rows.append([f"{left} more below", *([""] * len(heads))])
     return CellTable(columns, rows)
 
 
