@@ -16,7 +16,7 @@ from dbdyno.base.text import printable
 from dbdyno.cli.completion import complete_systems
 from dbdyno.cli.cpu_command import cpu
 from dbdyno.cli.describe_command import describe, init, list_experiments
-from dbdyno.cli.help import PlainGroup, epilog, group_of
+from dbdyno.cli.help import GROUPS, PlainGroup, epilog
 from dbdyno.cli.judge_command import gate, noise
 from dbdyno.cli.options import AllowWritesOption
 from dbdyno.cli.passwords import hide_passwords
@@ -104,15 +104,19 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 _GROUPS = {"cpu": cpu, "store": store} | {
     each.name: found for each in all_engines() if (found := each.commands()) is not None
 }
-for _name, _command in _COMMANDS.items():
-    app.command(_name, cls=StrictCommand, rich_help_panel=group_of(_name), epilog=epilog(_name))(_command)
-for _name, _group in _GROUPS.items():
-    if _group is not cpu:
-        _group.info.cls = PlainGroup
-    app.add_typer(_group, name=_name, rich_help_panel=group_of(_name))
-    for _each in _group.registered_commands:
-        _each.cls = StrictCommand
-        _each.epilog = epilog(f"{_name} {_each.name}")
+# The help has groups and commands in this order.
+for _panel, _names in GROUPS.items():
+    for _name in _names:
+        if _name in _COMMANDS:
+            app.command(_name, cls=StrictCommand, rich_help_panel=_panel, epilog=epilog(_name))(_COMMANDS[_name])
+            continue
+        _group = _GROUPS[_name]
+        if _group is not cpu:
+            _group.info.cls = PlainGroup
+        app.add_typer(_group, name=_name, rich_help_panel=_panel)
+        for _each in _group.registered_commands:
+            _each.cls = StrictCommand
+            _each.epilog = epilog(f"{_name} {_each.name}")
 
 
 def _version(value: bool) -> None:

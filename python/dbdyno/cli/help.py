@@ -69,11 +69,6 @@ class PlainGroup(TyperGroup):
         return show_plainly(super().get_params(ctx))
 
 
-def group_of(command: str) -> str:
-    """Return the group of a command of the top level."""
-    return next(group for group, names in GROUPS.items() if command in names)
-
-
 def epilog(command: str) -> str:
     """Return the examples of a command as the end of its help. Raises KeyError for a command without examples."""
     # Typer takes an empty line for the end of a line.
