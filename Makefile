@@ -158,7 +158,7 @@ lint-python: lint-types dev
 	$(TEST_BIN)/pytest --quiet tests/test_schemas.py
 
 # Sentences that read as if translated: the number only falls.
-PROSE_HITS := 9818
+PROSE_HITS := 9810
 
 lint-types: $(TEST_VENV)/.python
 	$(TEST_BIN)/ruff check .

@@ -64,7 +64,7 @@ pub trait System: Sized {
     /// An engine for some texts.
     fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> Result<Self::Engine, Failure>;
 
-    /// Fills the table as a load says that has no target yet.
+    /// Fills the table by a load plan that has no target yet.
     fn load(&self, load: Value, seed: u64) -> Result<Vec<Loaded>, Failure>;
 
     /// Removes the table.
