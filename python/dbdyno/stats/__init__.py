@@ -1,4 +1,7 @@
-"""How sure a number is: intervals over blocks, verdicts, stopping, and rounds that want a second look."""
+"""Statistics: intervals over rounds, verdicts, stopping rules, models of scalability and elasticity, outliers.
+
+The functions take plain numbers and return dataclasses. They know neither cells nor documents; ``analysis`` does.
+"""
 
 from dbdyno.stats.intervals import (
     CONFIDENCE,

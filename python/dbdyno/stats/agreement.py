@@ -1,4 +1,4 @@
-"""Whether what is told for each interval of a window differs from nothing by more than chance."""
+"""Test whether paired differences within a window have a mean other than 0."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# Of fewer intervals nothing is said.
+# The test needs at least this many differences.
 FEWEST = 5
 
 
 def chance(differences: Sequence[float]) -> float | None:
-    """Return how probable a mean so far from 0 is where it is 0 in truth; ``None`` of fewer than five differences.
+    """Return the p value of a two-sided t test that the mean is 0, or ``None`` for fewer than five differences.
 
-    The t test of the mean, two-sided. Neighbours in time are alike, so that they count as fewer: n (1 - r) / (1 + r),
-    r being the correlation with the next where it is positive (Zwiers and von Storch 1995, "Taking serial correlation
-    into account in tests of the mean", Journal of Climate 8).
+    Neighboring differences are correlated. The test therefore uses an effective sample size of n (1 - r) / (1 + r),
+    where r is the autocorrelation at lag 1, or 0 if that is negative (Zwiers and von Storch 1995, "Taking serial
+    correlation into account in tests of the mean", Journal of Climate 8).
     """
     count = len(differences)
     if count < FEWEST:

@@ -1,10 +1,10 @@
-"""Effects of a factor, pooled over cells that differ in nothing else, with blocks as the replicates.
+"""Main effect of a factor and interaction of two factors, with rounds as the replicates.
 
-A context is a combination of the other factors' levels. In block i and context c the factor's level changed the
-logarithm of what was measured by ``d_ci``. The effect is the mean over contexts, which is the main effect of a balanced
-factorial design (Montgomery 2017, Design and Analysis of Experiments, ch. 5); its error is told by how its value for a
-whole block differs from block to block, with one degree of freedom less than there are blocks. What disturbs all
-contexts of a block alike is then part of the error, as a device that is slower for a while is of the effect of syncing.
+A context is one combination of the other factors' levels. ``d_ci`` is the change of the metric's logarithm between two
+levels of the factor, in round i and context c. The effect is the mean of ``d_ci`` over the contexts: the main effect of
+a balanced factorial design (Montgomery 2017, Design and Analysis of Experiments, ch. 5). Its standard error comes from
+the spread of that mean between rounds, with one degree of freedom less than there are rounds. A disturbance that
+affects every context of a round, such as a device that is slow for a while, therefore counts as error.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dbdyno.stats.rates import Rates, block_values, paired_errors
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """What a change of level did in one context: the difference of logarithms by block.
+    """The change between two levels in one context: a difference of logarithms per round.
 
-    ``least``: the least standard error of its mean; ``blunt``: by how much all blocks alike may be off. ``scale``: the
-    standard deviation of its values if that of a trial is 1.
+    ``least``: a lower bound for the standard error of the mean. ``blunt``: a systematic error that all rounds share.
+    ``scale``: the standard deviation of ``values`` as a multiple of a single trial's.
     """
 
     values: Mapping[int, float] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Contrast:
 
 
 def contrast_of_rates(a: Rates, b: Rates) -> Contrast:
-    """Return what leads from rates ``a`` to ``b``, in the blocks that both have."""
+    """Return the contrast between rates ``a`` and ``b`` over their common rounds."""
     blocks = sorted(a.keys() & b.keys())
     if not blocks:
         return Contrast()
@@ -42,15 +42,15 @@ def contrast_of_rates(a: Rates, b: Rates) -> Contrast:
 
 
 def contrast_of_values(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast:
-    """Return what leads from values ``a`` to ``b``, in the blocks in which both are above 0."""
+    """Return the contrast between values ``a`` and ``b`` over the rounds in which both are positive."""
     blocks = [block for block in sorted(a.keys() & b.keys()) if a[block] > 0 and b[block] > 0]
     return Contrast(dict(zip(blocks, block_logs(a, b), strict=True)))
 
 
 def pooled(contexts: Sequence[Contrast], confidence: float = CONFIDENCE, noise: Noise | None = None) -> Ratio | None:
-    """Return the effect over several contexts, each of the same weight; None if no context has a block.
+    """Return the effect over several equally weighted contexts, or None if no context has a round.
 
-    ``noise``: of a trial, as all cells of the run show it.
+    ``noise``: the noise of a trial, estimated from all cells of the run.
     """
     return _ratio(_mean(contexts), confidence, noise)
 
@@ -58,33 +58,36 @@ def pooled(contexts: Sequence[Contrast], confidence: float = CONFIDENCE, noise: 
 def difference(
     a: Sequence[Contrast], b: Sequence[Contrast], confidence: float = CONFIDENCE, noise: Noise | None = None
 ) -> Ratio | None:
-    """Return by what factor the effect in contexts ``b`` is greater than that in contexts ``a``: their interaction."""
-    of_a, of_b = _mean(a), _mean(b)
-    blocks = sorted(of_a.values.keys() & of_b.values.keys())
-    apart = {block: of_b.values[block] - of_a.values[block] for block in blocks}
-    both = Contrast(
-        apart, math.hypot(of_a.least, of_b.least), of_a.blunt + of_b.blunt, math.hypot(of_a.scale, of_b.scale)
+    """Return the interaction: the effect in contexts ``b`` divided by the effect in contexts ``a``."""
+    mean_a, mean_b = _mean(a), _mean(b)
+    rounds = sorted(mean_a.values.keys() & mean_b.values.keys())
+    interaction = Contrast(
+        {number: mean_b.values[number] - mean_a.values[number] for number in rounds},
+        math.hypot(mean_a.least, mean_b.least),
+        mean_a.blunt + mean_b.blunt,
+        math.hypot(mean_a.scale, mean_b.scale),
     )
-    return _ratio(both, confidence, noise)
+    return _ratio(interaction, confidence, noise)
 
 
 def _mean(contexts: Sequence[Contrast]) -> Contrast:
-    """Return the mean of contexts by block.
+    """Return the mean of the contexts per round.
 
-    A context that lacks a block counts there with its own mean: else a block in which a trial failed would tell of
-    other contexts than the others do.
+    If a trial failed, its context lacks a value in that round; the context's own mean takes its place. Otherwise the
+    rounds would average different sets of contexts.
     """
-    there = [each for each in contexts if each.values]
-    if not there:
+    measured = [each for each in contexts if each.values]
+    if not measured:
         return Contrast()
-    own = [fmean(each.values.values()) for each in there]
-    blocks = sorted(set().union(*(each.values for each in there)))
+    means = [fmean(each.values.values()) for each in measured]
+    rounds = sorted(set().union(*(each.values for each in measured)))
     values = {
-        block: fmean(each.values.get(block, mean) for each, mean in zip(there, own, strict=True)) for block in blocks
+        number: fmean(each.values.get(number, mean) for each, mean in zip(measured, means, strict=True))
+        for number in rounds
     }
-    least = math.sqrt(sum(each.least**2 for each in there)) / len(there)
-    scale = math.sqrt(sum(each.scale**2 for each in there)) / len(there)
-    return Contrast(values, least, fmean(each.blunt for each in there), scale)
+    least = math.sqrt(sum(each.least**2 for each in measured)) / len(measured)
+    scale = math.sqrt(sum(each.scale**2 for each in measured)) / len(measured)
+    return Contrast(values, least, fmean(each.blunt for each in measured), scale)
 
 
 def _ratio(contrast: Contrast, confidence: float, noise: Noise | None) -> Ratio | None:

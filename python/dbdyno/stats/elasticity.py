@@ -1,21 +1,20 @@
-"""Elasticities: how much of the time of a transaction a resource decides, from blocks in which it was made slower.
+"""Elasticities: the share of a transaction's time that depends on a resource, measured by slowing the resource down.
 
-In a block the cell is measured as it is, and once with each size of a change: a call takes ``x`` times its time longer,
-so that the time of a transaction grows from ``T`` to ``T·(1 + y)``. The slope of y over x is ``-d ln rate / d ln s`` at
-what a call takes now, ``s``: the share of a transaction's time that would go if the calls took none, as long as nothing
-that they hide takes its place. Coz (Curtsinger and Berger 2015, doi:10.1145/2815400.2815409) asks the same of a
-program's lines, by slowing down all others.
+Each round measures the cell unchanged (the baseline) and once per size of the change. A change of size ``x`` makes each
+call take ``1 + x`` times as long; the transaction then takes ``1 + y`` times as long. The slope of y over x estimates
+``-d ln rate / d ln s`` at the current duration ``s`` of a call. It is the share of a transaction's time that would
+disappear if the calls took no time and no hidden work took their place. Coz (Curtsinger and Berger 2015,
+doi:10.1145/2815400.2815409) estimates the same for lines of a program, by slowing down all other lines.
 
-The ratios ``1 + y`` are geometric means over the blocks, as all ratios are, so that a block in which the cell as it is
-was fast by chance counts no more than one in which it was slow. The line goes through the cell as it is, the origin:
-its slope is ``Σ x·y / Σ x²`` (Seber and Lee 2003, Linear Regression Analysis, section 6.2). How sure it is is told by
-the jackknife (Miller 1974, doi:10.1093/biomet/61.1.1): by the t interval of its pseudo-values, one for each block. The
-sizes of a block share the measurement of the cell as it is, so that blocks alone count.
+``1 + y`` is a geometric mean over the rounds, so a round with a fast baseline weighs as much as one with a slow
+baseline. The line passes through the origin (the baseline); its slope is ``Σ x·y / Σ x²`` (Seber and Lee 2003, Linear
+Regression Analysis, section 6.2). The interval is the t interval of the jackknife's pseudo-values, one per round
+(Miller 1974, doi:10.1093/biomet/61.1.1). The sizes of a round share one baseline, so only rounds count as replicates.
 
-A time can be many times as long, and no shorter than nothing, so a slope is bounded below: by chance low, it differs
-little between blocks, and its own interval would be too narrow. The interval is therefore one of logarithms, ``ln (1 +
-X·slope)``, with X a size. Section 8 of the source has such transformations. With X of ``Σ x² / Σ x`` the logarithm is
-that of ``Σ x·(1 + y) / Σ x``, which is above 0. For one size it is the interval of a ratio of rates.
+A slope is bounded below, because a call can't take less than no time. Slopes near that bound differ little between
+rounds, and a plain interval would be too narrow. The interval is therefore computed for ``ln(1 + X·slope)`` (Miller,
+section 8, on transformations), with X = ``Σ x² / Σ x``. The argument of the logarithm is then
+``Σ x·(1 + y) / Σ x``, which is positive. For a single size, this is the interval of a ratio of rates.
 """
 
 from __future__ import annotations
@@ -31,33 +30,32 @@ from dbdyno.stats.intervals import CONFIDENCE, Noise, Ratio, error_of, t_quantil
 
 Verdict = Literal["bottleneck", "part", "not", "inconclusive"]
 
-#: Of an elasticity: the lower end from which a resource may be the bottleneck, above which it is a part, and the upper
-#: end below which it is neither.
+#: Thresholds of an elasticity's interval. Lower end >= MAIN: possibly the bottleneck; > SOME: a part of the time.
+#: Upper end < LITTLE: irrelevant.
 MAIN, SOME, LITTLE = 0.5, 0.05, 0.1
 
-#: The lower end from which an elasticity may be none. What is slower hardly makes a load faster, so that an interval
-#: that reaches farther down tells of noise.
+#: Slowing a resource down hardly makes a load faster. An interval that extends below this value is mostly noise and
+#: doesn't show that a resource is irrelevant.
 _LEAST = -MAIN
 
-# A logarithm of which more than a number can hold would come.
+# exp() of a larger number overflows a float.
 _GREATEST = 700.0
 
-# A size's slope may be off the smallest one's by this share of it, and by so much at all, and is alike.
-_ALIKE, _ALIKE_AT_ALL = 0.25, 0.05
+# Slopes of two sizes agree if they differ by at most this share, or by at most this absolute amount.
+_RELATIVE_TOLERANCE, _ABSOLUTE_TOLERANCE = 0.25, 0.05
 
-#: By block, a point for each size: by which multiple of its time a call takes longer, and the logarithm of how many
-#: times as long a transaction takes.
+#: By round, one point per size: the relative increase x of a call's duration, and ``ln(1 + y)`` of the transaction's.
 Points = Mapping[int, Sequence[tuple[float, float]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A slope over all blocks, with its interval. ``values``: the pseudo-value of each block.
+    """A slope over all rounds, with its interval. ``values``: the pseudo-value of each round.
 
-    ``sizes``: the slope of each size by itself; ``linear``: they agree. Where not, it is the slope of the smallest.
-    ``of_base``, ``of_sizes``: by how much it changes with the logarithm of the rate of the cell as it is, and the sum
-    of the squares of that for the sizes. ``logs``: the pseudo-values of ``ln (1 + unit·slope)``, by which its interval
-    goes; none where it goes by the slope's own.
+    ``sizes``: the slope for each size alone. ``linear``: whether these agree; if not, ``mean`` is the slope of the
+    smallest size. ``of_base``: the derivative of the slope with respect to the logarithm of the baseline's rate.
+    ``of_sizes``: the sum of the squared derivatives with respect to the sizes' rates. ``logs``: the pseudo-values of
+    ``ln(1 + unit·slope)`` from which the interval is computed; empty if it is computed from ``values``.
     """
 
     mean: float
@@ -71,28 +69,29 @@ class Slope:
 
     @property
     def compared(self) -> tuple[float, ...]:
-        """The values of blocks by which its interval goes."""
+        """The pseudo-values from which the interval is computed."""
         return self.logs or self.values
 
     def interval(
         self, confidence: float = CONFIDENCE, noise: Noise | None = None, base: float = 1.0
     ) -> tuple[float, float] | None:
-        """Return the t interval over blocks; None of fewer than two, or of blocks that all agree to the last digit.
+        """Return the t interval over rounds, or None for fewer than two rounds or identical pseudo-values.
 
-        ``noise``: of a trial, as all cells of the run show it. ``base``: the variance of the cell as it is, of which
-        there may be several trials, by that of one trial.
+        ``noise``: the noise of a trial, estimated from all cells of the run. ``base``: the variance of the baseline as
+        a multiple of one trial's; less than 1 if a round has several baseline trials.
         """
         ends = interval_of(self.compared, confidence, noise, self._scale(base))
         if ends is not None and self.logs:
             low, high = (math.expm1(min(end, _GREATEST)) / self.unit for end in ends)
             ends = low, high
-        # The mean of the pseudo-values has less bias; the slope that is told is to lie within its interval even so.
+        # The interval is centered on the mean of the pseudo-values, which has less bias than the reported slope. Widen
+        # it if necessary so that it contains the slope.
         return None if ends is None else (min(ends[0], self.mean), max(ends[1], self.mean))
 
     def _scale(self, base: float) -> float:
-        """Return the standard deviation of :attr:`compared`, if that of the logarithm of a trial's rate is 1.
+        """Return the standard deviation of :attr:`compared` as a multiple of that of a trial's log rate.
 
-        It is of the first order, as the delta method has it, and leaves out what is uncertain of x.
+        A first-order approximation (the delta method) that ignores the uncertainty of x.
         """
         own = math.sqrt(self.of_base**2 * base + self.of_sizes)
         return own * self.unit / math.exp(_longer(self.unit * self.mean)) if self.logs else own
@@ -101,11 +100,10 @@ class Slope:
 def interval_of(
     values: Sequence[float], confidence: float = CONFIDENCE, noise: Noise | None = None, scale: float = 1.0
 ) -> tuple[float, float] | None:
-    """Return the t interval of a mean over blocks, wider for neighbouring blocks that may be alike.
+    """Return the t interval of a mean over rounds, widened for correlation between neighboring rounds.
 
-    As that of a ratio is (:func:`dbdyno.stats.intervals.ratio_of`), without the logarithms. None of fewer than two
-    values, and of equal ones, which leave it unknown how sure the mean is. ``noise`` and ``scale``: as in
-    ``ratio_of``.
+    The same as in :func:`dbdyno.stats.intervals.ratio_of`, but without logarithms; ``noise`` and ``scale`` have the
+    same meaning. Returns None for fewer than two values and for identical values, which don't show an error.
     """
     if len(values) < 2:
         return None
@@ -117,19 +115,19 @@ def interval_of(
 
 
 def slope(points: Points, confidence: float = CONFIDENCE, *, of_logarithms: bool = False) -> Slope | None:
-    """Return the slope of a line through the origin; None without a block that has a size.
+    """Return the slope of a line through the origin, or None if no round has a size.
 
-    ``points``: the sizes come in the same order in each block, the smallest first. Where the slope of a larger size is
-    off the smallest one's beyond chance, and by more than a quarter, what the change does is not in proportion to its
-    size: then the smallest alone tells what a small change does. ``of_logarithms``: x is a logarithm too, as of a size
-    that is a half, and the slope is that of logarithms.
+    ``points``: sizes are in the same order in each round, the smallest first. If the slope of a larger size differs
+    from the smallest size's by more than a quarter, and significantly, the response is not linear. Then only the
+    smallest size is used, which is closest to the effect of a small change. ``of_logarithms``: x is a logarithm too
+    (for sizes such as one half), and the slope is a slope of logarithms.
     """
     blocks = [points[block] for block in sorted(points) if points[block] and all(x != 0 for x, _ in points[block])]
     if not blocks:
         return None
     sizes = min(map(len, blocks))
     own = [_fits([[block[size]] for block in blocks], of_logarithms=of_logarithms) for size in range(sizes)]
-    linear = all(_alike(own[0], other, confidence, sizes - 1) for other in own[1:])
+    linear = all(_agree(own[0], other, confidence, sizes - 1) for other in own[1:])
     if not linear:
         blocks = [block[:1] for block in blocks]
     fits = _fits(blocks, of_logarithms=of_logarithms)
@@ -141,9 +139,9 @@ def slope(points: Points, confidence: float = CONFIDENCE, *, of_logarithms: bool
 
 
 def _unit(blocks: Sequence[Sequence[tuple[float, float]]]) -> float:
-    """Return ``Σ x² / Σ x``, the least of it without one block: with each of these the logarithm is one above 0.
+    """Return X of ``ln(1 + X·slope)``: the smallest ``Σ x² / Σ x`` over all rounds and over all but one of them.
 
-    0 where a size makes calls shorter, for which there is none.
+    With the smallest, the argument of every logarithm is positive. Returns 0 if a size makes calls shorter.
     """
     sizes = [[x for x, _ in _means(part, of_logarithms=False)] for part in _parts(blocks)]
     if any(x <= 0 for each in sizes for x in each):
@@ -152,37 +150,37 @@ def _unit(blocks: Sequence[Sequence[tuple[float, float]]]) -> float:
 
 
 def _longer(share: float) -> float:
-    """Return the logarithm of a time that is longer by a share of it; of one that is rounded to nothing, the least."""
+    """Return ``ln(1 + share)``, bounded below so that a share rounded to -1 doesn't give minus infinity."""
     return math.log1p(max(share, -1 + sys.float_info.epsilon))
 
 
 def _parts(blocks: Sequence[Sequence[tuple[float, float]]]) -> list[Sequence[Sequence[tuple[float, float]]]]:
-    """Return all blocks, then those without each of them; the first alone where there is one block."""
+    """Return all rounds, then all but one, for each round (the jackknife). A single round is returned alone."""
     without = [[*blocks[:at], *blocks[at + 1 :]] for at in range(len(blocks))]
     return [blocks, *without] if len(blocks) > 1 else [blocks]
 
 
 def _pulls(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[float]:
-    """Return by how much the slope changes with y of each size, of the first order."""
+    """Return the derivative of the slope with respect to the y of each size."""
     means = _means(blocks, of_logarithms=of_logarithms)
     below = sum(x * x for x, _ in means)
     return [x * (1.0 if of_logarithms else math.exp(min(y, _GREATEST))) / below for x, y in means]
 
 
 def _fits(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[float]:
-    """Return the slope over all blocks, then that without each."""
+    """Return the slope over all rounds, then the slope without each round."""
     return [_fitted(each, of_logarithms=of_logarithms) for each in _parts(blocks)]
 
 
 def _pseudo_values(estimates: Sequence[float]) -> tuple[float, ...]:
-    """Return ``n·s - (n - 1)·s`` without it for each of n blocks, from what :func:`_fits` returns."""
+    """Return the jackknife pseudo-values ``n·s - (n - 1)·s_without_i`` of the estimates from :func:`_fits`."""
     whole, *without = estimates
     count = len(without)
     return tuple(count * whole - (count - 1) * each for each in without) or (whole,)
 
 
 def _fitted(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> float:
-    """Return the slope of least squares through the means of each size over some blocks."""
+    """Return the least-squares slope through the means of each size."""
     above = below = 0.0
     for x, y in _means(blocks, of_logarithms=of_logarithms):
         above += x * (y if of_logarithms else math.expm1(min(y, _GREATEST)))
@@ -191,19 +189,19 @@ def _fitted(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: b
 
 
 def _means(blocks: Sequence[Sequence[tuple[float, float]]], *, of_logarithms: bool) -> list[tuple[float, float]]:
-    """Return the mean x and y of each size over some blocks."""
+    """Return the mean x and y of each size over the rounds."""
     means = []
     for size in zip(*blocks, strict=False):
-        # A device that is slow for a while makes calls and transactions longer alike: means are of logarithms.
+        # A slow phase of the device multiplies the durations of calls and transactions, so average logarithms.
         sign = math.copysign(1.0, size[0][0])
         x = fmean(x for x, _ in size) if of_logarithms else sign * math.exp(fmean(math.log(abs(x)) for x, _ in size))
         means.append((x, fmean(each for _, each in size)))
     return means
 
 
-def _alike(smallest: Sequence[float], other: Sequence[float], confidence: float, tested: int) -> bool:
-    """Whether two sizes' slopes, as :func:`_fits` returns them, agree: within chance, or well enough."""
-    if abs(other[0] - smallest[0]) <= max(_ALIKE * abs(smallest[0]), _ALIKE_AT_ALL):
+def _agree(smallest: Sequence[float], other: Sequence[float], confidence: float, tested: int) -> bool:
+    """Whether the slopes of two sizes (from :func:`_fits`) differ little, or not significantly."""
+    if abs(other[0] - smallest[0]) <= max(_RELATIVE_TOLERANCE * abs(smallest[0]), _ABSOLUTE_TOLERANCE):
         return True
     apart = [theirs - own for own, theirs in zip(_pseudo_values(smallest), _pseudo_values(other), strict=True)]
     ends = interval_of(apart, 1 - (1 - confidence) / max(tested, 1))
@@ -211,18 +209,18 @@ def _alike(smallest: Sequence[float], other: Sequence[float], confidence: float,
 
 
 def saved(ratio: Ratio) -> tuple[float, tuple[float, float] | None]:
-    """Return the share of a transaction's time that a change saved, ``1 - 1 / ratio`` of rates, with its interval.
+    """Return the share of a transaction's time that a change saved, with its interval: ``1 - 1 / ratio`` of rates.
 
-    It is what an elasticity is where the change makes a resource free, so that both can be put in one order.
+    If the change makes a resource free, this equals its elasticity, so both can be ranked together.
     """
     ends = None if ratio.low is None or ratio.high is None else (1 - 1 / ratio.low, 1 - 1 / ratio.high)
     return 1 - 1 / ratio.mean, ends
 
 
 def verdict(ends: tuple[float, float] | None) -> Verdict:
-    """Say what a share of a transaction's time is by its interval.
+    """Return the verdict on a share of a transaction's time from its interval.
 
-    ``bottleneck``: it may be the bottleneck, which the largest of them is. 0.5 is a gain of two times.
+    ``bottleneck``: a candidate; the largest candidate is the bottleneck. A share of 0.5 means a gain of 2x.
     """
     if ends is None:
         return "inconclusive"
@@ -235,6 +233,6 @@ def verdict(ends: tuple[float, float] | None) -> Verdict:
 
 
 def verdict_of_slower(ends: tuple[float, float] | None) -> Verdict:
-    """Say what a resource is by the interval of its elasticity, as :func:`verdict` does; of noise alone, nothing."""
+    """Return :func:`verdict` of an elasticity's interval, but inconclusive instead of "not" if it shows only noise."""
     said = verdict(ends)
     return "inconclusive" if said == "not" and ends is not None and ends[0] < _LEAST else said

@@ -1,8 +1,8 @@
-"""Intervals over blocks: of a mean, and of the ratio of two cells within blocks.
+"""Confidence intervals over rounds: of a mean, and of the ratio of two cells.
 
-A block is one round in which every cell was measured once, in random order. What drifts on a machine drifts for all
-cells of a block alike, so ratios are taken within blocks and their interval across blocks.
-docs/explanation/statistics.md has the formulas and where they come from.
+A round measures every cell once, in random order. Slow drift of the machine affects all cells of a round. Ratios are
+therefore formed within rounds, and their interval comes from the spread between rounds.
+docs/explanation/statistics.md has the formulas and their sources.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from statistics import fmean
 
 CONFIDENCE = 0.95
 
-# What rounding leaves of a standard error of logarithms that is 0.
+# A standard error of logarithms below this value is a rounding error of 0.
 _NO_SPREAD = 1e-13
 
 LEAST_FOR_CORRELATION = 10
-"""The fewest values that show whether neighbouring rounds are alike."""
+"""Least number of values from which a correlation between neighboring rounds is estimated."""
 
 ASSUMED_CORRELATION = 0.3
-"""The correlation of neighbouring rounds that is assumed if there are fewer."""
+"""The correlation assumed for fewer values."""
 
-# Standard errors of an estimated correlation that are added to it.
+# How many of its standard errors are added to an estimated correlation.
 _ALLOWED = 0.75
-# The average of the estimate and that allowance, in standard errors, if the true correlation is 0.
+# Average of estimate plus allowance, in standard errors, if the true correlation is 0.
 _USUALLY_ALLOWED = 1.2
 _MOST_CORRELATED = 0.8
 _LEAST_ROUNDS = 4
@@ -36,11 +36,11 @@ _CLOSE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How much trials differ by chance.
+    """Random variation between trials, estimated from all cells of a run.
 
-    ``deviation``: the standard deviation of the logarithm of a trial's rate, and ``freedom``: the degrees of freedom
-    that it counts with in a comparison (0: cells have nothing in common). ``correlation``: of neighbouring rounds, as
-    an interval has to allow for it (:func:`correlation`).
+    ``deviation``: the standard deviation of a trial's log rate. ``freedom``: its degrees of freedom when it is combined
+    with a comparison's own variance (0: don't combine). ``correlation``: between neighboring rounds, see
+    :func:`correlation`.
     """
 
     deviation: float
@@ -50,9 +50,10 @@ class Noise:
     def of(self, values: Sequence[float], scale: float) -> tuple[float, float]:
         """Return the standard deviation of a comparison's values by round, and its degrees of freedom.
 
-        ``scale``: its standard deviation if that of a trial is 1. With the comparison's own variance ``s²`` of d
-        degrees of freedom, and the common one ``s₀²`` of ``d₀``, it is ``(d₀·s₀² + d·s²) / (d₀ + d)`` of ``d₀ + d``
-        degrees. ``d₀`` is multiplied by the probability of at least so great a variance by chance.
+        ``scale``: the standard deviation of the values as a multiple of a trial's. The comparison's own variance ``s²``
+        (d degrees of freedom) and the common variance ``s₀²`` (``d₀``) give ``(d₀·s₀² + d·s²) / (d₀ + d)`` with
+        ``d₀ + d`` degrees of freedom. ``d₀`` is first multiplied by the probability of a variance of at least ``s²``
+        under ``s₀²``.
         """
         from scipy.special import fdtrc
 
@@ -68,7 +69,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its confidence interval, in the unit of the values. One value alone has no interval."""
+    """A mean and its confidence interval, in the unit of the values. A single value has no interval."""
 
     mean: float
     low: float | None
@@ -86,7 +87,7 @@ class Interval:
 @cache
 def t_quantile(probability: float, freedom: float) -> float:
     """Return the quantile of Student's t distribution with ``freedom`` degrees of freedom (Student 1908)."""
-    # scipy.stats takes a second to import; these are the functions it calls in the end.
+    # scipy.stats takes a second to import. It calls these functions of scipy.special, which import quickly.
     from scipy.special import ndtri, stdtrit
 
     return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
@@ -100,16 +101,15 @@ def t_probability(value: float, freedom: float) -> float:
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Return the standard error of the mean, ``s / sqrt(n)``, in the unit of the values; of a single one 0."""
+    """Return the standard error of the mean, ``s / sqrt(n)``, in the unit of the values; 0 for a single value."""
     return deviation(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation of a sample, in the unit of the values; of equal ones exactly 0.
+    """Return the standard deviation of a sample, in the unit of the values; exactly 0 for equal values.
 
-    The squares of what remains of the mean are taken off (Chan, Golub and LeVeque 1983,
-    doi:10.1080/00031305.1983.10483115), which is as good as the fractions of :func:`statistics.stdev` and needs a
-    twentieth of its time. ``ValueError`` for fewer than two values.
+    The corrected two-pass algorithm (Chan, Golub and LeVeque 1983, doi:10.1080/00031305.1983.10483115). It is as
+    accurate as :func:`statistics.stdev` and takes a twentieth of its time. Raises ValueError for fewer than two values.
     """
     if len(values) < 2:
         raise ValueError("a standard deviation needs two values")
@@ -124,10 +124,9 @@ def deviation(values: Sequence[float]) -> float:
 class Ratio:
     """The ratio ``b / a`` of two cells over ``count`` rounds, with its t interval.
 
-    ``error``: the standard error of its logarithm, with the allowance for rounds that are alike (:func:`more_error`),
-    and ``freedom``: the degrees of freedom that it is known with. ``blunt``: by how much the logarithm may be off in
-    all rounds alike. ``confidence``: of the interval. One round has only a ratio. So have rounds that agree to the last
-    digit, since their spread says nothing about the error.
+    ``error``: the standard error of the logarithm, widened for correlated rounds (:func:`more_error`). ``freedom``: its
+    degrees of freedom. ``blunt``: a systematic error of the logarithm that all rounds share. ``confidence``: the
+    interval's. A single round has no interval. Nor have rounds with identical values, which don't show an error.
     """
 
     mean: float
@@ -156,7 +155,7 @@ class Ratio:
 
     @property
     def ends(self) -> list[float] | None:
-        """Both ends of the interval, as results have it; None without an interval."""
+        """``[low, high]``, or None without an interval."""
         return None if self.low is None or self.high is None else [self.low, self.high]
 
     def at(self, confidence: float) -> Ratio:
@@ -165,7 +164,7 @@ class Ratio:
 
 
 def block_logs(a: Mapping[int, float], b: Mapping[int, float]) -> list[float]:
-    """Return ``ln b - ln a`` of each block (key) in which both have a value above 0, in the order of blocks."""
+    """Return ``ln b - ln a`` for each round (key) in which both values are positive, in the order of rounds."""
     return [math.log(b[block] / a[block]) for block in sorted(a.keys() & b.keys()) if a[block] > 0 and b[block] > 0]
 
 
@@ -177,12 +176,12 @@ def paired_ratio(
     *,
     exact: bool = False,
 ) -> Ratio | None:
-    """Return ``b / a`` with its intervals, from the blocks (keys) in which both have a value above 0.
+    """Return ``b / a`` with its interval, from the rounds (keys) in which both values are positive.
 
-    With ``d_i = ln b_i - ln a_i`` in block i: ``exp(mean(d) ± t(n-1) · s(d) / sqrt(n))``, the paired t interval on
-    logarithms; the ratio is the geometric mean of the ratios, so ``b / a`` and ``a / b`` are exact reciprocals
-    (Fleming and Wallace 1986, doi:10.1145/5666.5673; Jain 1991, ch. 13.4.1). None without a common block. ``noise`` and
-    ``exact``: as in :func:`ratio_of`.
+    The paired t interval of logarithms, ``exp(mean(d) ± t(n-1) · s(d) / sqrt(n))`` with ``d_i = ln b_i - ln a_i`` in
+    round i. The ratio is the geometric mean of the rounds' ratios, so ``b / a`` and ``a / b`` are exact reciprocals
+    (Fleming and Wallace 1986, doi:10.1145/5666.5673; Jain 1991, ch. 13.4.1). None without a common round. ``noise`` and
+    ``exact``: see :func:`ratio_of`.
     """
     return ratio_of(block_logs(a, b), confidence, exact=exact, noise=noise)
 
@@ -195,10 +194,10 @@ def unpaired_ratio(
     *,
     exact: bool = False,
 ) -> Ratio | None:
-    """Return ``b / a`` of values above 0 that have no block in common: Welch's t interval on logarithms.
+    """Return ``b / a`` of positive values that share no rounds, with Welch's t interval of logarithms.
 
-    What drifts between the two is part of the result. None without a value on both sides. ``between`` and ``exact``: as
-    in :func:`welch`.
+    Drift of the machine between the two sides is part of the result. None if a side has no value. ``between`` and
+    ``exact``: see :func:`welch`.
     """
     logs = [[math.log(value) for value in side if value > 0] for side in (a, b)]
     return welch(logs[0], logs[1], confidence, between=between, exact=exact) if all(logs) else None
@@ -214,13 +213,13 @@ def welch(
     *,
     exact: bool = False,
 ) -> Ratio:
-    """Return the ratio whose logarithm is the difference of two means, of values that are not paired.
+    """Return the ratio whose logarithm is the difference of two unpaired means.
 
     ``mean(b) - mean(a) ± t(f) · sqrt(s_a²/n_a + s_b²/n_b)`` with the degrees of freedom f of Welch and Satterthwaite
-    (Welch 1947, doi:10.1093/biomet/34.1-2.28). No interval with fewer than two values on either side. ``least``: the
-    least standard error of each mean; ``blunt`` and ``exact``: as in :func:`ratio_of`. ``between``: how much means of
-    equal sides are known to differ from one occasion to the next, as the standard deviation of one mean and its degrees
-    of freedom; where the values themselves tell less, that is the error.
+    (Welch 1947, doi:10.1093/biomet/34.1-2.28). No interval if a side has fewer than two values. ``least``: lower bounds
+    for the standard errors of the means. ``blunt`` and ``exact``: see :func:`ratio_of`. ``between``: the known
+    variation between runs of equal code, as the standard deviation of one run's mean and its degrees of freedom. It
+    replaces the error of the values if it is larger.
     """
     difference = fmean(b) - fmean(a)
     sizes = (len(a), len(b))
@@ -238,7 +237,7 @@ def welch(
 
 
 def inverse(ratio: Ratio) -> Ratio:
-    """Return ``a / b`` of a ratio ``b / a``: what is judged if less is better."""
+    """Return ``a / b`` for a ratio ``b / a``, so that verdicts can be formed for metrics where lower is better."""
     return replace(ratio, mean=1 / ratio.mean)
 
 
@@ -252,14 +251,13 @@ def ratio_of(
     noise: Noise | None = None,
     scale: float = math.sqrt(2),
 ) -> Ratio | None:
-    """Return the ratio whose logarithms in each block are ``logs``; see :func:`paired_ratio`.
+    """Return the ratio with the logarithm ``logs`` in each round; see :func:`paired_ratio`.
 
-    ``least``: the least standard error of the mean, whatever the spread of the blocks says. ``blunt``: by how much the
-    mean may be off in each block alike, which is added to the interval. The order of ``logs`` is that of the blocks:
-    the interval allows for neighbours that are alike (:func:`correlation`).
-    ``noise``: of a trial, if other cells tell of it, and ``scale``: the standard deviation of ``logs`` if that of a
-    trial is 1.
-    ``exact``: the values are counts without an error. Otherwise blocks without any spread give no interval.
+    ``logs``: in the order of the rounds, since the interval is widened for :func:`correlation` between neighbors.
+    ``least``: a lower bound for the standard error of the mean. ``blunt``: a systematic error that all rounds share; it
+    is added to the interval. ``noise``: the noise of a trial, estimated from all cells, and ``scale``: the standard
+    deviation of ``logs`` as a multiple of a trial's. ``exact``: the values are counts without a measuring error.
+    Otherwise identical rounds give no interval.
     """
     if not logs:
         return None
@@ -276,20 +274,22 @@ def ratio_of(
 def error_of(values: Sequence[float], noise: Noise | None = None, scale: float = 1.0) -> tuple[float, float]:
     """Return the standard error of the mean of two or more values by round, and its degrees of freedom.
 
-    It allows for neighbouring rounds that are alike. ``noise`` and ``scale``: as in :func:`ratio_of`.
+    It is widened for correlation between neighboring rounds. ``noise`` and ``scale``: see :func:`ratio_of`.
     """
-    own, freedom = (deviation(values), len(values) - 1.0) if noise is None else noise.of(values, scale)
-    alike = correlation([values]) if noise is None else noise.correlation
-    return own / math.sqrt(len(values)) * more_error(alike, len(values)), freedom
+    if noise is None:
+        own, freedom, correlated = deviation(values), len(values) - 1.0, correlation([values])
+    else:
+        (own, freedom), correlated = noise.of(values, scale), noise.correlation
+    return own / math.sqrt(len(values)) * more_error(correlated, len(values)), freedom
 
 
 def correlation(series: Sequence[Sequence[float]], independent: int = 1) -> float:
-    """Return the correlation of neighbouring rounds that an interval has to allow for.
+    """Return a cautious estimate, between 0 and 0.8, of the correlation between neighboring rounds.
 
-    ``series``: values by round, of which so many are ``independent``. The autocorrelation at lag 1 of them all, with
-    three quarters of its standard error (Moran 1948, doi:10.1093/biomet/35.3-4.255) added, is compared with what an
-    AR(1) process has on average in so few rounds. The result is between 0 and 0.8; it is 0.3 if there are fewer than
-    10 values, or 4 rounds.
+    ``series``: values by round, for each cell; ``independent``: how many of the series are independent. The estimate is
+    the autocorrelation at lag 1 plus three quarters of its standard error (Moran 1948, doi:10.1093/biomet/35.3-4.255).
+    It is corrected for the bias that an AR(1) process shows in so few rounds. Fewer than 10 values, or 4 rounds, give
+    0.3.
     """
     count = round(fmean(map(len, series)))
     if count < _LEAST_ROUNDS or independent * count < LEAST_FOR_CORRELATION:
@@ -311,23 +311,23 @@ def correlation(series: Sequence[Sequence[float]], independent: int = 1) -> floa
 
 @cache
 def _expected(correlated: float, count: int) -> float:
-    """Return the autocorrelation at lag 1 that so many values of an AR(1) process have about their own mean."""
+    """Return the expected autocorrelation at lag 1 of ``count`` values of an AR(1) process about their own mean."""
     total = _summed(correlated, count)
     at_end = (1 - correlated**count) / (1 - correlated) / count
     return ((count - 1) * (correlated + total / count) - 2 * total + 2 * at_end) / (count - total)
 
 
 def _summed(correlated: float, count: int) -> float:
-    """Return ``1 + 2·Σ (1 - k/n)·r^k``: n times the variance of the mean of an AR(1) process by that of a value."""
+    """Return ``1 + 2·Σ (1 - k/n)·r^k``: n times the variance of an AR(1) process's mean, in units of a value's."""
     return 1 + 2 * sum((1 - lag / count) * correlated**lag for lag in range(1, count))
 
 
 def more_error(correlated: float, count: int) -> float:
-    """Return by what factor the standard error of a mean is greater than ``s / sqrt(n)`` where neighbours correlate.
+    """Return the factor by which correlation increases the standard error of a mean beyond ``s / sqrt(n)``.
 
-    Of an AR(1) process, ``sqrt(S·(n-1)/(n-S))`` with ``S = 1 + 2·Σ (1 - k/n)·r^k``: n times the variance of the mean by
-    that of a value, and what the values' own spread is too small by (Priestley 1981, Spectral Analysis and Time Series,
-    section 5.3.2). Of many it is ``sqrt((1 + r)/(1 - r))``.
+    For an AR(1) process it is ``sqrt(S·(n-1)/(n-S))`` with ``S = 1 + 2·Σ (1 - k/n)·r^k``. S corrects the variance of
+    the mean, and ``(n-1)/(n-S)`` the bias of the sample variance (Priestley 1981, Spectral Analysis and Time Series,
+    section 5.3.2). For large n it approaches ``sqrt((1 + r)/(1 - r))``.
     """
     if correlated <= 0 or count < 2:
         return 1.0
@@ -336,11 +336,11 @@ def more_error(correlated: float, count: int) -> float:
 
 
 def usual_allowance(count: int) -> float:
-    """Return the average factor by which :func:`ratio_of` widens a standard error of independent blocks."""
+    """Return the average factor by which :func:`ratio_of` widens the standard error of independent rounds."""
     unknown = count < LEAST_FOR_CORRELATION
     return more_error(ASSUMED_CORRELATION if unknown else _USUALLY_ALLOWED / math.sqrt(count), count)
 
 
 def _exp(power: float) -> float:
-    """Return ``e ** power``, bounded: two wild blocks can ask for more than a float holds."""
+    """Return ``e ** power``, bounded so that extreme rounds don't overflow a float."""
     return math.exp(max(-700.0, min(700.0, power)))

@@ -1,13 +1,13 @@
-"""The noise of a trial, as all cells of a run show it together.
+"""Estimate the noise of a trial from all cells of a run.
 
-With five rounds the standard deviation of one comparison is hardly known, and its t quantile for twenty comparisons is
-above 8. All cells of a run share a machine and its noise. The model is: the logarithm of a rate is that of its cell,
-plus that of its round, plus an error with a variance of each cell's own. So the variance of each comparison is drawn
-towards what the cells have in common, the more the more they agree: the moderated t statistic (Smyth 2004, "Linear
-models and empirical Bayes methods for assessing differential expression", doi:10.2202/1544-6115.1027).
+With five rounds, the standard deviation of a single comparison is poorly known, and the t quantile for twenty
+comparisons exceeds 8. But all cells of a run share a machine and its noise. The model: a trial's log rate is the sum of
+a cell effect, a round effect, and an error whose variance depends on the cell. The variance of each comparison is
+shrunk towards the common variance; the better the cells agree, the more. This is the moderated t statistic (Smyth 2004,
+"Linear models and empirical Bayes methods for assessing differential expression", doi:10.2202/1544-6115.1027).
 
-A comparison that is noisier than the others must not lose its noise among them. So what all have in common counts less,
-the less probable the comparison's own variance is by it, as in the robust variant (Phipson et al. 2016,
+A comparison that is noisier than the others must stay noisy. The common variance therefore gets less weight if the
+comparison's own variance is improbable under it, as in the robust variant (Phipson et al. 2016,
 doi:10.1214/16-AOAS920).
 """
 
@@ -21,23 +21,23 @@ from statistics import fmean, median, variance
 from dbdyno.stats.intervals import Noise, correlation
 
 LEAST_CELLS = 3
-"""Fewer cells don't show how much of a difference is due to which of them."""
+"""With fewer cells, a difference can't be attributed to one of them."""
 
-# Passes over a table in which values are missing; a full one needs two.
+# Iterations for a table with missing values; a complete table needs two.
 _PASSES = 20
 
 
 def noise_of(cells: Sequence[Mapping[int, float]]) -> Noise | None:
-    """Return the noise of trials, from the logarithm of each cell's figure by round; None of fewer than 3 cells.
+    """Return the noise of a trial from each cell's log rate by round, or None for fewer than 3 cells.
 
-    Rounds with fewer than three cells, and cells with fewer than two such rounds, are left out.
+    Ignores rounds with fewer than three cells, and cells with fewer than two such rounds.
     """
     table = _table(cells)
     if len(table) < LEAST_CELLS:
         return None
     residuals = _residuals(table, [1.0] * len(table))
     squares = [_square(own) for own in residuals]
-    # A cell that is much noisier than the others would add its noise to their residuals through the rounds' levels.
+    # Weight the cells, or a very noisy cell would add its noise to the others' residuals through the round effects.
     middle = median(squares)
     if middle > 0:
         residuals = _residuals(table, [1 / (square + middle) for square in squares])
@@ -53,7 +53,7 @@ def _square(residuals: Sequence[float]) -> float:
 
 
 def _table(cells: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
-    """Return the values of rounds with at least three cells, of cells with at least two such rounds."""
+    """Return the values by cell and round, without rounds of too few cells and cells of too few rounds."""
     counts = Counter(at for values in cells for at in values)
     rounds = sorted(at for at, count in counts.items() if count >= LEAST_CELLS)
     table = ({at: values[at] for at in rounds if at in values} for values in cells)
@@ -61,36 +61,37 @@ def _table(cells: Sequence[Mapping[int, float]]) -> list[dict[int, float]]:
 
 
 def _residuals(table: Sequence[Mapping[int, float]], weights: Sequence[float]) -> list[list[float]]:
-    """Return what is left of each cell's values without the levels of cells and rounds, in the order of rounds.
+    """Return each cell's residuals after removing the cell and round effects, in the order of rounds.
 
-    ``weights``: of the cells in the levels of rounds. A residual is made greater for the share of the cell in them.
+    ``weights``: the weight of each cell in the round effects. Each residual is scaled up to make up for its own share
+    in its round's effect.
     """
     rounds: dict[int, list[int]] = {}
-    for place, values in enumerate(table):
+    for cell, values in enumerate(table):
         for at in values:
-            rounds.setdefault(at, []).append(place)
-    sums = {at: math.fsum(weights[place] for place in places) for at, places in rounds.items()}
-    levels, of_rounds = [fmean(own.values()) for own in table], dict.fromkeys(rounds, 0.0)
-    full = all(len(own) == len(rounds) for own in table)
-    for _ in range(2 if full else _PASSES):
-        for at, places in rounds.items():
-            own_sum = math.fsum(weights[place] * (table[place][at] - levels[place]) for place in places)
-            of_rounds[at] = own_sum / sums[at]
-        levels = [fmean(value - of_rounds[at] for at, value in own.items()) for own in table]
+            rounds.setdefault(at, []).append(cell)
+    sums = {at: math.fsum(weights[cell] for cell in cells) for at, cells in rounds.items()}
+    cell_effects, round_effects = [fmean(values.values()) for values in table], dict.fromkeys(rounds, 0.0)
+    complete = all(len(values) == len(rounds) for values in table)
+    for _ in range(2 if complete else _PASSES):
+        for at, cells in rounds.items():
+            weighted = math.fsum(weights[cell] * (table[cell][at] - cell_effects[cell]) for cell in cells)
+            round_effects[at] = weighted / sums[at]
+        cell_effects = [fmean(value - round_effects[at] for at, value in values.items()) for values in table]
     return [
         [
-            (value - level - of_rounds[at]) / math.sqrt(1 - weight / sums[at]) if sums[at] > weight else 0.0
-            for at, value in own.items()
+            (value - effect - round_effects[at]) / math.sqrt(1 - weight / sums[at]) if sums[at] > weight else 0.0
+            for at, value in values.items()
         ]
-        for own, level, weight in zip(table, levels, weights, strict=True)
+        for values, effect, weight in zip(table, cell_effects, weights, strict=True)
     ]
 
 
 def _common(found: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """Return the variance that the cells have in common, and the degrees of freedom that say how much of it.
+    """Return the common variance of the cells and its degrees of freedom.
 
-    By the mean and the variance of ``ln s²`` (section 6.2 of Smyth), and no more degrees of freedom than the table has
-    beside those of one comparison.
+    The estimate uses the mean and variance of ``ln s²`` (Smyth, section 6.2). The degrees of freedom are at most those
+    of the whole table minus those of one comparison.
     """
     from scipy.special import digamma, polygamma
 
@@ -104,12 +105,12 @@ def _common(found: Sequence[tuple[float, int]]) -> tuple[float, float]:
     freedom = min(2 * _inverse_trigamma(apart), most) if apart > 0 else most
     if freedom < most:
         return math.exp(fmean(logs) + float(digamma(freedom / 2)) - math.log(freedom / 2)), freedom
-    # They differ by no more than chance makes them: the plain mean knows most.
+    # The variances differ by no more than chance, so their plain mean is the best estimate.
     return fmean(square for square, _ in found), freedom
 
 
 def _inverse_trigamma(value: float) -> float:
-    """Return y with ``trigamma(y) = value``, by Newton's method on 1/trigamma (appendix of the source)."""
+    """Return y with ``trigamma(y) = value``, by Newton's method on 1/trigamma (Smyth, appendix)."""
     from scipy.special import polygamma
 
     if value > 1e7:

@@ -1,17 +1,17 @@
-"""Rates of rounds: their mean, and the ratio of two cells', where few or many transactions are behind them.
+"""Mean rate over rounds, and the ratio of two cells' rates, for few or many transactions per round.
 
-A round's rate is what was completed over the time that it took. With few transactions in a window that time differs
-from round to round, so rounds are taken together as a ratio estimator (Cochran 1977, Sampling Techniques, ch. 6): of
-rates ``x_i`` told from times ``w_i`` it is ``R = Σ w_i·x_i / Σ w_i``, and ``e_i = (x_i / R - 1)·w_i / mean(w)`` is what
-round i adds to the error of ``ln R``. Where all times are the same, that is the mean and its deviations.
+A round's rate is the number of completed transactions divided by the time they took. With few transactions per window,
+that time differs between rounds. Rounds are therefore combined with a ratio estimator (Cochran 1977, Sampling
+Techniques, ch. 6). With rates ``x_i`` and times ``w_i``, the rate is ``R = Σ w_i·x_i / Σ w_i``, and round i contributes
+``e_i = (x_i / R - 1)·w_i / mean(w)`` to the error of ``ln R``. With equal times, this is the plain mean.
 
-The mean of logarithms would not do here: of few transactions the logarithm of a rate is too small on average, by half
-the square of its coefficient of variation, which is not the same for two cells whose transactions differ.
+A mean of logarithms would be biased. With few transactions, the logarithm of a rate is too small by half the square of
+its coefficient of variation on average, and that differs between cells.
 
-Of few transactions a few rounds can agree by chance. So where a window holds fewer than a hundred, the standard error
-is never less than that of as many independent times as different as theirs: their coefficient of variation by the
-square root of their number. Of more, the rounds tell it themselves, and better: what comes back at intervals, as
-checkpoints, makes times differ and windows agree.
+With few transactions, a few rounds can agree by chance. If a window contains fewer than a hundred, the standard error
+is therefore at least that of independent durations with the observed variation: the coefficient of variation divided by
+the square root of their number. With more transactions, the spread between rounds is the better estimate. Periodic
+events such as checkpoints make durations differ, although windows agree.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from dataclasses import dataclass
 from dbdyno.stats.intervals import CONFIDENCE, Interval, Noise, Ratio, ratio_of, welch
 
 Rates = Mapping[int, "Rate"]
-"""The rate of each block (key) that gave one."""
+"""Rates by round; a round without a rate is missing."""
 
 
 FEW = 100
-"""Transactions in a window, below which they are few."""
+"""Below this number of transactions per window, their own variation bounds the standard error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A round's rate: ``value`` a second, above 0, told from a ``time`` in seconds (of a client).
+    """A round's rate: ``value`` per second (positive), measured over ``time`` client seconds.
 
-    ``count``, ``seconds``, ``squares``: how many transactions it is told from, and the sums of their times and of the
-    squares of these; 0 where that is not known. ``resolution``: by what share it may be off because of what the
-    window's ends cut. ``other``: what another estimate, right under other conditions, comes to, as a multiple of it.
+    ``count``, ``seconds``, ``squares``: number of transactions, sum of their durations, and sum of the squared
+    durations; 0 if unknown. ``resolution``: the relative error due to transactions cut by the ends of the window.
+    ``other``: a second estimate of the rate that is valid under other conditions, as a multiple of ``value``.
     """
 
     value: float
@@ -49,14 +49,14 @@ class Rate:
 
 
 def pooled(rates: Sequence[Rate]) -> float:
-    """Return the rate of several rounds together, ``Σ w_i·x_i / Σ w_i``. ``ValueError`` without any."""
+    """Return the combined rate of several rounds, ``Σ w_i·x_i / Σ w_i``. Raises ValueError without rounds."""
     if not rates:
         raise ValueError("a rate needs at least one round")
     return sum(each.value * each.time for each in rates) / sum(each.time for each in rates)
 
 
 def merged_rate(rates: Sequence[Rate]) -> Rate:
-    """Return several rates as one that is told from all of their times. ``ValueError`` without any."""
+    """Merge several rates into one with their total time and count. Raises ValueError without rates."""
     value, time = pooled(rates), sum(each.time for each in rates)
     return Rate(
         value,
@@ -72,7 +72,7 @@ def merged_rate(rates: Sequence[Rate]) -> Rate:
 def rate_interval(rates: Sequence[Rate], confidence: float = CONFIDENCE) -> Interval:
     """Return the rate of several rounds with its interval, ``R · exp(± t(n-1) · s(e) / sqrt(n))``.
 
-    One round alone has none, nor have rounds that give no spread at all. ``ValueError`` without rounds.
+    A single round has no interval, and identical rounds don't either. Raises ValueError without rounds.
     """
     rate = pooled(rates)
     if len(rates) < 2:
@@ -91,10 +91,10 @@ def paired_rates(
     noise: Noise | None = None,
     scale: float = math.sqrt(2),
 ) -> Ratio | None:
-    """Return ``b / a`` with its intervals, from the blocks that both have. None without a common block.
+    """Return ``b / a`` with its interval, from the common rounds, or None without a common round.
 
-    ``R_b / R_a · exp(± t(n-1) · s(e_b - e_a) / sqrt(n))``: what disturbs a block disturbs both of its rates alike.
-    ``b / a`` and ``a / b`` are exact reciprocals. ``noise`` and ``scale``: as in
+    ``R_b / R_a · exp(± t(n-1) · s(e_b - e_a) / sqrt(n))``: a disturbance of a round that affects both rates cancels.
+    ``b / a`` and ``a / b`` are exact reciprocals. ``noise`` and ``scale``: see
     :func:`dbdyno.stats.intervals.ratio_of`.
     """
     if not a.keys() & b.keys():
@@ -104,10 +104,9 @@ def paired_rates(
 
 
 def paired_errors(a: Rates, b: Rates) -> tuple[float, float]:
-    """Return the least standard error of ``ln(R_b / R_a)`` over the common blocks, and what all may be off by alike."""
-    blocks = sorted(a.keys() & b.keys())
-    of_a, of_b = [a[block] for block in blocks], [b[block] for block in blocks]
-    return math.hypot(sampling_error(of_a), sampling_error(of_b)), _blunt(of_a, of_b)
+    """Return ``(least, blunt)`` of ``ln(R_b / R_a)``: the lower bound of its standard error, and the shared error."""
+    rates_a, rates_b = _common_rounds(a, b)
+    return math.hypot(sampling_error(rates_a), sampling_error(rates_b)), _blunt(rates_a, rates_b)
 
 
 def unpaired_rates(
@@ -116,10 +115,10 @@ def unpaired_rates(
     confidence: float = CONFIDENCE,
     between: tuple[float, float] | None = None,
 ) -> Ratio | None:
-    """Return ``b / a`` of rounds that have no block in common: Welch's t interval (:func:`dbdyno.stats.welch`).
+    """Return ``b / a`` of two sides that share no rounds: Welch's t interval (:func:`dbdyno.stats.welch`).
 
-    What drifts between the two is part of the result, and ``between`` says how much that is: the standard deviation of
-    a run's logarithm from run to run, and its degrees of freedom. None without a round on either side.
+    Drift between the two sides is part of the result. ``between``: the known size of that drift, as the standard
+    deviation of log rates between runs and its degrees of freedom. None if a side has no rounds.
     """
     if not a or not b:
         return None
@@ -128,17 +127,21 @@ def unpaired_rates(
 
 
 def block_values(a: Rates, b: Rates) -> list[float]:
-    """Return for each common block what it says of ``ln(R_b / R_a)``: their mean is that, their spread its error."""
-    blocks = sorted(a.keys() & b.keys())
-    of_a, of_b = [a[block] for block in blocks], [b[block] for block in blocks]
-    if not blocks:
+    """Return each common round's value of ``ln(R_b / R_a)``. Their mean estimates it; their spread gives the error."""
+    rates_a, rates_b = _common_rounds(a, b)
+    if not rates_a:
         return []
-    ratio = math.log(pooled(of_b) / pooled(of_a))
-    return [ratio + theirs - ours for ours, theirs in zip(_errors(of_a), _errors(of_b), strict=True)]
+    ratio = math.log(pooled(rates_b) / pooled(rates_a))
+    return [ratio + theirs - ours for ours, theirs in zip(_errors(rates_a), _errors(rates_b), strict=True)]
+
+
+def _common_rounds(a: Rates, b: Rates) -> tuple[list[Rate], list[Rate]]:
+    rounds = sorted(a.keys() & b.keys())
+    return [a[number] for number in rounds], [b[number] for number in rounds]
 
 
 def own_values(rates: Rates) -> dict[int, float]:
-    """Return for each block, in order, what it says of ``ln R``, of a cell by itself."""
+    """Return each round's value of ``ln R`` for a single cell, in the order of rounds."""
     own = [rates[block] for block in sorted(rates)]
     if not own:
         return {}
@@ -146,18 +149,18 @@ def own_values(rates: Rates) -> dict[int, float]:
 
 
 def own_errors(rates: Rates) -> float:
-    """Return the least standard error of ``ln R`` of a cell by itself: of few transactions, and of what ends cut."""
+    """Return the lower bound of the standard error of ``ln R`` for a single cell, with the error of cut windows."""
     own = list(rates.values())
     cut = math.log1p(max(each.resolution for each in own)) + abs(_apart(own))
     return math.hypot(sampling_error(own), cut)
 
 
 def sampling_error(rates: Sequence[Rate]) -> float:
-    """Return the standard error that few transactions of such different times leave, as a share of the rate.
+    """Return the relative standard error that a small number of transactions causes.
 
-    ``c · sqrt((n + 1) / (n - 1) / n)`` with the coefficient of variation c of n transactions, which of few is too
-    small on average (the correction is that for exponential times). 0 where windows hold :data:`FEW` or more, and where
-    nothing is known of them.
+    ``c · sqrt((n + 1) / (n - 1) / n)``, where c is the coefficient of variation of n durations. The factor corrects the
+    bias of c for exponentially distributed durations. Returns 0 for windows of :data:`FEW` or more transactions, and
+    for unknown durations.
     """
     number = sum(each.count for each in rates)
     seconds, squares = sum(each.seconds for each in rates), sum(each.squares for each in rates)
@@ -176,15 +179,15 @@ def _errors(rates: Sequence[Rate]) -> list[float]:
 
 
 def _blunt(a: Sequence[Rate], b: Sequence[Rate]) -> float:
-    """Give by how much the logarithm of a ratio may be off because of what windows' ends cut.
+    """Return the error of the logarithm of a ratio due to transactions cut by the ends of the windows.
 
-    What makes the two estimates of a rate differ makes those of a like one differ alike, so their difference counts.
+    The two estimates of a rate differ for the same reasons on both sides, so only the difference of the sides counts.
     """
     return sum(math.log1p(max(each.resolution for each in side)) for side in (a, b)) + abs(_apart(b) - _apart(a))
 
 
 def _apart(rates: Sequence[Rate]) -> float:
-    """Give the logarithm of the other estimate of the rounds' rate by the one taken."""
+    """Return the logarithm of the second estimate of the rounds' rate divided by the first."""
     other = sum(each.value * each.other * each.time for each in rates)
     taken = sum(each.value * each.time for each in rates)
     return math.log(other / taken) if other > 0 and taken > 0 else 0.0

@@ -1,13 +1,14 @@
-"""The Universal Scalability Law, fitted to the throughput of several numbers of clients.
+"""Fit the Universal Scalability Law (USL) to the throughput at several numbers of clients.
 
 ``X(N) = C·N / (1 + s·(N-1) + k·N·(N-1))`` (Gunther 2007, Guerrilla Capacity Planning, doi:10.1007/978-3-540-31010-5;
-2008, arXiv:0808.1431), with the throughput ``C`` of one client free, so that one client need not have been measured.
-``s`` (contention) is the share of the work that only one client does at a time, ``k`` (coherency) what each pair of
-clients costs. Both are 0 or more. Throughput is greatest at ``sqrt((1-s)/k)`` clients.
+2008, arXiv:0808.1431). ``C``, the throughput of one client, is fitted too, so one client need not have been measured.
+``s`` (contention) is the share of the work that is serialized; ``k`` (coherency) is the cost per pair of clients. Both
+are at least 0. Throughput peaks at ``sqrt((1-s)/k)`` clients.
 
-The fit is by least squares on logarithms, since the noise of a rate is a share of it. Blocks are the replicates: the
-mean over blocks of each level is fitted, and how the blocks differ tells its error, whatever cells of a block have in
-common. docs/explanation/statistics.md has how the intervals are made, and how often they were found to hold.
+The fit minimizes squared errors of logarithms, since the noise of a rate is proportional to it. Rounds are the
+replicates: the mean of each level over the rounds is fitted, and the error comes from the spread between rounds, which
+includes correlation between the cells of a round. docs/explanation/statistics.md explains the intervals and how often
+they held in simulations.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 LEAST_LEVELS = 4
-"""Numbers of clients below which the three parameters leave nothing that could contradict the form."""
+"""With fewer levels than this, the three parameters fit any data, so the fit can't be tested."""
 
 LEAST_BLOCKS = 3
-"""Blocks, below which their spread tells next to nothing: of two, the 95 % interval is 12.7 standard errors wide."""
+"""Least number of rounds. With two, the t quantile of a 95 % interval is 12.7."""
 
 _DRAWS = 4999
-# Steps that a fit takes at most, and the change of a logarithm at which it has settled.
+# Maximum number of iterations, and the change of a logarithm at which the fit has converged.
 _STEPS, _SETTLED = 100, 1e-12
-# What one client takes at least, by the shortest time measured.
+# Lower bound for the time of one client, relative to the shortest measured time.
 _LEAST_TIME = 1e-6
-# What rounding leaves of a deviation of logarithms that is 0.
+# A deviation of logarithms below this value is a rounding error of 0.
 _NO_SPREAD = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its confidence interval. What has no end is infinite."""
+    """A value with its confidence interval. An open end is infinite."""
 
     value: float
     low: float
@@ -51,17 +52,16 @@ class Estimate:
 
 
 class NoSpreadError(ValueError):
-    """Blocks agree to the last digit, which leaves it unknown how sure the fit is."""
+    """The rounds are identical, so the error of the fit is unknown."""
 
 
 @dataclass(frozen=True)
 class Scalability:
-    """The law fitted to numbers of clients (``levels``), with the intervals of what it says.
+    """The fitted law, with intervals. ``levels``: the measured numbers of clients.
 
-    ``rate``: the throughput of one client; ``contention``, ``coherency``: s and k. ``peak_at``: the number of clients
-    at the peak, at least 1; infinite where it has none. ``peak``: the throughput there, or what it comes near to.
-    ``misfits``: by level, by how much the logarithm of what was measured is above the curve. ``p``: of misfits so large
-    by chance, where the form is right.
+    ``rate``: the throughput of one client. ``contention``, ``coherency``: s and k. ``peak_at``: the number of clients
+    at the peak, at least 1; infinite without a peak. ``peak``: the throughput there, or its limit without a peak.
+    ``misfits``: measured minus fitted log throughput, by level. ``p``: the p value of the lack-of-fit test.
     """
 
     levels: Sequence[float]
@@ -78,17 +78,17 @@ class Scalability:
 
     @cached_property
     def largest_misfit(self) -> tuple[float, float]:
-        """The level at which what was measured is farthest off the curve, and by what share of it."""
+        """The level that is farthest from the curve, and its relative distance."""
         level, misfit = max(zip(self.levels, self.misfits, strict=True), key=lambda each: abs(each[1]))
         return level, math.expm1(misfit)
 
     def at(self, clients: Sequence[float]) -> list[Estimate]:
-        """Return the throughput of so many clients, for each number of them."""
+        """Return the predicted throughput for each number of clients."""
         import numpy as np
 
-        drawn = _rates(self.draws, np.asarray(clients, float)).T
+        columns = _rates(self.draws, np.asarray(clients, float)).T
         values = [_rate_at(self.rate.value, self.contention.value, self.coherency.value, each) for each in clients]
-        return [_estimate(value, of, self.confidence) for value, of in zip(values, drawn, strict=True)]
+        return [_estimate(value, drawn, self.confidence) for value, drawn in zip(values, columns, strict=True)]
 
 
 def _rate_at(rate: float, contention: float, coherency: float, clients: float) -> float:
@@ -101,10 +101,10 @@ def fit(
     least: Sequence[float] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Scalability:
-    """Fit the law to logarithms of rates: for each block one of each level.
+    """Fit the law to log rates. ``logs``: for each round, the log rate of each level.
 
-    ``least``: for each level, the least standard error of its mean, whatever the blocks' spread says. Raises
-    NoSpreadError, and ValueError for fewer than :data:`LEAST_LEVELS` levels or :data:`LEAST_BLOCKS` blocks.
+    ``least``: for each level, a lower bound for the standard error of its mean. Raises NoSpreadError for identical
+    rounds, and ValueError for fewer than :data:`LEAST_LEVELS` levels or :data:`LEAST_BLOCKS` rounds.
     """
     import numpy as np
 
@@ -113,7 +113,7 @@ def fit(
     if len(clients) < LEAST_LEVELS or blocks < LEAST_BLOCKS:
         raise ValueError(f"a fit needs {LEAST_LEVELS} levels and {LEAST_BLOCKS} blocks")
     means = values.mean(axis=0)
-    # What each block adds to the error of the means: their sum is 0, and the sum of their squares the variance.
+    # Each round's contribution to the error of the means: they sum to 0, and their squares sum to the variance.
     apart = (values - means) / math.sqrt(blocks * (blocks - 1))
     errors = np.hypot.reduce(apart, axis=0)
     floor = np.zeros(len(clients)) if least is None else np.asarray(least, float)
@@ -125,7 +125,7 @@ def fit(
     misfits = means - curve
     free = 1 + (contention > 0) + (coherency > 0)
     p, beyond = _lack_of_fit(misfits, values, floor, len(clients) - free)
-    # What the blocks do not show of the error of each level: few transactions, and a form that is not quite right.
+    # Error that the spread between rounds doesn't contain: few transactions, and lack of fit.
     unseen = np.sqrt(np.maximum(floor**2 - errors**2, 0.0) + beyond)
     draws = _draws(clients, means, curve, apart, unseen)
     rate = math.exp(log_rate)
@@ -152,11 +152,11 @@ def fit(
 
 
 def _bounded(clients: Numbers, means: Numbers) -> tuple[float, float, float]:
-    """Give ln C, s and k of the least squares of logarithms, s and k not below 0.
+    """Return ln C, s and k that minimize the squared errors of logarithms, with s and k at least 0.
 
-    By steps of Gauss and Newton in 1/C, s/C and k/C, each solved with its bounds (Lawson and Hanson 1974, ch. 23), so
-    that what is at a bound is exactly 0. In ``1/X`` the law is linear, which leaves steps little to correct. 1/C has a
-    least value, far below what anything measured leads to, so that C is finite.
+    Gauss-Newton steps in 1/C, s/C and k/C, each a nonnegative least-squares problem (Lawson and Hanson 1974, ch. 23).
+    A parameter at its bound is therefore exactly 0. ``1/X`` is linear in these parameters, so a few steps are enough. A
+    tiny lower bound on 1/C keeps C finite.
     """
     import numpy as np
     from scipy.optimize import nnls
@@ -164,7 +164,7 @@ def _bounded(clients: Numbers, means: Numbers) -> tuple[float, float, float]:
     middle = float(means.mean())
     logs = means - middle
     parts = _parts(clients)
-    # The first step makes the relative errors of 1/X small, which are nearly those of logarithms.
+    # The first step minimizes the relative errors of 1/X, which are close to the errors of logarithms.
     took, wanted = np.exp(-logs), np.ones_like(logs)
     least = np.array([_LEAST_TIME * float(took.min()), 0.0, 0.0])
     for _ in range(_STEPS):
@@ -178,36 +178,36 @@ def _bounded(clients: Numbers, means: Numbers) -> tuple[float, float, float]:
 
 
 def _parts(clients: Numbers) -> Numbers:
-    """Give what 1/C, s/C and k/C are multiplied by in 1/X, a row for each number of clients."""
+    """Return the coefficients of 1/C, s/C and k/C in 1/X: one row per number of clients."""
     import numpy as np
 
     return np.stack([1 / clients, (clients - 1) / clients, clients - 1], axis=1)
 
 
 def _lack_of_fit(misfits: Numbers, values: Numbers, floor: Numbers, freedom: int) -> tuple[float, float]:
-    """Test misfits against how cells differ within blocks; give p, and the variance of a level's mean beyond that.
+    """Test for lack of fit. Return the p value, and the variance of a level's mean beyond the pure error.
 
-    The F test of lack of fit (Draper and Smith 1998, Applied Regression Analysis, section 2.1). The pure error is what
-    is left where each block's and each level's mean are taken off, as in a randomised block design.
+    The F test of lack of fit (Draper and Smith 1998, Applied Regression Analysis, section 2.1). The pure error is the
+    residual after removing round and level means, as in a randomized block design.
     """
     from scipy.special import fdtrc
 
     blocks, levels = values.shape
-    rest = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
-    of_error = (blocks - 1) * (levels - 1)
-    error = max(float((rest**2).sum()) / of_error / blocks, float((floor**2).mean()), _NO_SPREAD**2)
+    residuals = values - values.mean(axis=0) - values.mean(axis=1, keepdims=True) + values.mean()
+    error_freedom = (blocks - 1) * (levels - 1)
+    error = max(float((residuals**2).sum()) / error_freedom / blocks, float((floor**2).mean()), _NO_SPREAD**2)
     found = float((misfits**2).sum()) / freedom
-    return float(fdtrc(freedom, of_error, found / error)), max(found - error, 0.0)
+    return float(fdtrc(freedom, error_freedom, found / error)), max(found - error, 0.0)
 
 
 def _draws(clients: Numbers, means: Numbers, curve: Numbers, apart: Numbers, unseen: Numbers) -> Numbers:
-    """Draw 1/C, s/C and k/C as other blocks would have given them, without their bounds.
+    """Draw 1/C, s/C and k/C from their bootstrap distribution, ignoring their bounds.
 
-    A bootstrap over blocks: each block's deviations get a random weight (Wu 1986, doi:10.1214/aos/1176350142), here a
-    normal one, and all of a draw are stretched alike, so that a mean of levels spreads as Student's t with one degree
-    of freedom less than there are blocks. In ``1/X`` the law is linear in the three. So they follow from what a draw
-    adds to the logarithms by one step of Gauss and Newton, in which no draw fails to converge. They may be below 0:
-    percentiles of bounded estimates hold too seldom where another parameter is at its bound.
+    A wild bootstrap over rounds: each round's deviations get a random normal weight (Wu 1986,
+    doi:10.1214/aos/1176350142). A common random factor per draw makes the means follow Student's t with one degree of
+    freedom less than there are rounds. ``1/X`` is linear in the parameters, so a single Gauss-Newton step turns a draw
+    of log rates into parameters; no iteration can fail to converge. Draws may be negative: percentiles of bounded
+    estimates cover too rarely if another parameter is at its bound.
     """
     import numpy as np
 
@@ -223,7 +223,7 @@ def _draws(clients: Numbers, means: Numbers, curve: Numbers, apart: Numbers, uns
 
 
 def _peak_at(contention: float, coherency: float) -> float:
-    """Give the number of clients at the peak, 1 where throughput falls from there, infinite where it has none."""
+    """Return the number of clients at the peak: 1 if throughput only falls, infinite without a peak."""
     if contention >= 1:
         return 1.0
     return max(math.sqrt((1 - contention) / coherency), 1.0) if coherency > 0 else math.inf
@@ -236,11 +236,11 @@ def _peak(rate: float, contention: float, coherency: float) -> float:
     return rate / contention if contention > 0 else math.inf
 
 
-# Of draws, each of 1/C, s/C and k/C, any of which may be below 0.
+# The functions below take draws of 1/C, s/C and k/C, any of which may be negative.
 
 
 def _rates(draws: Numbers, clients: Numbers) -> Numbers:
-    """Give the throughput of numbers of clients, a column for each; infinite where they are said to take no time."""
+    """Return the throughput, one column per number of clients; infinite if a draw gives a time of 0 or less."""
     return _inverse(draws @ _parts(clients).T)
 
 
@@ -270,20 +270,20 @@ def _inverse(took: Numbers) -> Numbers:
 
 
 def _estimate(value: float, drawn: Numbers, confidence: float) -> Estimate:
-    """Give a value with the percentiles of what was drawn; the interval holds the value also where bounds moved it."""
+    """Return a value with the percentiles of its draws, widened to contain a value that was moved by its bound."""
     import numpy as np
 
     tail = (1 - confidence) / 2
-    # Of infinite ones there is no mean to interpolate by.
+    # The default method would interpolate between infinite draws.
     low, high = (float(each) for each in np.quantile(drawn, [tail, 1 - tail], method="inverted_cdf"))
     return Estimate(value, min(low, value), max(high, value))
 
 
 def _bounded_estimate(value: float, drawn: Numbers, confidence: float) -> Estimate:
-    """Give a term with its interval, not below 0.
+    """Return a nonnegative parameter with its interval.
 
-    Noise can move all of the interval below 0. It then reaches as far above 0 as it is wide to a side: a term that is
-    smaller than this the blocks could not have told from none (as power-constrained limits: Cowan et al. 2011,
+    Noise can move the whole interval below 0. The upper end is therefore at least half the width of the interval: the
+    data can't distinguish a smaller parameter from 0 (compare power-constrained limits: Cowan et al. 2011,
     arXiv:1105.3166).
     """
     found = _estimate(value, drawn, confidence)

@@ -1,10 +1,10 @@
-"""Stopping a run when it is precise enough, without the interval becoming a promise that is not kept.
+"""Stop a run when its intervals are narrow enough, and keep their coverage at 95 % despite the stopping.
 
-Looking after each block and stopping at the first narrow interval picks the moments at which the spread looks small, so
-an interval of nominal 95 % computed then holds less often: 92 % in simulation. The rule here looks with, and reports,
-an interval of a higher nominal confidence, which holds in at least 95 % of runs (``tests/test_stats_sequential.py``
-simulates it; the figures are in docs/explanation/statistics.md). The fewer rounds it may end after, the higher. The
-problem is that of Chow and Robbins (1965, doi:10.1214/aoms/1177700156) with a bounded number of looks.
+A run that stops at the first narrow interval stops when the spread happens to look small. A nominal 95 % interval then
+covers in only 92 % of simulated runs. The rule here therefore uses and reports intervals of a higher nominal
+confidence, which cover in at least 95 % (``test_stats_sequential.py`` simulates it; docs/explanation/statistics.md has
+the results). The fewer rounds a run may stop after, the higher the nominal confidence. This is the problem of Chow and
+Robbins (1965, doi:10.1214/aoms/1177700156) with a bounded number of looks.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any, Self
 
 from dbdyno.stats.intervals import Interval, Ratio
 
-# The nominal confidence that keeps the promise of 95 %, by the least number of rounds.
+# The nominal confidence that gives a coverage of 95 %, by the minimum number of rounds.
 _CONFIDENCE = {2: 0.98, 3: 0.975, 4: 0.965}
 SEQUENTIAL_CONFIDENCE = 0.96
-"""The same from 5 rounds on."""
+"""The nominal confidence for a minimum of 5 or more rounds."""
 
 SETTLING_CONFIDENCE = 0.99
-"""The nominal confidence with which a gate looks whether its verdicts are settled, at the rounds of `looks_after`.
+"""The nominal confidence of a gate's intervals, which are checked after the rounds of `looks_after`.
 
-Of equal code at most 2 % are then called a regression (docs/explanation/statistics.md).
+At most 2 % of gates on equal code then report a regression (docs/explanation/statistics.md).
 """
 
 APART_CONFIDENCE = 0.985
-"""The same for the ratio of two runs of which one or both ended by such a rule, each by its own.
+"""The nominal confidence for the ratio of two separate runs if at least one of them stopped by such a rule.
 
-The interval of a ratio is then made of two spreads that were both picked for looking small, and neither looked at the
-ratio. At 98.5 % it covers at least 95 %.
+Each run stopped when its own spread looked small, and neither looked at the ratio. At 98.5 % the interval covers in at
+least 95 %.
 """
 
 
@@ -39,13 +39,12 @@ ratio. At 98.5 % it covers at least 95 %.
 class Stopping:
     """When a run with ``rounds = "auto"`` ends.
 
-    ``target``: half the width of the interval, as a share; ``of_difference``: half the width that is also enough, as a
-    share of the difference's logarithm, so that a ratio of 20 need not be known to ±3 %, but to ±35 %; 0 where a target
-    was asked for. ``minimum`` (at least 2) and ``maximum``: rounds;
-    ``budget_s``: seconds that a run may take, or None; ``kept``: rounds that are measured whatever they take, since
-    fewer have no interval. The budget does not depend on the measured values, so it needs no correction.
-    ``margin``: of a gate, which ends when each verdict about this loss of ``metric`` is settled, and whose ``target``
-    counts for nothing.
+    ``target``: the relative half width of an interval that is narrow enough. ``of_difference``: a half width that is
+    also narrow enough, as a share of the ratio's logarithm: a ratio of 20 need only be known to ±35 %. It is 0 if the
+    user gave a target. ``minimum`` (at least 2) and ``maximum``: numbers of rounds. ``budget_s``: the time limit of the
+    run in seconds, or None. ``kept``: rounds that are measured regardless of the budget, since fewer have no interval.
+    The budget doesn't depend on measured values, so it needs no correction. ``margin``: for a gate, which ends when it
+    is settled for each cell whether ``metric`` got worse by this share; ``target`` is then ignored.
     """
 
     target: float = 0.03
@@ -59,21 +58,21 @@ class Stopping:
 
     @property
     def precision(self) -> str:
-        """How narrow intervals are to be, in words."""
+        """The required precision in words."""
         words = f"±{self.target * 100:.3g} %"
         return f"{words} or a tenth of the difference" if self.of_difference else words
 
     @property
     def confidence(self) -> float:
-        """The nominal confidence of the intervals it looks at, and of those that are reported."""
+        """The nominal confidence of the intervals, for stopping and in the report."""
         if self.margin is not None:
             return SETTLING_CONFIDENCE
         return _CONFIDENCE.get(max(self.minimum, 2), SEQUENTIAL_CONFIDENCE)
 
     def looks_after(self, rounds: int) -> bool:
-        """Return whether to look at the results after so many rounds.
+        """Return whether to check the intervals after this number of rounds.
 
-        A gate looks each time that there are a third more rounds: fewer looks need less correction.
+        A gate checks each time the number of rounds has grown by a third: fewer looks need less correction.
         """
         if rounds < self.minimum:
             return False
@@ -83,33 +82,33 @@ class Stopping:
         return self.margin is None or look == rounds
 
     def stored(self) -> dict[str, Any]:
-        """Return the rule as it is kept with a run."""
+        """Return the rule as it is stored with a run."""
         return asdict(self) | {"confidence": self.confidence}
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the rule of a stored run. One that says nothing of differences looked at the target only."""
+        """Return the rule of a stored run. Runs stored without ``of_difference`` used the target only."""
         known = {each.name: stored[each.name] for each in fields(cls) if each.name in stored}
         return cls(**{"of_difference": 0.0} | known)
 
     def spent(self, rounds: int, passed_s: float, round_s: float) -> bool:
-        """Return whether the budget has no room for another round.
+        """Return whether another round would exceed the budget.
 
-        ``rounds``: measured so far; ``passed_s``: seconds since the run began; ``round_s``: expected for the next one.
+        ``rounds``: measured so far; ``passed_s``: seconds since the run began; ``round_s``: seconds that a round takes.
         """
         return self.budget_s is not None and rounds >= self.kept and passed_s + round_s > self.budget_s
 
-    def enough(self, asked: Sequence[Ratio | Interval | None]) -> bool:
-        """Return whether every interval asked for, of :attr:`confidence`, is narrow enough.
+    def enough(self, intervals: Sequence[Ratio | Interval | None]) -> bool:
+        """Return whether every interval (of :attr:`confidence`) is narrow enough.
 
-        One that is not known is not, nor are rounds that agree to the last digit: nobody knows how sure they are.
+        A missing interval isn't, and neither are identical rounds, whose error is unknown.
         """
-        return all(self._narrow(each) for each in asked)
+        return all(self._is_narrow(each) for each in intervals)
 
-    def _narrow(self, asked: Ratio | Interval | None) -> bool:
-        if asked is None or asked.count < max(self.minimum, 2) or not asked.low or not asked.high:
+    def _is_narrow(self, interval: Ratio | Interval | None) -> bool:
+        if interval is None or interval.count < max(self.minimum, 2) or not interval.low or not interval.high:
             return False
         enough = math.log1p(self.target)
-        if isinstance(asked, Ratio):
-            enough = max(enough, self.of_difference * abs(math.log(asked.mean)))
-        return math.log(asked.high / asked.low) / 2 <= enough
+        if isinstance(interval, Ratio):
+            enough = max(enough, self.of_difference * abs(math.log(interval.mean)))
+        return math.log(interval.high / interval.low) / 2 <= enough

@@ -1,4 +1,4 @@
-"""Rounds that want a second look: outliers, two levels, a level that moves."""
+"""Detect unstable rounds: outliers, two groups of values, a trend within the window."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _OUTLIER_SHARE = 0.05
 
 
 def outliers(values: Sequence[float]) -> list[int]:
-    """Return the indices of values far from the others. They are pointed out, never removed.
+    """Return the indices of outliers. Reports mark them and never remove them.
 
-    Modified z score ``0.6745 · |x - median| / MAD`` above 3.5 (Iglewicz and Hoaglin 1993, How to Detect and Handle
-    Outliers), and more than 5 % off the median, since among few values that agree well the score alone cries wolf.
-    Fewer than 5 values have no outliers.
+    An outlier has a modified z score ``0.6745 · |x - median| / MAD`` above 3.5 (Iglewicz and Hoaglin 1993, How to
+    Detect and Handle Outliers) and is more than 5 % off the median. The second condition prevents false alarms if the
+    other values agree well. Fewer than 5 values give no outliers.
     """
     if len(values) < 5:
         return []
@@ -32,18 +32,18 @@ def outliers(values: Sequence[float]) -> list[int]:
     return found
 
 
-# Two levels: the gap between them, as a share of the value, and as a multiple of the spread on either side of it.
+# Smallest gap between two groups: as a share of the value, and as a multiple of the spread within a group.
 _GAP_SHARE = 0.05
 _GAP_SPREADS = 6.0
 
 
 def two_levels(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the two levels (means) between which ``values`` jump, or None where they are of one.
+    """Return the means of two groups if ``values`` fall into two groups, else None.
 
-    The values, sorted, are cut at their widest gap. They are of two levels where each side has at least two of them,
-    and the gap is above 5 % of the lower side's mean and above 6 times the greater side's mean distance between
-    neighbours. Fewer than 6 values show nothing. Bistability of this kind comes from memory layout or from scheduling,
-    and makes a mean of a few rounds a matter of luck (Kalibera and Jones 2013, doi:10.1145/2464157.2464160).
+    The sorted values are split at their widest gap. They form two groups if each group has at least two values and the
+    gap exceeds 5 % of the lower mean and 6 times the larger mean distance between neighbors within a group. Fewer than
+    6 values give None. Such bistability is caused by memory layout or scheduling; the mean of a few rounds is then a
+    matter of luck (Kalibera and Jones 2013, doi:10.1145/2464157.2464160).
     """
     if len(values) < 6:
         return None
@@ -60,19 +60,19 @@ def two_levels(values: Sequence[float]) -> tuple[float, float] | None:
     return None
 
 
-# The chance of taking noise for a change of level, and how many intervals of a window tell its noise.
+# Significance level of a trend, and the least number of intervals from which a window's noise is estimated.
 _TREND_LEVEL = 0.002
 _TREND_INTERVALS = 8
 
 
 def trend(windows: Sequence[Sequence[float]], cuts: Sequence[float] = (), least: float = 0.05) -> float | None:
-    """Return by what share the level changed from the first to the last third of the window, if it did.
+    """Return the relative change from the first to the last third of the window, or None if it is not significant.
 
     ``windows``: for each round, the throughput of each interval of its window, in order; rounds with fewer than 6
-    intervals say nothing. ``cuts``: for each round, by what share the level of a third may be off because it counts
-    whole transactions only. It changed if the mean over rounds of ``ln(last third / first third)`` is beyond
-    ``least``, and beyond chance (level 0.002): by a t test over the rounds, or, in the same direction in each round by
-    itself, against the noise from one of its intervals to the next (of which it needs 8).
+    intervals are ignored. ``cuts``: for each round, the relative error of a third's throughput from counting whole
+    transactions only. A change is reported if the mean over rounds of ``ln(last third / first third)`` exceeds
+    ``least`` and is significant at the 0.002 level. Either a t test over rounds shows it, or each round alone shows a
+    change in the same direction, compared with its noise between neighboring intervals (at least 8 intervals).
     """
     both = zip(windows, cuts or [0.0] * len(windows), strict=True)
     telling = [(window, cut) for window, cut in both if len(window) >= 6 and min(map(fmean, _ends(window))) > 0]
@@ -104,14 +104,14 @@ def _ends(window: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
 
 
 def _reach(window: Sequence[float]) -> float:
-    """Give how far the levels of the ends of a window may be apart by chance, as a logarithm.
+    """Return the log ratio of the ends of a window that noise alone can produce at the significance level.
 
-    The noise is told from the differences between neighbours, which a level that moves slowly hardly adds to (von
-    Neumann et al. 1941, doi:10.1214/aoms/1177731746); they have some two thirds of their number as degrees of freedom.
+    The noise is estimated from differences between neighboring intervals, which a slow trend hardly affects (von
+    Neumann et al. 1941, doi:10.1214/aoms/1177731746). Their degrees of freedom are about two thirds of their number.
     """
     if len(window) < _TREND_INTERVALS:
         return math.inf
-    # To first order the deviation of a logarithm is that of the value by the value.
+    # To first order, the standard deviation of a logarithm is the coefficient of variation.
     noise = math.sqrt(fmean((right - left) ** 2 for left, right in pairwise(window)) / 2) / fmean(window)
     freedom = max(1.0, 2 * (len(window) - 1) / 3)
     return t_quantile(1 - _TREND_LEVEL / 2, freedom) * noise * math.sqrt(2 / (len(window) // 3))

@@ -1,4 +1,4 @@
-"""Verdicts: what a ratio shows by its simultaneous interval, and what it could have shown."""
+"""Verdicts from simultaneous intervals, and the smallest difference that a comparison could have detected."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dbdyno.stats.intervals import Ratio, t_probability, t_quantile
 Verdict = Literal["faster", "slower", "equivalent", "inconclusive"]
 
 MARGIN = 0.02
-"""The difference that matters, as a share, where nobody said otherwise."""
+"""Default for the smallest relative difference that matters."""
 
 POWER = 0.8
-"""The chance with which the smallest difference that "could have been seen" is seen."""
+"""The power with which the smallest detectable difference is detected."""
 
 MOST_ROUNDS = 1000
-"""More rounds than this are not advised: nobody waits for them."""
+"""Advice never asks for more rounds than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a ratio shows. ``ratio``: with its simultaneous interval, from which the verdict follows.
+    """The verdict on a ratio. ``ratio``: with its simultaneous interval, from which the verdict follows.
 
-    ``detectable``: the smallest change, as a share, that such an interval shows with a chance of 80 %.
-    ``more_rounds``: how many more would probably settle an inconclusive one; None if it is settled, or if more than
-    1,000 would be needed or nothing is known.
+    ``detectable``: the smallest relative change that this interval detects with a power of 80 %. ``more_rounds``: the
+    number of rounds that would probably settle an inconclusive verdict. None if it is settled, if more than 1,000
+    would be needed, or if the error is unknown.
     """
 
     ratio: Ratio | None
@@ -38,15 +38,15 @@ class Decision:
 
 
 def decide(ratios: Sequence[Ratio | None], margin: float = MARGIN, family: int | None = None) -> list[Decision]:
-    """Give each ratio of a family its simultaneous interval, and the verdict that follows from it.
+    """Give each ratio of a family its simultaneous interval and the verdict that follows from it.
 
-    A family is the comparisons that a report makes together. The confidence of the ratios passed in is that of the
-    family: with this chance all of its intervals hold. So each of m intervals has ``1 - (1 - confidence) / m``
-    (Bonferroni). ``family``: m, if it is not the number of ratios.
+    A family is the set of comparisons that a report makes together. The ratios' confidence is the probability that all
+    intervals of the family hold. Each of m intervals therefore has ``1 - (1 - confidence) / m`` (Bonferroni).
+    ``family``: m, if it is not the number of ratios.
 
-    ``equivalent``: the interval lies within ``1 / (1 + margin)`` to ``1 + margin``, even if it excludes 1: a difference
-    that doesn't matter is none (Westlake 1972; Schuirmann 1987, doi:10.1007/BF01068419). ``faster``, ``slower``: it
-    lies above 1, or below. Otherwise ``inconclusive``, as is a ratio without an interval.
+    ``equivalent``: the interval is within ``1 / (1 + margin)`` to ``1 + margin``, even if it excludes 1, since such a
+    difference doesn't matter (Westlake 1972; Schuirmann 1987, doi:10.1007/BF01068419). ``faster``, ``slower``: the
+    interval is above or below 1. Otherwise, or without an interval: ``inconclusive``.
     """
     size = family or max(len(ratios), 1)
     return [_decide(None if each is None else each.at(1 - (1 - each.confidence) / size), margin) for each in ratios]
@@ -70,9 +70,9 @@ def verdict(ratio: Ratio | None, margin: float = MARGIN) -> Verdict:
 
 
 def detectable(ratio: Ratio, power: float = POWER) -> float | None:
-    """Return the smallest change, as a share, whose interval excludes 1 with the chance ``power``.
+    """Return the smallest relative change whose interval excludes 1 with the probability ``power``.
 
-    ``exp(reach + t_power · error) - 1``: the usual approximation of the power of a t test (Cohen 1988, Statistical
+    ``exp(reach + t_power · error) - 1``: the usual approximation for the power of a t test (Cohen 1988, Statistical
     Power Analysis, ch. 2).
     """
     if ratio.error is None or ratio.reach is None:
@@ -82,11 +82,11 @@ def detectable(ratio: Ratio, power: float = POWER) -> float | None:
 
 
 def more_rounds(ratio: Ratio, margin: float = MARGIN) -> int | None:
-    """Return how many more rounds would settle it with a chance of at least 80 %, if the spread stays as it is.
+    """Return how many more rounds settle the verdict with a probability of 80 %, if the spread stays the same.
 
-    After n rounds in all, the ratio differs from that of the ``count`` rounds by chance: its logarithm by a standard
-    error of ``s · sqrt(1/count - 1/n)``. It is settled if its interval then excludes 1 or lies within the margin. None
-    if more than 1,000 rounds in all would be needed.
+    After n rounds in total, the logarithm of the ratio has moved by a random amount with a standard error of
+    ``s · sqrt(1/count - 1/n)``. The verdict is settled if the interval then excludes 1 or is within the margin. None if
+    more than 1,000 rounds would be needed.
     """
     if not ratio.error or ratio.count < 2:
         return None
@@ -105,8 +105,8 @@ def more_rounds(ratio: Ratio, margin: float = MARGIN) -> int | None:
         within = width - reach
         if within >= reach:
             return True
-        alike = max(below(within) - below(-within), 0.0)
-        return alike + below(-reach) + 1 - below(reach) >= POWER
+        equivalent = max(below(within) - below(-within), 0.0)
+        return equivalent + below(-reach) + 1 - below(reach) >= POWER
 
     counts = range(count + 1, MOST_ROUNDS + 1)
     found = bisect_left(counts, True, key=is_settled)
