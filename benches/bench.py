@@ -145,7 +145,7 @@ def beside_the_bare_loop(bench: Bench, clients: int, block: int) -> float:
                 moments = [str(start + (1 - index) * slot), str(SLICE_NS), str(2 * slot), str(block)]
                 command = [*bench.command(LOOKUP, clients, operations, 2000), *moments]
                 bare = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            worker.tell(json.dumps({"start_ns": start}))
+            worker.send(json.dumps({"start_ns": start}))
     assert bare is not None
     told, _ = bare.communicate()
     return ours / float(told.split()[0])
@@ -197,7 +197,7 @@ def timed_by_untimed(bench: Bench, steps: list[dict[str, Any]], clients: int, bl
             next(event for event in (line.event for line in each) if isinstance(event, Ready))
         start = json.dumps({"start_ns": time.monotonic_ns() + 100_000_000})
         for worker in workers:
-            worker.tell(start)
+            worker.send(start)
     with ThreadPoolExecutor() as pool:
         rates = list(pool.map(rate_at_end, heard))
     return rates[0] / rates[1]

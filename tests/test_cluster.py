@@ -233,7 +233,7 @@ def test_a_worker_waits_to_be_told_when_to_begin_and_says_when_it_did() -> None:
             break
         if any(json.loads(line)["event"] == "ready" for line in news):
             agreed = time.monotonic_ns() + 100_000_000
-            machine.tell(name, json.dumps({"start_ns": agreed}))
+            machine.send(name, json.dumps({"start_ns": agreed}))
     # Not before the moment, in a closed loop as soon as each client has ended a transaction.
     assert json.loads(seen[-1])["began_ns"] >= agreed - 1_000_000
 

@@ -252,7 +252,12 @@ def test_help_imports_none_of_what_measures() -> None:
     [
         (1024, 1500, "sqlite:", "1,500 clients need 3,064 open files, and the limit is 1,024; use at most 480 clients"),
         (1024, 1500, "postgresql://127.0.0.1/none", "1,500 clients need 1,564 open files, and the limit is 1,024;"),
-        ("unlimited", 15000, "sqlite:", "15,000 clients of an embedded engine are as many threads; use at most 10,000"),
+        (
+            "unlimited",
+            15000,
+            "sqlite:",
+            "15,000 clients of an embedded engine need as many threads; use at most 10,000",
+        ),
     ],
 )
 def test_more_clients_than_this_machine_allows_are_refused_before_data_are_loaded(

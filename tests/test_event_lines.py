@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno.model.events.reading import Heard, NotAnEvent, read_line
-from dbdyno.runtime.worker import EndsInTime, WorkerFailed, events_in
+from dbdyno.runtime.worker import Stoppable, WorkerFailed, read_events
 from synthetic import lookup_design, lookup_trials
 
 EXAMPLES = 2500
@@ -114,5 +114,5 @@ def test_a_line_that_is_nested_deeply_or_a_long_number_is_refused() -> None:
 @given(st.lists(changed_lines() | cut_lines(), max_size=4), st.integers(-9, 2))
 def test_whatever_a_worker_writes_ends_well_or_as_a_failed_worker(lines: list[str], code: int) -> None:
     with contextlib.suppress(WorkerFailed):
-        for heard in events_in(lines, lambda: (code, ""), EndsInTime()):
+        for heard in read_events(lines, lambda: (code, ""), Stoppable()):
             assert isinstance(heard, Heard)

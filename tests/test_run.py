@@ -23,7 +23,7 @@ from dbdyno.cli.run import Asked
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.run.execute import execute
 from dbdyno.run.machine import in_memory
-from dbdyno.runtime.worker import EndsInTime, WorkerFailed, events_in, worker_path
+from dbdyno.runtime.worker import Stoppable, WorkerFailed, read_events, worker_path
 from dbdyno.runtime.workspace.claims import Claim
 from dbdyno.store import Store, open_store
 from experiment_files import result_schema
@@ -343,7 +343,7 @@ def test_more_clients_than_files_may_be_open_are_refused_with_the_possible_numbe
 def test_a_worker_without_memory_says_so() -> None:
     ended = (-signal.SIGABRT, "memory allocation of 270336 bytes failed\n")
     with pytest.raises(WorkerFailed, match=r"ran out of memory \(memory allocation of 270336 bytes failed\)"):
-        list(events_in([], lambda: ended, EndsInTime()))
+        list(read_events([], lambda: ended, Stoppable()))
 
 
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on(cli: Cli, small: Small) -> None:

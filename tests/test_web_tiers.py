@@ -272,5 +272,5 @@ def test_processors_are_asked_for_by_tier() -> None:
 def test_a_processor_that_is_not_there_is_refused() -> None:
     with Provisioners() as provisioners:
         cell = compiled("web:?database=sqlite&processors.web=4095")
-        with pytest.raises(InputError, match="there is no processor 4095"):
+        with pytest.raises(InputError, match="no CPU 4095"):
             provisioners.of(cell).check(cell)

@@ -334,5 +334,5 @@ def test_a_time_limit_that_is_none_is_refused(cli: Cli) -> None:
     )
     assert (
         errors.splitlines()[-1]
-        == "dbdyno: DBDYNO_SERVER_TIMEOUT: `soon` is not a number of seconds above 0; give one, as 30"
+        == "dbdyno: DBDYNO_SERVER_TIMEOUT: `soon` is not a positive number of seconds; set it to e.g. 30"
     )

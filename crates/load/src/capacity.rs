@@ -15,7 +15,7 @@ const MOST_THREADS: u32 = 10_000;
 pub(crate) fn check<E: Engine>(clients: u32) -> Result<(), PlanError> {
     if !E::REMOTE && clients > MOST_THREADS {
         let problem =
-            format!("{clients} clients of an embedded engine are as many threads: use at most {MOST_THREADS}");
+            format!("{clients} clients of an embedded engine need as many threads: use at most {MOST_THREADS}");
         return Err(PlanError::invalid("task.clients", problem));
     }
     let limit = getrlimit(Resource::Nofile);

@@ -99,12 +99,12 @@ class CoordinatedWorkers:
                 begun = phase == "window"
             if begun and self._interleaved and len(self.at_work - measured) == 1:
                 # It need not pause for anybody.
-                self._workers[min(self.at_work - measured)].tell(json.dumps({"alone": True}))
+                self._workers[min(self.at_work - measured)].send(json.dumps({"alone": True}))
                 begun = False
 
     def _start(self, numbers: set[int]) -> None:
         for number, at in self._place.moments(numbers).items():
-            self._workers[number].tell(json.dumps({"start_ns": at}))
+            self._workers[number].send(json.dumps({"start_ns": at}))
 
 
 def _listen(number: int, worker: Coordinated, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]") -> None:

@@ -20,7 +20,7 @@ class Coordinated(Protocol):
     def __iter__(self) -> Iterator[Heard]:
         """Give the events as they come. Raises WorkerFailed."""
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Write it a line."""
 
     def stop(self) -> None:

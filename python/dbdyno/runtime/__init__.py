@@ -1,4 +1,4 @@
-"""Processes: the worker, what supervises servers, the workspace of a run, load machines.
+"""Processes and their files: the worker, supervised servers, the workspace of a run, load machines.
 
-Starting, ending and talking to processes belongs here. What to measure, and on which database, does not.
+This package starts processes, talks to them and ends them. It doesn't decide what to measure or on which database.
 """

@@ -1,4 +1,4 @@
-"""Limits on this process under which a command would hang or fail in a way that says nothing."""
+"""Check the resource limits of this process, so that a limit that is too low gives a clear error."""
 
 import os
 import resource
@@ -8,12 +8,12 @@ from dbdyno.model.limits import MOST_THREADS
 
 _MEGABYTE = 1 << 20
 
-# Bytes of address space that a command needs, and for each CPU: the libraries for linear algebra reserve buffers for
-# each when they are loaded, and try for ever where they cannot.
+# Bytes of address space that a command needs, in total and per CPU. The linear algebra libraries reserve buffers per
+# CPU when they are loaded, and hang if they can't.
 _ADDRESS_SPACE = 512 * _MEGABYTE
 _PER_CPU = 64 * _MEGABYTE
 
-# Files that a worker opens in addition to its clients' files; as in `crates/load/src/capacity.rs`.
+# Files that a worker opens in addition to its clients' files; the same as in `crates/load/src/capacity.rs`.
 _OTHER_FILES = 64
 # Pipes between this process and a worker.
 _PIPES = 3
@@ -29,18 +29,17 @@ def check_address_space() -> None:
 
 
 def check_threads(clients: int, place: str) -> None:
-    """Raise InputError if clients that are threads of one worker are too many for it."""
+    """Raise InputError if there are too many clients for the threads of one worker."""
     if clients > MOST_THREADS:
-        problem = f"{clients:,} clients of an embedded engine are as many threads"
+        problem = f"{clients:,} clients of an embedded engine need as many threads"
         raise InputError(place, problem, f"use at most {MOST_THREADS:,} clients")
 
 
 def check_open_files(clients: int, each: int, place: str) -> None:
     """Raise InputError if the limit on open files (``ulimit -n``) is too low for the clients of a worker.
 
-    Raises SystemFailed if it is too low for one client.
-
-    ``each``: files and connections that a client has open. A worker raises its limit to the most that it is allowed.
+    ``each``: files and connections per client. The hard limit counts, since a worker raises its soft limit. Raises
+    SystemFailed if the limit is too low even for one client.
     """
     _check_files(clients, each, resource.getrlimit(resource.RLIMIT_NOFILE)[1], place)
 

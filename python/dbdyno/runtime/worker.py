@@ -1,4 +1,4 @@
-"""The worker process: one plan in on standard input, one JSON event a line out."""
+"""The worker process: reads a plan from standard input and writes events, one JSON object per line."""
 
 import contextlib
 import json
@@ -22,20 +22,20 @@ from dbdyno.runtime.workspace.listening import AtOnce, Interrupted
 
 JsonObject = dict[str, Any]
 
-# Seconds a worker has, after it was asked to stop, to write what it measured.
+# Seconds that a worker gets to write its results after it was asked to stop.
 GRACE_S = 10.0
 
 _SERVER_TIMEOUT = "DBDYNO_SERVER_TIMEOUT"
 
 
 class WorkerFailed(TrialFailed):
-    """A worker ended without the event that was asked for.
+    """A worker ended without a result.
 
-    ``kind`` is its own word for why; ``code``: the system's, where it was the system.
+    ``kind``: the kind of failure as the worker names it. ``code``: the system's error code, if the system failed.
     """
 
     def __init__(self, message: str, kind: str = "worker", code: str | None = None) -> None:
-        """``message``: what it said, or how it ended."""
+        """``message``: the worker's error message, or how it ended."""
         super().__init__(message)
         self.kind = kind
         self.code = code
@@ -46,7 +46,7 @@ def worker_path() -> Path:
     named = os.environ.get("DBDYNO_WORKER")
     if named:
         if not os.access(named, os.X_OK):
-            raise SystemFailed(f"DBDYNO_WORKER={named}: there is no program of that name")
+            raise SystemFailed(f"DBDYNO_WORKER={named}: not an executable file")
         return Path(named)
     for directory in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent)):
         path = Path(directory) / "dbdyno-worker"
@@ -54,14 +54,14 @@ def worker_path() -> Path:
             return path
     found = shutil.which("dbdyno-worker")
     if found is None:
-        raise SystemFailed("dbdyno-worker is not installed beside dbdyno: install the package anew")
+        raise SystemFailed("dbdyno-worker is not installed next to dbdyno; reinstall the package")
     return Path(found)
 
 
 def server_timeout(usual: float) -> float:
-    """Return how many seconds to wait for a server that does not answer: ``DBDYNO_SERVER_TIMEOUT``, or the usual.
+    """Return how many seconds to wait for a server's answer: ``DBDYNO_SERVER_TIMEOUT``, or ``usual``.
 
-    The worker reads the same variable for logging in and for dbdyno's own questions. Raises InputError.
+    The worker uses the same variable for logins and for its own queries. Raises InputError.
     """
     text = os.environ.get(_SERVER_TIMEOUT)
     if not text:
@@ -71,48 +71,47 @@ def server_timeout(usual: float) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        raise InputError(_SERVER_TIMEOUT, f"`{text}` is not a number of seconds above 0", "give one, as 30")
+        raise InputError(_SERVER_TIMEOUT, f"`{text}` is not a positive number of seconds", "set it to e.g. 30")
     return seconds
 
 
 def padded_environment(padding: int) -> dict[str, str]:
-    """Return this process's environment, made longer by so many bytes, for a process whose stack that is to move."""
+    """Return this process's environment with ``padding`` more bytes, which move the stack of a child process."""
     return {**os.environ, "DBDYNO_PADDING": "x" * padding}
 
 
-class EndsInTime:
-    """What is at work, can be asked to end, and is killed where it does not: a worker, wherever it is."""
+class Stoppable:
+    """A worker, local or remote, that can be asked to stop and is killed if it doesn't stop in time."""
 
     def __init__(self) -> None:
-        """Nothing is asked of it yet."""
+        """Create it without a time limit."""
         self.asked_to_stop = False
         self.timed_out = False
         self.given_up = False
         self._timers: list[threading.Timer] = []
 
     def limit(self, timeout_s: float | None) -> None:
-        """After so many seconds ask it to stop, and kill it ``GRACE_S`` later."""
+        """Call :meth:`stop` after ``timeout_s`` seconds."""
         if timeout_s is not None:
             self._after(timeout_s, self._time_out)
 
     def stop(self) -> None:
-        """Ask it to end its window now and say what it measured; kill it where it has not within ``GRACE_S``."""
+        """Ask it to end its window now and report its result; kill it after ``GRACE_S``."""
         self.asked_to_stop = True
         if self.alive:
-            self._ask()
+            self._request_stop()
             self._after(GRACE_S, self._give_up)
 
     @property
     def alive(self) -> bool:
-        """Whether it is still at work."""
+        """Whether it is still running."""
         raise NotImplementedError
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         raise NotImplementedError
 
-    def _ask(self) -> None:
-        """Ask it to end."""
+    def _request_stop(self) -> None:
         raise NotImplementedError
 
     def _give_up(self) -> None:
@@ -134,8 +133,8 @@ class EndsInTime:
             timer.cancel()
 
 
-class Worker(EndsInTime):
-    """A worker at work on a plan. Iterate over it for its events; it is gone when the iteration has ended."""
+class Worker(Stoppable):
+    """A worker that executes a plan. Iterating over it yields its events; it has ended when the iteration ends."""
 
     def __init__(
         self,
@@ -147,9 +146,8 @@ class Worker(EndsInTime):
     ) -> None:
         """Start it. After ``timeout_s`` seconds it is asked to stop, and killed ``GRACE_S`` later.
 
-        ``padding``: bytes by which its environment is made longer, which moves its stack; ``under``: a program that
-        runs it, with its options, such as valgrind; ``coordinated``: there will be more to :meth:`tell` it than the
-        plan.
+        ``padding``: bytes added to its environment, which move its stack. ``under``: a program that runs the worker,
+        with its options, such as valgrind. ``coordinated``: keep its standard input open for :meth:`send`.
         """
         super().__init__()
         self._process = subprocess.Popen(
@@ -159,9 +157,9 @@ class Worker(EndsInTime):
             stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            # The worker ends at once if its parent is not this process any more.
+            # The worker exits if its parent is no longer this process.
             env=padded_environment(padding) | {"DBDYNO_PARENT": str(getpid())},
-            # Ctrl-C on the terminal is the laboratory's to hear: it asks the worker to stop and keeps what it has.
+            # Ctrl-C must not reach the worker: this process asks it to stop and keeps its results.
             start_new_session=True,
         )
         self._plan = json.dumps(plan)
@@ -175,15 +173,15 @@ class Worker(EndsInTime):
 
     @property
     def alive(self) -> bool:
-        """Whether it is still at work."""
+        """Whether it is still running."""
         return self._process.poll() is None
 
     def __iter__(self) -> Iterator[Heard]:
-        """Give the events as they come. Raises WorkerFailed where a line is none, or the last one is no success."""
+        """Yield the events. Raises WorkerFailed for a line that is not an event, and if the worker fails."""
         process = self._process
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: S101
         errors: list[str] = []
-        # Standard error is read beside standard output, so that neither can fill up and block the worker.
+        # Read standard error in parallel, so that neither pipe can fill up and block the worker.
         reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)  # type: ignore[union-attr]
         reader.start()
 
@@ -199,26 +197,26 @@ class Worker(EndsInTime):
                 if not self._coordinated:
                     process.stdin.close()
             except BrokenPipeError:
-                pass  # It has ended already, and says below why.
-            yield from events_in(process.stdout, ended, self)
+                pass  # It has ended; read_events raises its error.
+            yield from read_events(process.stdout, ended, self)
         finally:
             self._end()
 
-    def tell(self, line: str) -> None:
-        """Write it a line. One that has ended already does not hear it, and says why when it is listened to."""
+    def send(self, line: str) -> None:
+        """Write a line to its standard input. If it has ended, iterating over it raises the reason."""
         stdin = self._process.stdin
         assert stdin is not None  # noqa: S101
-        # A pipe that its listener has closed since is a ValueError.
+        # Writing to a closed file raises ValueError.
         with contextlib.suppress(BrokenPipeError, ValueError):
             stdin.write(line + "\n")
             stdin.flush()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         if self._process.poll() is None:
             self._process.kill()
 
-    def _ask(self) -> None:
+    def _request_stop(self) -> None:
         self._process.terminate()
 
     def _end(self) -> None:
@@ -231,18 +229,18 @@ class Worker(EndsInTime):
                     pipe.close()
 
 
-def events_in(lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker: EndsInTime) -> Iterator[Heard]:
-    """Give the events in what a worker writes, line by line, as they come.
+def read_events(lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker: Stoppable) -> Iterator[Heard]:
+    """Yield the events in the lines that a worker writes.
 
-    ``ended``: gives, when the lines have ended, its exit code and what it wrote to standard error. Raises WorkerFailed
-    if a line is not an event, if the last event is an error, or if something else than dbdyno ended a window early.
+    ``ended``: called after the last line; returns the exit code and standard error. Raises WorkerFailed if a line is
+    not an event, if the last event is an error, or if a signal that dbdyno didn't send ended the window early.
     """
     failure: Error | None = None
     for line in lines:
         try:
             heard = read_line(line)
         except NotAnEvent as error:
-            raise WorkerFailed(f"the worker wrote what is no event: {error}") from None
+            raise WorkerFailed(f"the worker wrote a line that is not an event: {error}") from None
         if isinstance(heard.event, Error):
             failure = heard.event
         else:
@@ -257,8 +255,7 @@ def events_in(lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker
         raise WorkerFailed(_ending(code, errors, worker.given_up), "killed" if code < 0 else "worker")
 
 
-def _check_not_stopped(result: TrialResult, worker: EndsInTime) -> None:
-    """Raise WorkerFailed if a signal ended the window that dbdyno did not send."""
+def _check_not_stopped(result: TrialResult, worker: Stoppable) -> None:
     if result.ended_by == "interrupted" and not worker.asked_to_stop:
         after = f"{result.elapsed_s:.3g} s into the measured window"
         raise WorkerFailed(f"the worker was stopped {after} by a signal that dbdyno did not send", "stopped")
@@ -269,8 +266,8 @@ def _ending(code: int, errors: str, given_up: bool) -> str:
         failed = next((line for line in errors.splitlines() if line.startswith("memory allocation of ")), None)
         if failed is not None:
             return f"the worker ran out of memory ({failed}); use fewer clients, or raise the limit (`ulimit -v`)"
-        late = f"it did not end within {GRACE_S:g} s of being asked to, as when a server no longer answers"
-        why = late if given_up else "from outside, or for want of memory"
+        late = f"it did not stop within {GRACE_S:g} s of being asked to; the server may have stopped answering"
+        why = late if given_up else "by another program, or because the machine ran out of memory"
         return f"the worker was killed by signal {-code} ({why})"
     tail = errors.strip().splitlines()
     return f"the worker ended with code {code}" + (f": {tail[-1]}" if tail else "")
@@ -283,10 +280,10 @@ def ask(
     interrupted: Interrupted | None = None,
     started: Callable[[int], None] | None = None,
 ) -> E:
-    """Carry out a plan that gives one event of the type that is wanted, and return it. Raises SystemFailed.
+    """Execute a plan and return its last event of the type ``wanted``. Raises SystemFailed.
 
-    ``interrupted``: what hears Ctrl-C; the first ends the worker at once, and RunInterrupted is raised. ``started``: is
-    told the worker's process id before it begins.
+    ``interrupted``: the first Ctrl-C kills the worker and raises RunInterrupted. ``started``: called with the worker's
+    process id before it begins.
     """
     interrupted = Interrupted() if interrupted is None else interrupted
     worker = Worker(plan, timeout_s)
@@ -299,7 +296,7 @@ def ask(
         interrupted.check()
         raise SystemFailed(str(error)) from error
     if not found:
-        raise SystemFailed(f"the worker gave no {wanted.__name__}")
+        raise SystemFailed(f"the worker wrote no {wanted.__name__} event")
     return found[-1]
 
 
@@ -309,9 +306,7 @@ def write_amalgamation(directory: Path) -> None:
         [worker_path(), "amalgamation", directory], capture_output=True, encoding="utf-8", errors="replace", check=False
     )
     if done.returncode != 0:
-        raise SystemFailed(
-            f"the source of the bundled SQLite could not be written to {directory}: {done.stdout.strip()}"
-        )
+        raise SystemFailed(f"could not write the source of the bundled SQLite to {directory}: {done.stdout.strip()}")
 
 
 __all__ = ["JsonObject", "Worker", "WorkerFailed", "ask", "worker_path", "write_amalgamation"]

@@ -1,1 +1,1 @@
-"""Optional: the load comes from several machines of a Ray cluster. Ray is the extra `cluster`."""
+"""Load from several machines of a Ray cluster. Optional: Ray is the extra `cluster`."""

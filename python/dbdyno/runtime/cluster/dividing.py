@@ -1,12 +1,12 @@
-"""Clients divided over load machines."""
+"""Distribution of clients over load machines."""
 
 
 def divided(clients: int, machines: int) -> list[int]:
-    """Return how many clients each machine gets: as equal as can be, the first ones one more.
+    """Return the number of clients per machine; the first machines get one more if the division has a remainder.
 
-    Raises ValueError where there are fewer clients than machines.
+    Raises ValueError if there are fewer clients than machines.
     """
     if not 1 <= machines <= clients:
-        raise ValueError(f"{clients} clients cannot be divided over {machines} machines")
+        raise ValueError(f"{clients} clients can't be distributed over {machines} machines")
     each, more = divmod(clients, machines)
     return [each + (number < more) for number in range(machines)]

@@ -1,4 +1,4 @@
-"""Ray, which is imported where it is used."""
+"""Import Ray on first use."""
 
 import importlib
 import os
@@ -8,21 +8,21 @@ from dbdyno.base.errors import ExtraMissing
 
 
 def load_ray(*, loopback: bool) -> Any:
-    """Import Ray, without its statistics of use. Raises ExtraMissing.
+    """Import Ray with usage statistics disabled. Raises ExtraMissing.
 
-    ``loopback``: for nodes that nobody reaches from elsewhere.
+    ``loopback``: keep nodes on the loopback interface.
     """
     if loopback:
-        # The variable by which Ray takes the loopback for a node's address, as it does on macOS by itself. It would
-        # replace it by an address that others reach, wherever it is given one.
+        # With this variable, Ray keeps a loopback address of a node (its default on macOS). Otherwise it replaces the
+        # address by one that other machines can reach.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    # Ray tells its makers of each cluster that is started, unless it is told not to.
+    # Otherwise Ray reports each started cluster to its vendor.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Its warning of a future default concerns accelerators, which nothing here uses.
+    # Suppresses a warning about accelerators, which dbdyno doesn't use.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         ray = importlib.import_module("ray")
-        # What `ray://` speaks; Ray imports it when a connection is made, and then says something else.
+        # `ray://` needs it. Ray imports it on connecting, and then gives a misleading error.
         importlib.import_module("grpc")
     except ImportError:
         raise ExtraMissing("ray", "cluster") from None
@@ -30,5 +30,5 @@ def load_ray(*, loopback: bool) -> Any:
 
 
 def part(name: str) -> Any:
-    """Import a module of Ray's."""
+    """Import a Ray submodule."""
     return importlib.import_module(f"ray.{name}")

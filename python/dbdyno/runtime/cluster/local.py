@@ -1,4 +1,4 @@
-"""Nodes of Ray on this machine, which last as long as the run: to try what a cluster does."""
+"""Ray nodes on this machine that live as long as the run, to try out `--cluster`."""
 
 import importlib
 import os
@@ -11,37 +11,37 @@ from typing import Any
 
 from dbdyno.base.errors import SystemFailed
 
-# Whoever can reach a cluster of Ray can have it run programs: nobody else can reach this one.
+# A Ray cluster executes code for anyone who can connect, so it must not be reachable from other machines.
 LOOPBACK = "127.0.0.1"
 _HERE = {"node_ip_address": LOOPBACK, "include_dashboard": False}
 
-# Where Ray's files are, and how the name begins that the process id of whose they are stands in.
+# Ray's files are in /tmp/dbdyno-ray-PID-…
 _PLACE = "/tmp"  # noqa: S108
 _PREFIX = "dbdyno-ray-"
-# The variable that says where Ray's directory is, `ray`.
+# The environment variable for the parent of Ray's directory `ray`.
 _RAYS_PLACE = "RAY_TMPDIR"
 
-# Seconds that they have to come up, on a busy machine.
+# Seconds to wait for the nodes to start, enough for a busy machine.
 _STARTED_S = 180.0
 
 
 class LocalNodes:
-    """A head without load, and some nodes. They end with this process, whatever ends it."""
+    """A head node without load, and ``number`` nodes. They end when this process ends, even if it is killed."""
 
     def __init__(self, number: int) -> None:
-        """Start them. Raises SystemFailed."""
+        """Start the nodes. Raises SystemFailed."""
         self._number = number
         _remove_abandoned()
-        # Ray's sockets lie in it, whose paths are limited to some hundred characters.
+        # It contains Ray's sockets, and a socket's path is limited to about a hundred characters.
         self._directory = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_PLACE)
         self._cluster: Any = None
         self._nodes: list[Any] = []
         try:
             cluster_utils = importlib.import_module("ray.cluster_utils")
-            # Nobody reads what its workers print, and the number of nodes is the user's.
-            spared = {"include_log_monitor": False, "no_monitor": True}
-            head = {**_HERE, **spared, "num_cpus": 0, "temp_dir": self._directory}
-            with self._noting_its_address():
+            # Neither the log monitor nor the autoscaler is needed.
+            without = {"include_log_monitor": False, "no_monitor": True}
+            head = {**_HERE, **without, "num_cpus": 0, "temp_dir": self._directory}
+            with self._own_address_file():
                 self._cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
             self.complete()
         except SystemFailed:
@@ -49,38 +49,38 @@ class LocalNodes:
             raise
         except Exception as error:  # Ray raises many kinds
             self.close()
-            raise SystemFailed(f"Ray's nodes could not be started on this machine: {error}") from error
+            raise SystemFailed(f"could not start Ray nodes on this machine: {error}") from error
 
     @property
     def address(self) -> str:
-        """Where a driver connects."""
+        """The address that a driver connects to."""
         return str(self._cluster.address)
 
     def complete(self) -> None:
-        """Start nodes in the place of those that have ended. Raises SystemFailed."""
+        """Replace nodes that have ended. Raises SystemFailed."""
         for node in [each for each in self._nodes if not each.any_processes_alive() or _without_raylet(each)]:
             self._nodes.remove(node)
-            with suppress(Exception):  # what is left of it
+            with suppress(Exception):  # some of its processes may have ended
                 self._cluster.remove_node(node, allow_graceful=False)
         try:
             while len(self._nodes) < self._number:
                 self._nodes.append(self._cluster.add_node(wait=False, num_cpus=1, **_HERE))
             self._cluster.wait_for_nodes(timeout=_STARTED_S)
         except Exception as error:  # Ray raises many kinds
-            raise SystemFailed(f"Ray's nodes could not be started on this machine: {error}") from error
+            raise SystemFailed(f"could not start Ray nodes on this machine: {error}") from error
 
     def close(self) -> None:
-        """End them all."""
+        """End all nodes."""
         if self._cluster is not None:
-            with suppress(Exception), self._noting_its_address():  # they end with this process in any case
+            with suppress(Exception), self._own_address_file():  # they end with this process anyway
                 self._cluster.shutdown()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     @contextmanager
-    def _noting_its_address(self) -> Iterator[None]:
-        """Have Ray note the address of the cluster in its own directory.
+    def _own_address_file(self) -> Iterator[None]:
+        """Make Ray write the cluster's address to this cluster's directory.
 
-        The place of old is one for the machine, need not be there, and would lead others' programs here.
+        By default Ray uses a single file per machine, and other programs would connect to this cluster.
         """
         before = os.environ.get(_RAYS_PLACE)
         (Path(self._directory) / "ray").mkdir(exist_ok=True)
@@ -95,7 +95,7 @@ class LocalNodes:
 
 
 def _remove_abandoned() -> None:
-    """Remove the directories of those that were killed and could not."""
+    """Remove the directories of processes that were killed."""
     import psutil
 
     for path in Path(_PLACE).glob(f"{_PREFIX}*"):
@@ -105,5 +105,4 @@ def _remove_abandoned() -> None:
 
 
 def _without_raylet(node: Any) -> bool:
-    """Whether the process of a node is gone that makes it one."""
     return any(kind == "raylet" for kind, _ in node.dead_processes())

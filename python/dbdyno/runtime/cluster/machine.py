@@ -1,4 +1,4 @@
-"""One load machine, as it is seen from here, and a worker on it."""
+"""The controller's side of a load machine and of a worker on it."""
 
 import json
 import time
@@ -10,26 +10,26 @@ from dbdyno.model.events.reading import Heard
 from dbdyno.runtime.cluster.clocks import Offset, measure_offset
 from dbdyno.runtime.cluster.library import part
 from dbdyno.runtime.cluster.node import masked
-from dbdyno.runtime.worker import EndsInTime, JsonObject, WorkerFailed, events_in
+from dbdyno.runtime.worker import JsonObject, Stoppable, WorkerFailed, read_events
 
 LOST = "load machine"
 """The kind of error of a trial that lost a machine."""
 
-# Seconds. A call waits so long for news of a worker; one that is not answered so much later never will be.
+# Seconds that a call waits for a worker's output, and seconds without an answer after which a machine counts as lost.
 _POLL_S = 1.0
 _SILENT_S = 20.0
 
 
 class MachineLost(WorkerFailed):
-    """A load machine does not answer any more."""
+    """A load machine no longer answers."""
 
     def __init__(self, name: str, why: str) -> None:
-        """``name``: of the machine; ``why``: a clause."""
+        """``name``: the machine's. ``why``: the reason, a clause."""
         super().__init__(f"load machine {name} was lost: {why}", LOST)
 
 
 class Machine:
-    """A load machine. Each call to it raises MachineLost where it does not answer."""
+    """A load machine. Every call raises MachineLost if the machine doesn't answer."""
 
     def __init__(self, ray: Any, actor: Any, number: int, node: str) -> None:
         """``actor``: a :class:`dbdyno.runtime.cluster.node.LoadMachine` in Ray; ``node``: the address of Ray's node."""
@@ -41,7 +41,7 @@ class Machine:
         self.lost = False
 
     def call(self, method: str, *arguments: Any, within_s: float = _SILENT_S) -> Any:
-        """Have the machine do something, and give what comes of it. Raises MachineLost."""
+        """Call a method of the actor and return its result. Raises MachineLost."""
         errors = part("exceptions")
         try:
             return self._ray.get(getattr(self.actor, method).remote(*arguments), timeout=within_s)
@@ -59,15 +59,16 @@ class Machine:
         return measure_offset(time.monotonic_ns, lambda: int(self.call("clock_ns")))
 
 
-class RemoteWorker(EndsInTime):
-    """A worker on a load machine, used like one here."""
+class RemoteWorker(Stoppable):
+    """A worker on a load machine, with the interface of :class:`dbdyno.runtime.worker.Worker`."""
 
     def __init__(self, machine: Machine, plan: JsonObject, timeout_s: float | None, padding: int) -> None:
         """Start it. Raises MachineLost."""
         super().__init__()
         self._machine = machine
         self._ended: tuple[int, str] | None = None
-        # A plan may hold a password. Arguments of Ray's calls never do: it goes under a pad that the machine has made.
+        # A plan can contain a password, and Ray may store or log the arguments of calls. So it is sent encrypted with
+        # a one-time pad that the machine generated.
         text = json.dumps(plan).encode()
         self._name, pad = machine.call("pad", len(text))
         machine.call("start", self._name, masked(text, pad), padding)
@@ -75,31 +76,31 @@ class RemoteWorker(EndsInTime):
 
     @property
     def alive(self) -> bool:
-        """Whether it has not been heard to have ended."""
+        """Whether the machine has not yet reported its end."""
         return self._ended is None
 
     def __iter__(self) -> Iterator[Heard]:
-        """Give the events as they come. Raises WorkerFailed, MachineLost where its machine no longer answers."""
+        """Yield the events. Raises WorkerFailed, and MachineLost if the machine no longer answers."""
         try:
-            yield from events_in(self._lines(), lambda: self._ended or (0, ""), self)
+            yield from read_events(self._lines(), lambda: self._ended or (0, ""), self)
         finally:
             self._cancel()
             self.kill()
 
-    def tell(self, line: str) -> None:
-        """Write it a line. Whether its machine is still there is found when it is listened to."""
-        self._send("tell", self._name, line)
+    def send(self, line: str) -> None:
+        """Write a line to its standard input. A lost machine is only noticed when reading its events."""
+        self._send("send", self._name, line)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         if self.alive:
             self._send("end", self._name, at_once=True)
 
-    def _ask(self) -> None:
+    def _request_stop(self) -> None:
         self._send("end", self._name, at_once=False)
 
     def _send(self, method: str, *arguments: Any, **named: Any) -> None:
-        # Nobody waits for what comes of it: a signal handler calls this too.
+        # Signal handlers call this, so it must not wait for the result.
         with suppress(Exception):
             getattr(self._machine.actor, method).remote(*arguments, **named)
 

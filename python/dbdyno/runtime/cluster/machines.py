@@ -1,4 +1,4 @@
-"""The load machines of a run: actors of Ray, one on each node, that run dbdyno's worker there."""
+"""The load machines of a run: Ray actors, one per node, that run dbdyno's worker there."""
 
 import hashlib
 import signal
@@ -18,24 +18,24 @@ from dbdyno.runtime.cluster.local import LOOPBACK, LocalNodes
 from dbdyno.runtime.cluster.machine import Machine, MachineLost, RemoteWorker
 from dbdyno.runtime.worker import JsonObject, worker_path
 
-# Between saying when a phase starts and its start, nanoseconds: at least, and in round trips to the farthest machine.
+# Time between announcing a phase and its start: a minimum in nanoseconds, and a number of the longest round trips.
 _NOTICE_NS = 50_000_000
 _NOTICE_TRIPS = 20
 
-# Seconds: until Ray has room for the load machines, and until the program has come to one.
+# Time limits in seconds: for Ray to place the load machines, and for sending the program to one.
 _PLACED_S = 60.0
 _SENT_S = 300.0
 
-# How often a connection is tried, for which the head of a cluster, in its own words, began too late.
+# Number of attempts if the cluster's head fails to start a process for this client in time.
 _ATTEMPTS = 3
 _STARTED_LATE = "Initialization failure"
 
 
 class LoadMachines:
-    """Where workers run that are on other machines (:class:`dbdyno.run.worker_places.Place`). Use it as a context."""
+    """A :class:`dbdyno.run.worker_places.Place` on other machines, used as a context manager."""
 
     def __init__(self, address: ClusterAddress) -> None:
-        """Connect to a cluster, or start one, and have the worker on each load machine. Raises DbdynoError."""
+        """Connect to a cluster, or start one, and send the worker to each load machine. Raises DbdynoError."""
         self.address = address
         self._ray = load_ray(loopback=address.is_local)
         self._local: LocalNodes | None = None
@@ -60,23 +60,23 @@ class LoadMachines:
         self.close()
 
     def __len__(self) -> int:
-        """How many there are; the same all the time."""
+        """The number of load machines; it never changes."""
         return self._number
 
     def ready(self) -> None:
-        """See that all are there, before a trial: one that was lost is replaced. Raises SystemFailed."""
+        """Check all machines before a trial and replace lost ones. Raises SystemFailed."""
         for each in self.machines:
             with suppress(MachineLost):
                 each.call("clock_ns")
         if len(self.machines) == self._number and not any(each.lost for each in self.machines):
             return
-        self._give_back()
+        self._release()
         if self._local is not None:
             self._local.complete()
         self._place()
 
     def facts(self) -> list[JsonObject]:
-        """Say what the load machines are."""
+        """Return name, node and hardware of each load machine."""
         return [{"name": each.name, "node": each.node, **each.facts} for each in self.machines]
 
     def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> RemoteWorker:
@@ -84,7 +84,7 @@ class LoadMachines:
         return RemoteWorker(self.machines[number], plan, timeout_s, padding)
 
     def moments(self, numbers: Collection[int]) -> Mapping[int, int]:
-        """Agree on the moment at which a phase begins; the last one told of is the window's."""
+        """Choose when the next phase begins. Returns the time on each machine's own clock, in nanoseconds."""
         with ThreadPoolExecutor(max_workers=len(numbers)) as asking:
             found = dict(zip(numbers, asking.map(self._offset, numbers), strict=True))
         offsets = {number: offset for number, offset in found.items() if offset is not None}
@@ -94,7 +94,7 @@ class LoadMachines:
         return {number: at + offset.ns for number, offset in offsets.items()}
 
     def told(self, sizes: list[int]) -> JsonObject:
-        """Say who took part in the last trial, with how many clients, and what the clocks showed when it began."""
+        """Return the machines of the last trial with their numbers of clients and clock offsets at its start."""
         return {
             "agreed_ns": self._agreed_ns,
             "machines": [
@@ -112,9 +112,9 @@ class LoadMachines:
         }
 
     def close(self) -> None:
-        """Give the machines back, and end what was started here."""
-        self._give_back()
-        with suppress(Exception):  # whatever it is, nothing more can be done about it
+        """Release the machines, and end nodes that dbdyno started."""
+        self._release()
+        with suppress(Exception):  # Ray raises many kinds, and there is no remedy
             self._ray.shutdown()
         if self._local is not None:
             self._local.close()
@@ -123,7 +123,7 @@ class LoadMachines:
         try:
             return self.machines[number].offset()
         except MachineLost:
-            # Who listens to its worker finds the same, and says so.
+            # Reading the worker's events raises the same error.
             return None
 
     def _connect(self, address: str) -> None:
@@ -135,9 +135,9 @@ class LoadMachines:
                         address=address, log_to_driver=False, logging_level="error", namespace="dbdyno", **own
                     )
             except Exception as error:  # Ray raises many kinds
-                with suppress(Exception):  # what is half connected is left
+                with suppress(Exception):  # the connection may be half open
                     self._ray.shutdown()
-                # The head starts a process for each client, and on a busy machine gives it up too early.
+                # The head starts a process per client; on a busy machine it gives up too early.
                 if _STARTED_LATE in str(error) and attempt < _ATTEMPTS - 1:
                     continue
                 why = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -145,22 +145,22 @@ class LoadMachines:
             return
 
     def _nodes(self) -> list[JsonObject]:
-        """Give the nodes of Ray that are alive and have a processor to give."""
+        """Return the Ray nodes that are alive and offer at least one CPU."""
         return [each for each in self._ray.nodes() if each["Alive"] and each["Resources"].get("CPU", 0) >= 1]
 
     def _place(self) -> None:
-        """Have a load machine on each of so many nodes; several on one where the nodes do not suffice."""
+        """Place the load machines on separate nodes, or several per node if there are too few nodes."""
         nodes = self._nodes()
-        # A cluster that has lost a node has not fewer load machines: their number is part of what is measured.
+        # If a cluster loses a node, the number of load machines must stay the same: it is part of the experiment.
         self._strategy = self._strategy or ("STRICT_SPREAD" if len(nodes) >= self._number else "SPREAD")
         bundles = [{"CPU": 1}] * self._number
         self._group = part("util.placement_group").placement_group(bundles, strategy=self._strategy)
         if not self._group.wait(_PLACED_S):
-            problem = f"Ray had no room for {self._number} load machines within {_PLACED_S:g} s"
-            raise SystemFailed(f"--cluster {self.address.shown}: {problem}: {len(nodes)} nodes are there")
+            problem = f"Ray could not place {self._number} load machines within {_PLACED_S:g} s"
+            raise SystemFailed(f"--cluster {self.address.shown}: {problem}; the cluster has {len(nodes)} nodes")
         addresses = {each["NodeID"]: each["NodeManagerAddress"] for each in nodes}
         strategy = part("util.scheduling_strategies").PlacementGroupSchedulingStrategy
-        # By value: a node needs Ray, and nothing of dbdyno.
+        # Pickle by value, since dbdyno isn't installed on the nodes.
         part("cloudpickle").register_pickle_by_value(sent)
         actor = self._ray.remote(sent.LoadMachine)
         self.machines = []
@@ -183,20 +183,20 @@ class LoadMachines:
             each.name = f"{each.name.partition(' ')[0]} ({each.node})"
             each.call("take_program", program, digest, within_s=_SENT_S)
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         for each in self.machines:
-            with suppress(Exception):  # one that is lost cannot be given back
+            with suppress(Exception):  # a lost machine can't be released
                 self._ray.kill(each.actor)
         self.machines = []
         if self._group is not None:
-            with suppress(Exception):  # it goes with the connection
+            with suppress(Exception):  # Ray removes it when the connection ends
                 part("util.placement_group").remove_placement_group(self._group)
         self._group = None
 
 
 @contextmanager
 def _handlers_kept() -> Iterator[None]:
-    """Ray takes SIGTERM for itself when a driver connects: it stays with who had it."""
+    """Restore the handler of SIGTERM, which Ray replaces when a driver connects."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What dbdyno does on a load machine. It is sent there as it stands here, and needs nothing but Python and Ray."""
+"""The code that runs on a load machine. It is pickled and sent there, so it may import only Python and Ray."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-# Seconds after which a worker is ended that nobody has asked after: whoever leads it asks all the time.
+# Seconds without a call from the controller after which a worker is killed. The controller polls every second.
 _FORGOTTEN_S = 60.0
 
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 
 
 class NotTheWorker(Exception):
-    """What came is not the program that was sent."""
+    """The received program is not the one that was sent."""
 
 
 def masked(text: bytes, pad: bytes) -> bytes:
-    """Return a text under a pad of the same length, or the text again from what that gives."""
+    """Encrypt or decrypt a text with a one-time pad of the same length."""
     if len(text) != len(pad):
-        raise ValueError("a pad is as long as what it masks")
+        raise ValueError("the pad must be as long as the text")
     return (int.from_bytes(text, "big") ^ int.from_bytes(pad, "big")).to_bytes(len(text), "big")
 
 
 class LoadMachine:
-    """Runs workers on the machine that it is on. Several of its methods may be at work at once."""
+    """A Ray actor that runs workers on its machine. Its methods may run concurrently."""
 
     def __init__(self) -> None:
-        """Without a program yet, and without workers."""
+        """Create it without a program and without workers."""
         self._program: int | None = None
         self._pads: dict[str, bytes] = {}
         self._workers: dict[str, _Process] = {}
 
     def facts(self) -> dict[str, str | int]:
-        """Say what machine this is. ``boot`` is the same for nodes that share a kernel, and with it a machine."""
-        from ray import get_runtime_context  # it is there: it has brought this here
+        """Describe this machine. ``boot`` is the same for nodes that share a kernel, and so a machine."""
+        from ray import get_runtime_context
 
         return {
             "node": get_runtime_context().get_node_id(),
@@ -54,11 +54,11 @@ class LoadMachine:
         }
 
     def clock_ns(self) -> int:
-        """Read the monotonic clock, which the processes of a machine share."""
+        """Return the monotonic clock, which all processes of a machine share."""
         return time.monotonic_ns()
 
     def take_program(self, content: bytes, digest: str) -> None:
-        """Keep the worker, in memory and sealed: what was checked is what will run. Raises NotTheWorker.
+        """Store the worker in sealed memory, so that it can't change after the check. Raises NotTheWorker.
 
         ``digest``: SHA-256 of the program, in hexadecimal.
         """
@@ -71,46 +71,45 @@ class LoadMachine:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != digest:
             os.close(descriptor)
-            raise NotTheWorker(f"SHA-256 {found} came, {digest} was sent")
+            raise NotTheWorker(f"the received program has SHA-256 {found}, expected {digest}")
         self._program = descriptor
 
     def pad(self, size: int) -> tuple[str, bytes]:
-        """Make a pad for one plan of so many bytes, and a name for the worker that will get it."""
+        """Generate a one-time pad for a plan of ``size`` bytes, and a name for the worker that executes it."""
         name = secrets.token_hex(8)
         self._pads[name] = secrets.token_bytes(size)
         return name, self._pads[name]
 
     def start(self, name: str, plan: bytes, padding: int) -> None:
-        """Start a worker on a plan under its pad. ``padding``: bytes by which its environment is made longer."""
+        """Start a worker on an encrypted plan. ``padding``: bytes added to its environment."""
         if self._program is None:
-            raise NotTheWorker("no program has come yet")
+            raise NotTheWorker("no program has been received yet")
         text = masked(plan, self._pads.pop(name))
         self._workers[name] = _Process(self._program, text, padding)
 
     def heard(self, name: str, after: int, wait_s: float) -> tuple[list[str], tuple[int, str] | None]:
-        """Give the lines that a worker wrote after the first so many, and how it ended, where it has.
+        """Return a worker's output after the first ``after`` lines, and its exit code and standard error if it ended.
 
-        Waits for news at most ``wait_s`` seconds. How it ended: its exit code, and what it wrote to standard error.
+        Waits for new output at most ``wait_s`` seconds.
         """
         lines, ended = self._workers[name].heard(after, wait_s)
         if ended is not None:
-            # It has said all, and the next call would find the same.
             self._workers.pop(name, None)
         return lines, ended
 
-    def tell(self, name: str, line: str) -> None:
-        """Write a worker a line; one that has ended does not hear it."""
+    def send(self, name: str, line: str) -> None:
+        """Write a line to a worker's standard input, unless it has ended."""
         if name in self._workers:
-            self._workers[name].tell(line)
+            self._workers[name].send(line)
 
     def end(self, name: str, *, at_once: bool) -> None:
-        """Ask a worker to end its window, or end it at once."""
+        """Ask a worker to end its window, or kill it."""
         if name in self._workers:
             self._workers[name].signal(signal.SIGKILL if at_once else signal.SIGTERM)
 
 
 class _Process:
-    """A worker, and what it has said. The thread that starts it lasts as long: a worker ends with its parent."""
+    """A worker and its output. The thread that starts it lives as long, since a worker ends with its parent thread."""
 
     def __init__(self, program: int, plan: bytes, padding: int) -> None:
         self._program = program
@@ -132,7 +131,7 @@ class _Process:
             self._asked = time.monotonic()
             return self._lines[after:], self._ended
 
-    def tell(self, line: str) -> None:
+    def send(self, line: str) -> None:
         process = self._process
         if process is None or process.stdin is None:
             return
@@ -161,14 +160,14 @@ class _Process:
                 start_new_session=True,
             )
         except OSError as error:
-            self._end(-1, f"it could not be started: {error}")
+            self._end(-1, f"could not start the worker: {error}")
             return
         stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
         if stdin is None or stdout is None or stderr is None:
             return
         with self._news:
             self._process = process
-            # What was asked for before there was somebody to ask.
+            # Deliver signals that were requested before the process existed.
             for number in self._signals:
                 process.send_signal(number)
         reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
@@ -193,7 +192,7 @@ class _Process:
             self._news.notify_all()
 
     def _remember(self) -> None:
-        """End a worker that nobody asks after any more."""
+        """Kill the worker if the controller stops polling."""
         while self._ended is None:
             time.sleep(1.0)
             if time.monotonic() - self._asked > _FORGOTTEN_S:

@@ -1,1 +1,1 @@
-"""Programs that end with dbdyno, whatever ends it: each runs under a small process of its own, its keeper."""
+"""Supervised programs. Each runs under a small process, its keeper, which ends it when dbdyno ends, even by SIGKILL."""

@@ -1,12 +1,12 @@
-"""The process between dbdyno and a server: whatever ends dbdyno, it ends the server and clears up behind it.
+"""The process between dbdyno and a server. When dbdyno ends, it ends the server and removes its files.
 
-One is started with each server. So it imports no more than it needs: with what the rest of dbdyno imports it took
-80 ms of a processor to begin, and takes 25.
+Each server starts one, so it imports as little as possible: it takes 25 ms of CPU time to start, 80 ms with the imports
+of the rest of dbdyno.
 
-It reads a task, and then words, from standard input, a line each: ``note`` (the server is up), ``stop SECONDS`` and
-``over``. The end of its input is the end of dbdyno, be it by SIGKILL. It writes what happens as lines of JSON:
-``started`` with the program's process id, ``noted``, ``ended`` with its code and the end of what it wrote,
-``stopped`` when nothing of it is left, or ``failed`` with a reason. A task is what ``Task.to_line`` writes (`task.py`).
+It reads lines from standard input: a task (written by ``Task.to_line`` in `task.py`), then the commands ``note`` (the
+server is up), ``stop SECONDS`` and ``over``. End of file means that dbdyno has ended, possibly by SIGKILL. It writes
+lines of JSON: ``started`` with the program's process id, ``noted``, ``ended`` with the exit code and the end of the
+output, ``stopped`` when no process is left, or ``failed`` with a reason.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-# Seconds that a program has to end by itself when dbdyno is gone, and after each signal behind the first.
+# Seconds that a program gets to end after dbdyno has ended, and after each further signal.
 GRACE_S = 5.0
 
-# Seconds after which a process that SIGKILL does not end is given up: it hangs in the kernel.
+# Seconds after which a process that survives SIGKILL is given up. It hangs in the kernel.
 KILL_S = 10.0
 
-# Bytes of a program's last words.
+# Bytes of a program's output that are reported.
 _TAIL = 1 << 16
 
 # prctl(2)
@@ -44,10 +44,10 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Keeper:
-    """Keeps one program."""
+    """Starts, supervises and ends one program."""
 
     def __init__(self, task: SimpleNamespace, unread: bytes) -> None:
-        """``task``: what ``Task`` has; ``unread``: what came behind it. Nothing is done yet."""
+        """``task``: the fields of ``Task``. ``unread``: input that was read after the task."""
         self._task = task
         self._pid = 0
         self._code: int | None = None
@@ -63,7 +63,7 @@ class Keeper:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def run(self) -> None:
-        """Start the program, keep it until it is to end, and clear up."""
+        """Start the program, wait until it ends or must end, and clean up."""
         try:
             self._start()
             _say(started=self._pid)
@@ -76,7 +76,7 @@ class Keeper:
             _say(ended=self._code, output=self._tail())
         _remove(self._task.remove)
         _say(stopped=self._was_mild and self._code == 0)
-        # Until dbdyno says that it is done, nobody else will remove what it abandons by ending.
+        # If dbdyno ends before it writes `over`, this process removes the abandoned directories.
         while not self._orphaned and "over" not in self._words():
             self._sleep(None)
         if self._orphaned:
@@ -84,7 +84,7 @@ class Keeper:
 
     def _start(self) -> None:
         task = self._task
-        # Where the first of a program's processes is killed, the others become the keeper's to end, and not init's.
+        # If the program's first process is killed, its other processes become children of this process, not of init.
         self._prctl(_PR_SET_CHILD_SUBREAPER, 1)
         for name in task.make:
             os.mkdir(name, mode=0o700)
@@ -100,7 +100,7 @@ class Keeper:
             given.write(task.input.encode())
             given.seek(0)
             if task.owner is not None:
-                # A program may open its standard input anew, as /dev/stdin.
+                # A program may reopen its standard input as /dev/stdin.
                 os.fchown(given.fileno(), task.owner[0], task.owner[1])
             process = subprocess.Popen(
                 task.command,
@@ -113,15 +113,15 @@ class Keeper:
                 group=group,
                 extra_groups=groups,
                 start_new_session=True,
-                # There is only one thread here. Called behind the change of user, which would undo it.
+                # Safe, since this process has only one thread. It runs after the change of user, which would undo it.
                 preexec_fn=self._bind,  # noqa: PLW1509
             )
         self._pid = process.pid
-        # How it ends is read along with the ends of the processes it leaves, and not by the object.
+        # _sleep() reaps all children, including this one; Popen must not wait for it.
         process.returncode = 0
 
     def _bind(self) -> None:
-        """In the program's process: have it end where the keeper is killed, be it this very moment."""
+        """Run in the program's process: end it if this process is killed, even before the call below."""
         self._prctl(_PR_SET_PDEATHSIG, self._task.death_signal)
         if os.getppid() != self._own_pid:
             os._exit(1)
@@ -163,10 +163,10 @@ class Keeper:
         self._was_mild = self._was_mild and self._code is not None
 
     def _end_all(self) -> None:
-        """Kill what there still is, and remove what it could not remove itself."""
+        """Kill the remaining processes and remove their shared memory."""
         end = time.monotonic() + KILL_S
-        # Whose parent has ended is the keeper's own child, and comes next. A child's number is its own until it has
-        # been waited for.
+        # Orphans become children of this process and are killed in the next pass. A child's process id can't be reused
+        # before the child has been waited for.
         while (left := _children(self._own_pid)) and time.monotonic() < end:
             for pid in left:
                 self._segments |= shared_memory.segments(pid)
@@ -178,7 +178,7 @@ class Keeper:
             shared_memory.remove(self._segments)
 
     def _sleep(self, seconds: float | None) -> None:
-        """Wait for a word of dbdyno's or the end of a process, at most some seconds."""
+        """Wait for a command from dbdyno or the end of a process, at most ``seconds``."""
         watched = [self._wake] if self._orphaned else [self._wake, 0]
         ready, _, _ = select.select(watched, [], [], seconds)
         if self._wake in ready:
@@ -204,25 +204,24 @@ class Keeper:
     def _tail(self) -> str:
         if self._log is None:
             return ""
-        # The place in the file is shared with the program's, and must stay where it is.
+        # pread(), because the file offset is shared with the program and must not move.
         size = os.fstat(self._log).st_size
         return os.pread(self._log, _TAIL, max(size - _TAIL, 0)).decode(errors="replace")
 
 
 def _children(parent: int) -> list[int]:
-    """Give the processes whose parent one is, also those that have ended and were not waited for."""
+    """Return the process ids of a process's children, including zombies."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
-        # One that ended meanwhile is nobody's child.
+        # A process may end in the meantime.
         with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-            # proc(5): the name, in parentheses, may hold anything; behind it come the state and the parent.
+            # proc(5): the name, in parentheses, may contain anything; the state and the parent follow.
             if int(file.read().rpartition(b")")[2].split()[1]) == parent:
                 found.append(int(name))
     return found
 
 
 def _say(**what: Any) -> None:
-    """Tell dbdyno; where it is gone, nobody."""
     with contextlib.suppress(BrokenPipeError):
         os.write(1, json.dumps(what).encode() + b"\n")
 
@@ -241,7 +240,7 @@ def _remove(directories: Iterable[str]) -> None:
 
 
 def main() -> None:
-    """Read the task and keep it; without one, do nothing."""
+    """Read a task and run it; without a task, do nothing."""
     read = b""
     while b"\n" not in read:
         more = os.read(0, 1 << 16)

@@ -1,4 +1,4 @@
-"""A program that runs under a keeper, from dbdyno's side."""
+"""Start and control a program that runs under a keeper."""
 
 import contextlib
 import json
@@ -17,30 +17,27 @@ import psutil
 from dbdyno.base.errors import SystemFailed
 from dbdyno.runtime.supervisor.task import Task
 
-# What a keeper runs, and where it finds dbdyno. It needs Python's own library besides, and no package of anybody's.
+# The keeper's program, and where it finds dbdyno. It needs only the standard library (-S).
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from dbdyno.runtime.supervisor.keeper import main; main()"
 _ROOT = Path(__file__).parents[3]
 
-# Seconds a keeper has to start, and to say that all is over, besides the time the program itself is given.
+# Seconds that a keeper gets to start and to report the end, in addition to the program's grace period.
 _KEEPER_S = 30.0
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its code (negative: the signal that killed it), and the end of what it wrote."""
+    """How a program ended: its exit code (negative: the signal that killed it), and the end of its output."""
 
     code: int
     output: str
 
 
 class Kept:
-    """A program that ends with dbdyno, and behind which nothing stays."""
+    """A program that ends when dbdyno ends, and leaves no processes or files behind."""
 
     def __init__(self, task: Task, held: int | None = None) -> None:
-        """Start it. ``held``: a descriptor that its keeper, and nobody else, holds open to its end.
-
-        Raises SystemFailed.
-        """
+        """Start it. ``held``: a file descriptor that only its keeper keeps open until it ends. Raises SystemFailed."""
         self._task = task
         self._unread = b""
         self._over = False
@@ -53,14 +50,14 @@ class Kept:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=() if held is None else (held,),
-            # Ctrl-C on the terminal is dbdyno's to hear.
+            # Only dbdyno itself handles Ctrl-C.
             start_new_session=True,
         )
         try:
             self._tell(task.to_line())
             said = self._report(_KEEPER_S) or {}
             if "started" not in said:
-                raise SystemFailed(f"{task.command[0]} could not be started: {self._failure(said)}")
+                raise SystemFailed(f"could not start {task.command[0]}: {self._failure(said)}")
             self.pid = int(said["started"])
             with contextlib.suppress(psutil.NoSuchProcess):
                 self._program = psutil.Process(self.pid)
@@ -69,7 +66,7 @@ class Kept:
             raise
 
     def alive(self) -> bool:
-        """Whether the program runs."""
+        """Whether the program is running."""
         try:
             return (
                 self._program is not None
@@ -80,9 +77,9 @@ class Kept:
             return False
 
     def wait(self, timeout_s: float) -> Ended | None:
-        """Wait until the program has ended, at most so many seconds; ``None``: it has not.
+        """Wait at most ``timeout_s`` seconds for the program to end. Returns None if it is still running.
 
-        Raises SystemFailed where its keeper was killed.
+        Raises SystemFailed if its keeper was killed.
         """
         if self.ended is None:
             said = self._report(timeout_s)
@@ -91,22 +88,22 @@ class Kept:
         return self.ended
 
     def note(self) -> None:
-        """Have the keeper note what the program, which is up, holds in the kernel: for the case that it is killed."""
+        """Make the keeper record the program's shared memory, to remove it if the program is killed."""
         self._tell("note\n")
         while self.ended is None and (said := self._report(_KEEPER_S)) and "noted" not in said:
             pass
 
     def kill(self) -> None:
-        """Kill the program; its keeper does the rest. Also while :meth:`stop` waits for it."""
+        """Kill the program; its keeper cleans up. May be called while :meth:`stop` waits."""
         if self._program is not None and self.alive():
             with contextlib.suppress(psutil.Error):
                 self._program.kill()
 
     def stop(self, grace_s: float) -> bool:
-        """End the program, wait until nothing is left of it, and say whether it ended at the first asking.
+        """End the program and all its processes. Return whether the first signal was enough.
 
-        After ``grace_s`` seconds it is asked more firmly, and then killed. A second call does nothing. Raises
-        SystemFailed where it cannot be ended.
+        After ``grace_s`` seconds it gets the next signal, finally SIGKILL. A second call does nothing. Raises
+        SystemFailed if it survives.
         """
         if not self._over:
             self._tell(f"stop {grace_s}\n")
@@ -125,16 +122,16 @@ class Kept:
                     with contextlib.suppress(OSError):
                         pipe.close()
             if self.alive():
-                raise SystemFailed(f"{self._task.command[0]}: its process {self.pid} does not end, even when killed")
+                raise SystemFailed(f"{self._task.command[0]}: process {self.pid} survived SIGKILL")
             self._over = True
         return self._was_clean
 
     def _stand_in(self) -> None:
-        """Do what a keeper would have done that was killed, or that hangs."""
+        """Clean up after a keeper that was killed or hangs."""
         self._keeper.kill()
         self._keeper.wait()
         end = time.monotonic() + _KEEPER_S
-        # It got its signal of death from the kernel, and needs a moment.
+        # The kernel sends the program its parent-death signal.
         while self.alive() and time.monotonic() < end:
             time.sleep(0.02)
         if self._program is not None and self.alive():
@@ -146,13 +143,13 @@ class Kept:
 
     def _tell(self, line: str) -> None:
         assert self._keeper.stdin is not None  # noqa: S101
-        # One that is gone shows in its reports.
+        # If the keeper has ended, reading its reports shows it.
         with contextlib.suppress(BrokenPipeError):
             self._keeper.stdin.write(line.encode())
             self._keeper.stdin.flush()
 
     def _report(self, timeout_s: float) -> dict[str, Any] | None:
-        """Give the keeper's next report; ``None``: there was none in time. An empty one: it is gone."""
+        """Return the keeper's next report, None after the timeout, or an empty report if the keeper has ended."""
         assert self._keeper.stdout is not None  # noqa: S101
         descriptor = self._keeper.stdout.fileno()
         end = time.monotonic() + timeout_s

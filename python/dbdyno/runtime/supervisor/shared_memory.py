@@ -1,6 +1,6 @@
-"""Shared memory that a killed server leaves in the kernel: PostgreSQL's, of both System V and POSIX.
+"""Find and remove shared memory that a killed PostgreSQL leaves in the kernel (System V and POSIX).
 
-A keeper reads this in for each server that is started: it imports no more than it needs.
+A keeper imports this module for each server, so it imports as little as possible.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _IPC_RMID = 0
 _DIRECTORY = "/dev/shm"  # noqa: S108
 _PREFIX = "PostgreSQL."
 
-# A segment: its file, or the identifier of one of System V.
+# A segment: the path of a POSIX segment, or the identifier of a System V segment.
 Segment = str | int
 
 
 def segments(pid: int) -> set[Segment]:
-    """Give the segments of shared memory that a process maps; none where there is no such process."""
+    """Return the shared memory segments that a process maps; empty if the process has ended."""
     found: set[Segment] = set()
     try:
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
@@ -28,8 +28,7 @@ def segments(pid: int) -> set[Segment]:
     except OSError:
         return set()
     for line in lines:
-        # proc(5): address, permissions, offset, device, inode, path. The inode of a segment of System V is its
-        # identifier.
+        # proc(5): address, permissions, offset, device, inode, path. The inode of a System V segment is its identifier.
         fields = line.rstrip("\n").removesuffix(" (deleted)").split(maxsplit=5)
         if len(fields) < 6:
             continue
@@ -42,7 +41,7 @@ def segments(pid: int) -> set[Segment]:
 
 
 def remove(left: set[Segment]) -> None:
-    """Remove segments; one that is not there any more is none to remove."""
+    """Remove segments, ignoring those that no longer exist."""
     libc = ctypes.CDLL(None, use_errno=True)
     for segment in left:
         if isinstance(segment, int):
@@ -54,10 +53,10 @@ def remove(left: set[Segment]) -> None:
 
 
 def _listed(control: str) -> list[str]:
-    """Give the segments that one lists, if it is PostgreSQL's control segment: those that only its sessions map.
+    """Return the segments that a PostgreSQL control segment lists; only sessions map these.
 
-    Its list holds the numbers that are in their names, in a layout that differs between versions: any of its words that
-    is the number of a segment of the same user's is taken for one. The numbers are random, of 32 bits.
+    The list contains the random 32-bit numbers of the segments' names, in a layout that depends on the version. So any
+    word of the control segment that is the number of an existing segment of the same user counts as an entry.
     """
     try:
         with open(control, "rb") as file:

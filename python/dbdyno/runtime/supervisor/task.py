@@ -1,4 +1,4 @@
-"""What a keeper is told to do: one program, as whom, how it is stopped, and what is removed behind it."""
+"""The task of a keeper: the program, its user, how to stop it, and what to remove afterwards."""
 
 import json
 from collections.abc import Mapping
@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Task:
-    """One program that a keeper runs. Paths are absolute.
+    """A program that a keeper runs. Paths are absolute.
 
-    ``owner``: the user id, group id and further group ids it runs with; ``None``: the keeper's own. ``make``:
-    directories that the keeper makes for it, the owner's alone. ``log``: the file for what it writes, in one of these;
-    ``None``: only its end is kept. ``stop``: the signals that ask it to end, the mildest first; SIGKILL comes behind
-    them by itself. ``death_signal``: what it gets when its keeper is killed.
+    ``owner``: user id, group id and supplementary group ids; None for the keeper's own. ``make``: directories to
+    create for the program, with mode 0700. ``log``: a file for its output, in one of these directories; None keeps only
+    the end of the output. ``stop``: signals to send in this order; SIGKILL follows automatically. ``death_signal``: the
+    signal that the kernel sends to the program if its keeper is killed.
 
-    ``remove``: directories that go when the program has ended. ``abandoned``: those that go besides where dbdyno has
-    ended without saying that it is done with them.
+    ``remove``: directories to remove when the program has ended. ``abandoned``: directories to remove in addition if
+    dbdyno ends without writing `over`.
     """
 
     command: tuple[str, ...]
@@ -31,5 +31,5 @@ class Task:
     abandoned: tuple[str, ...] = ()
 
     def to_line(self) -> str:
-        """Write it as one line of JSON, which a keeper reads."""
+        """Serialize it as a line of JSON for the keeper."""
         return json.dumps(asdict(self)) + "\n"

@@ -1,1 +1,1 @@
-"""Where a run works: its directories, loaded data and copies of it, and how it hears that it is to end."""
+"""The working directory of a run: claims, templates of loaded data, copies, resource limits, Ctrl-C."""

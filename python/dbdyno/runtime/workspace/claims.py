@@ -1,8 +1,8 @@
-"""Names that belong to one process for as long as it lives, whichever container or node it lives in.
+"""Reserve a path for one process as long as it lives, across containers and nodes.
 
-A claim is a locked file beside what it is for. The lock (flock(2)) goes with the process, however that ends, and holds
-on all nodes that share a file system, if its locks do, as those of NFS without ``nolock`` and ``local_lock``. So what
-lies there while nobody holds the lock on its file is nobody's. Process ids do not tell: two containers have the same.
+A claim is a locked file next to the claimed path. The lock (flock(2)) ends with the process. It holds on all nodes
+that share the file system if its locks do, such as NFS without ``nolock`` and ``local_lock``. A path whose lock file
+isn't locked is abandoned. Process ids can't replace the lock, because two containers can have the same ids.
 """
 
 import contextlib
@@ -18,12 +18,12 @@ _TOKEN_LENGTH = 16
 
 
 class Claim:
-    """A name in a directory that no other process has, and that others leave alone while this one lives."""
+    """A unique path in a directory that other processes don't touch while this process lives."""
 
     def __init__(self, directory: Path, prefix: str, suffix: str = "", length: int = _TOKEN_LENGTH) -> None:
-        """Claim ``path``: the prefix, as many random hexadecimal digits as ``length`` says, and the suffix.
+        """Claim ``path``: the prefix, ``length`` random hexadecimal digits, and the suffix.
 
-        Nothing is there yet but the locked file beside it. Raises OSError.
+        Creates only the lock file next to it. Raises OSError.
         """
         self._lock: int | None = None
         while self._lock is None:
@@ -33,16 +33,16 @@ class Claim:
 
     @property
     def lock_path(self) -> Path:
-        """The file whose lock is the claim; it goes last."""
+        """The lock file, which is removed last."""
         return self.path.with_name(self.path.name + _LOCK)
 
     @property
     def lock(self) -> int | None:
-        """The descriptor that holds the lock, and shares it with the process that inherits it; None: given up."""
+        """The descriptor that holds the lock; a process that inherits it shares the lock. None after release."""
         return self._lock
 
     def release(self) -> None:
-        """Remove what has the name, or begins with it, and give the name up. A second call does nothing."""
+        """Remove all files and directories whose names begin with the claimed one, and unlock. Idempotent."""
         if self._lock is None:
             return
         _remove_all(self.path)
@@ -53,10 +53,10 @@ class Claim:
 
 
 def abandoned(directory: Path, prefix: str = "", suffix: str = "") -> Iterator[Path]:
-    """Give the names that processes claimed in a directory which have ended, one after another.
+    """Yield the paths in a directory that were claimed by processes that have ended.
 
-    Each is the caller's until the next is asked for; then what has the name is removed, and the claim. What cannot be
-    locked for another reason than a lock, as where a file system has none, is not given.
+    The caller holds the claim on each path until the next iteration, which removes the path and its claim. Skips paths
+    that can't be locked, for instance because the file system has no locks.
     """
     try:
         lock_paths = [*directory.glob(f"{prefix}*{suffix}{_LOCK}")]
@@ -77,13 +77,13 @@ def abandoned(directory: Path, prefix: str = "", suffix: str = "") -> Iterator[P
 
 
 def remove_abandoned(directory: Path, prefix: str = "", suffix: str = "") -> None:
-    """Remove what processes that have ended left in a directory under names they claimed there."""
+    """Remove the abandoned paths in a directory."""
     for _ in abandoned(directory, prefix, suffix):
         pass
 
 
 def _make_locked(path: Path) -> int | None:
-    """Make a file and lock it; None where it is another's, be it one that removes what was abandoned."""
+    """Create a file and lock it; return None if another process has it, such as one that removes abandoned paths."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
@@ -94,7 +94,7 @@ def _make_locked(path: Path) -> int | None:
     except BlockingIOError:
         mine = False
     except OSError:
-        # Where there are no locks, nobody else can take this one for abandoned.
+        # Without locks, other processes don't remove this path either.
         mine = True
     if mine:
         return lock
@@ -118,7 +118,7 @@ def _lock_of_nobody(path: Path) -> int | None:
 
 
 def is_at(lock: int, path: Path) -> bool:
-    """Whether an open file is still the one at a path."""
+    """Whether an open file is still the file at a path."""
     try:
         return os.path.samestat(os.fstat(lock), path.lstat())
     except FileNotFoundError:
@@ -126,7 +126,7 @@ def is_at(lock: int, path: Path) -> bool:
 
 
 def _remove_all(path: Path) -> None:
-    """Remove what has a name, and what lies beside it under a longer one, but for its lock."""
+    """Remove the path and its siblings whose names begin with its name, except the lock file."""
     with contextlib.suppress(OSError):
         for each in [*path.parent.iterdir()]:
             if not each.name.startswith(path.name) or each.name == path.name + _LOCK:

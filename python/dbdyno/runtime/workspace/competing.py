@@ -1,4 +1,4 @@
-"""A program that competes with what is measured for the processors."""
+"""Run a program that competes with the measured system for CPU time."""
 
 import subprocess
 import sys
@@ -11,26 +11,26 @@ from dbdyno.base.errors import SystemFailed
 
 _PROGRAM = Path(__file__).with_name("taking.py")
 
-# Seconds for it to begin, and to end.
+# Seconds that the program gets to end.
 _LONGEST_S = 30.0
 
 
 @dataclass
 class Competing:
-    """``took``: the share of each processor that it had, known when it has ended."""
+    """``took``: the share of each CPU that the program used, set when it has ended."""
 
     took: float | None = None
 
 
 @contextmanager
 def competing(share: float, processors: Sequence[int]) -> Iterator[Competing]:
-    """Have a program take a share of each of some processors, as long as the context lasts; of no share, have none.
+    """Use a share of each of the given CPUs while the context lasts; a share of 0 starts nothing.
 
-    Raises SystemFailed where it does not begin.
+    Raises SystemFailed if the program doesn't start.
     """
-    told = Competing()
+    result = Competing()
     if share <= 0:
-        yield told
+        yield result
         return
     command = [sys.executable, "-P", "-S", str(_PROGRAM), str(share), ",".join(map(str, processors))]
     program = subprocess.Popen(
@@ -38,17 +38,17 @@ def competing(share: float, processors: Sequence[int]) -> Iterator[Competing]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # Ctrl-C on the terminal is dbdyno's to hear.
+        # Only dbdyno itself handles Ctrl-C.
         start_new_session=True,
     )
     try:
         assert program.stdout is not None  # noqa: S101
         if program.stdout.readline() != "ready\n":
-            raise SystemFailed("the program that is to compete for the processors did not begin")
-        yield told
+            raise SystemFailed("could not start the program that competes for the CPUs")
+        yield result
         with suppress(subprocess.TimeoutExpired, ValueError):
-            said, _ = program.communicate(timeout=_LONGEST_S)
-            told.took = float(said)
+            output, _ = program.communicate(timeout=_LONGEST_S)
+            result.took = float(output)
     finally:
         with suppress(OSError):
             program.kill()

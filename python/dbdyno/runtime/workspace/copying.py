@@ -1,4 +1,4 @@
-"""Copies of loaded data: files and directories, sharing blocks where the file system can."""
+"""Copy files and directories of loaded data, sharing blocks if the file system supports it."""
 
 import ctypes
 import errno
@@ -11,52 +11,50 @@ from pathlib import Path
 
 from dbdyno.runtime.workspace.listening import Interrupted
 
-# ioctl FICLONE (linux/fs.h): the copy shares the original's blocks until either is changed.
+# ioctl FICLONE (linux/fs.h): the copy shares the original's blocks until one of them is changed.
 _FICLONE = 0x40049409
 _CHUNK = 1 << 26
 _READ = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
-# What copy_file_range(2) says of two file systems between which it does not copy.
+# Errors of copy_file_range(2) for file systems between which it can't copy.
 _NOT_IN_KERNEL = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def copy_file(source: Path, target: Path, interrupted: Interrupted | None = None) -> None:
-    """Copy a file and put the copy on the device. Raises OSError, and RunInterrupted when that is heard on the way."""
+    """Copy a file and sync the copy. Raises OSError, and RunInterrupted on Ctrl-C."""
     with source.open("rb") as read, target.open("wb") as write:
         _copy(read.fileno(), write.fileno(), interrupted)
-        # Pages still to be written would be written during the trial, at the trial's cost.
+        # Otherwise the kernel would write the dirty pages during the trial.
         os.fsync(write.fileno())
 
 
 def copy_directory(source: Path, target: Path, interrupted: Interrupted | None = None) -> None:
-    """Copy a directory, which must not be there yet, and put the copy on the device.
+    """Copy a directory to a new path and sync the copy.
 
-    Permissions are copied, owners are not. Links are copied as links. Raises OSError, and RunInterrupted when that is
-    heard on the way.
+    Copies permissions, not owners; links stay links. Raises OSError, and RunInterrupted on Ctrl-C.
     """
     copy_below(source, target, interrupted)
     sync_files(target)
 
 
 def directory_bytes(directory: Path) -> int:
-    """Return the bytes of all files in a directory and below it."""
+    """Return the total size in bytes of all files below a directory."""
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
 def sync_files(directory: Path) -> None:
-    """Write the files of a directory to its device. Raises OSError."""
-    # One call for the file system: a data directory has a thousand files.
+    """Sync the file system of a directory. Raises OSError."""
+    # One call instead of one per file, since a data directory has a thousand files.
     with _opened(directory, os.O_RDONLY) as descriptor:
         if ctypes.CDLL(None, use_errno=True).syncfs(descriptor) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(directory))
 
 
 def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = None) -> None:
-    """Bring all files of a directory into the operating system's cache (``warm``), or out of it (``cold``).
+    """Read all files of a directory into the page cache (``warm``) or evict them (``cold``).
 
-    A file that a server removes meanwhile is passed over. Raises OSError, and RunInterrupted when that is heard on the
-    way.
+    Skips files that a server removes in the meantime. Raises OSError, and RunInterrupted on Ctrl-C.
     """
     read_into = [bytearray(_READ)]
     for each in files_below(directory):
@@ -65,16 +63,16 @@ def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = 
                 os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             else:
                 _check(interrupted)
-                # A file ends where there is less than was asked for.
+                # A short read means end of file.
                 while os.readv(file, read_into) == _READ:
                     _check(interrupted)
 
 
-# A data directory has a thousand files and is looked at for each trial: hence these make no object for a file's path.
+# The functions below avoid Path objects for speed: each trial visits a data directory with a thousand files.
 
 
 def files_below(directory: Path | str) -> Iterator[os.DirEntry[str]]:
-    """Give the files in a directory and below it, without links."""
+    """Yield all files below a directory, except links."""
     with os.scandir(directory) as entries:
         for each in entries:
             if each.is_dir(follow_symlinks=False):
@@ -84,9 +82,9 @@ def files_below(directory: Path | str) -> Iterator[os.DirEntry[str]]:
 
 
 def copy_below(source: Path | str, target: Path, interrupted: Interrupted | None) -> None:
-    """Copy what lies in a directory into one that is made for it, and that nobody else may enter.
+    """Copy the content of a directory into a new directory with mode 0700, without syncing.
 
-    Nothing is put on the device. Raises as ``copy_directory``.
+    Raises the errors of :func:`copy_directory`.
     """
     target.mkdir(mode=0o700)
     with os.scandir(source) as entries:
@@ -102,7 +100,7 @@ def copy_below(source: Path | str, target: Path, interrupted: Interrupted | None
 
 
 def copy_contents(source: str, target: str, interrupted: Interrupted | None) -> None:
-    """Copy a file and its permissions, over the one that is there where one is. Raises as ``copy_directory``."""
+    """Copy a file and its permissions, replacing an existing file. Raises the errors of :func:`copy_directory`."""
     with _opened(source, os.O_RDONLY) as read, _opened(target, _NEW) as write:
         _copy(read, write, interrupted)
         os.fchmod(write, stat.S_IMODE(os.fstat(read).st_mode))
@@ -110,7 +108,6 @@ def copy_contents(source: str, target: str, interrupted: Interrupted | None) -> 
 
 @contextmanager
 def _opened(path: Path | str, flags: int) -> Iterator[int]:
-    """Give the descriptor of a file or a directory, and close it in the end."""
     descriptor = os.open(path, flags, 0o600)
     try:
         yield descriptor
@@ -135,12 +132,11 @@ def _copy(read: int, write: int, interrupted: Interrupted | None) -> None:
                 in_kernel = False
                 continue
             if copied == 0:
-                raise OSError(0, "the template became shorter while it was copied") from None
+                raise OSError(0, "the template shrank while it was copied") from None
             left -= copied
 
 
 def _step(read: int, write: int, most: int, in_kernel: bool) -> int:
-    """Copy some bytes and return how many; without the kernel's help where it cannot give it."""
     if in_kernel:
         return os.copy_file_range(read, write, most)
     return os.sendfile(write, read, None, most)

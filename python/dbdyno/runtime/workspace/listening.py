@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a run goes on."""
+"""Handle Ctrl-C and SIGTERM during a run."""
 
 import contextlib
 import signal
@@ -11,45 +11,45 @@ from dbdyno.base.errors import RunInterrupted
 
 
 class AtWork(Protocol):
-    """What can be asked to end: a worker, or several."""
+    """Something that can be stopped: a worker, or several."""
 
     def stop(self) -> None:
-        """Ask it to end now, and say what it measured."""
+        """Ask it to end now and report its results."""
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
 
 
 class AtOnce:
-    """What is of no use to anybody unfinished: when it is asked to end, it is ended."""
+    """Something that is killed when it should stop, since its partial results are useless."""
 
     def __init__(self, kill: Callable[[], None]) -> None:
-        """``kill``: ends it at once."""
+        """``kill``: called by :meth:`stop` and :meth:`kill`."""
         self._kill = kill
 
     def stop(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self._kill()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self._kill()
 
 
 class Interrupted:
-    """Hears Ctrl-C and SIGTERM while a run goes on: the first asks the trial to end, the second kills it."""
+    """Handles Ctrl-C and SIGTERM during a run: the first signal stops the trial, the second kills it."""
 
     def __init__(self) -> None:
-        """Nothing heard yet."""
+        """Create it without any signal received."""
         self.heard = 0
         self.worker: AtWork | None = None
 
     def __bool__(self) -> bool:
-        """Whether one has been heard."""
+        """Whether a signal has been received."""
         return self.heard > 0
 
     def hear(self, _signal: int, _frame: FrameType | None) -> None:
-        """Pass it on to the worker."""
+        """Handle a signal."""
         self.heard += 1
         if self.worker is not None:
             if self.heard == 1:
@@ -58,13 +58,13 @@ class Interrupted:
                 self.worker.kill()
 
     def check(self) -> None:
-        """Raise RunInterrupted where one has been heard."""
+        """Raise RunInterrupted if a signal has been received."""
         if self:
             raise RunInterrupted("the run was interrupted")
 
     @contextlib.contextmanager
     def passing_on_to(self, worker: AtWork) -> Iterator[None]:
-        """Pass what is heard on to a worker for as long as the context lasts, and at once what has been heard."""
+        """Stop or kill ``worker`` on a signal while the context lasts, including a signal received before."""
         self.worker = worker
         try:
             if self:
@@ -75,7 +75,7 @@ class Interrupted:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator["Interrupted"]:
-        """Hear signals for as long as the context lasts; elsewhere than in the main thread, do nothing."""
+        """Install the signal handlers while the context lasts; does nothing outside the main thread."""
         if threading.current_thread() is not threading.main_thread():
             yield self
             return

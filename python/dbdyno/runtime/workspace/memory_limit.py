@@ -1,7 +1,7 @@
-"""A limit to the memory of processes, with what the kernel caches of their files: a control group of their own.
+"""Limit the memory of processes, including the page cache of their files, with a control group.
 
-Both versions of Linux's control groups do (cgroups(7)). A page that was cached for somebody else before counts there,
-so what is to be limited must not be in the cache when the group begins to read it.
+Supports both versions of cgroups(7). A page that is already in the cache is charged to the group that read it first, so
+the data must be evicted before the limited processes read it.
 """
 
 import contextlib
@@ -17,12 +17,12 @@ _OWN = re.compile(r"dbdyno-(\d+)-[0-9a-f]+")
 
 
 class NoMemoryLimit(SystemFailed):
-    """Memory cannot be limited here. The message is the reason, a clause."""
+    """Memory can't be limited on this machine. The message is the reason, a clause."""
 
 
 @dataclass(frozen=True)
 class _Version:
-    """A version of control groups: its name, and the files of a group with what they say."""
+    """A version of cgroups: its name, its limit file, the value for no limit, and the file with the OOM count."""
 
     name: str
     limit: str
@@ -35,53 +35,53 @@ _V2 = _Version("cgroup v2", "memory.max", "max", "memory.events")
 
 
 class MemoryLimit:
-    """A control group. Processes that are added take at most so many bytes, while :meth:`set` says so."""
+    """A control group whose processes are limited to the number of bytes given to :meth:`set`."""
 
     def __init__(self) -> None:
-        """Make it. Raises NoMemoryLimit where that is not allowed, or there is no such thing."""
+        """Create the group. Raises NoMemoryLimit if that isn't possible."""
         self._version, parents = _places()
-        problem = "no control group of this process has its memory counted"
+        problem = "this process is in no control group with memory accounting"
         for parent in parents:
             _remove_left(parent)
             path = parent / f"dbdyno-{os.getpid()}-{secrets.token_hex(4)}"
             try:
                 path.mkdir()
             except OSError as error:
-                problem = f"a control group in {parent} cannot be made: {reason(error)}"
+                problem = f"can't create a control group in {parent}: {reason(error)}"
                 continue
             if os.access(path / self._version.limit, os.W_OK):
                 self._path = path
                 return
-            problem = f"a control group in {parent} has no limit to its memory"
+            problem = f"control groups in {parent} don't support a memory limit"
             path.rmdir()
         raise NoMemoryLimit(problem)
 
     @property
     def means(self) -> str:
-        """What limits it, as ``cgroup v1``."""
+        """The mechanism, such as ``cgroup v1``."""
         return self._version.name
 
     def add(self, pid: int) -> None:
-        """Put a process and all below it into the group. One that has ended is left out. Raises NoMemoryLimit."""
+        """Add a process and its descendants, skipping those that have ended. Raises NoMemoryLimit."""
         for each in _with_children(pid):
             try:
                 (self._path / "cgroup.procs").write_text(str(each), encoding="ascii")
             except ProcessLookupError:
                 continue
             except OSError as error:
-                raise NoMemoryLimit(f"process {each} cannot be put into a control group: {reason(error)}") from None
+                raise NoMemoryLimit(f"can't add process {each} to a control group: {reason(error)}") from None
 
     def set(self, limit: int | None) -> None:
-        """Limit the group to so many bytes, or no longer; what is cached beyond is dropped. Raises NoMemoryLimit."""
+        """Set the limit in bytes, or None for no limit; the kernel evicts the excess. Raises NoMemoryLimit."""
         text = self._version.unlimited if limit is None else str(limit)
         try:
             (self._path / self._version.limit).write_text(text, encoding="ascii")
         except OSError as error:
-            raise NoMemoryLimit(f"memory cannot be limited to {limit} bytes: {reason(error)}") from None
+            raise NoMemoryLimit(f"can't limit memory to {limit} bytes: {reason(error)}") from None
 
     @property
     def kills(self) -> int:
-        """How many processes the kernel has killed because the limit was not enough for them."""
+        """How many processes the kernel has killed because of the limit."""
         with contextlib.suppress(OSError, ValueError):
             for line in (self._path / self._version.events).read_text(encoding="ascii").splitlines():
                 name, _, count = line.partition(" ")
@@ -90,21 +90,21 @@ class MemoryLimit:
         return 0
 
     def close(self) -> None:
-        """Remove the group, where its processes have ended; else the next run does."""
+        """Remove the group if its processes have ended; otherwise the next run removes it."""
         with contextlib.suppress(OSError):
             self._path.rmdir()
 
 
 def _places() -> tuple[_Version, list[Path]]:
-    """Give the version that counts memory here, and the groups in which another can be made: this process's own first.
+    """Return the cgroup version with memory accounting, and possible parents of a new group, the own group first.
 
-    Raises NoMemoryLimit where there is none.
+    Raises NoMemoryLimit if there is none.
     """
     mounts = _mounts()
     try:
         own = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise NoMemoryLimit(f"there are no control groups: {reason(error)}") from None
+        raise NoMemoryLimit(f"control groups aren't available: {reason(error)}") from None
     groups = [line.split(":", 2) for line in own if line.count(":") >= 2]
     for _, controllers, path in groups:
         if "memory" in controllers.split(",") and mounts.get("memory"):
@@ -112,19 +112,19 @@ def _places() -> tuple[_Version, list[Path]]:
     for number, controllers, path in groups:
         if number == "0" and not controllers and mounts.get("unified"):
             group = _below(mounts["unified"], path)
-            # Controllers do not reach below a group that has processes, so that one beside it is the other way.
+            # A group with processes can't enable controllers for its children, so try a sibling too.
             return _V2, [group] if group == mounts["unified"] else [group, group.parent]
-    raise NoMemoryLimit("there are no control groups that limit memory")
+    raise NoMemoryLimit("no control groups with memory limits are available")
 
 
 def _below(mount: Path, path: str) -> Path:
-    """Give a group's directory; where only a part of the tree is mounted, that part's top."""
+    """Return a group's directory, or the mount point if only a part of the tree is mounted."""
     group = mount / path.lstrip("/")
     return group if group.is_dir() else mount
 
 
 def _mounts() -> dict[str, Path]:
-    """Give where control groups are mounted that count memory: ``memory`` of version 1, ``unified`` of version 2."""
+    """Return the mount points of cgroups with memory accounting: ``memory`` (version 1), ``unified`` (version 2)."""
     found: dict[str, Path] = {}
     try:
         lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
@@ -140,7 +140,7 @@ def _mounts() -> dict[str, Path]:
 
 
 def _with_children(pid: int) -> list[int]:
-    """Give a process and all below it."""
+    """Return a process and all its descendants."""
     found = [pid]
     for each in found:
         with contextlib.suppress(OSError):
@@ -151,7 +151,7 @@ def _with_children(pid: int) -> list[int]:
 
 
 def _remove_left(parent: Path) -> None:
-    """Remove what processes of dbdyno that have ended left behind."""
+    """Remove the groups of dbdyno processes that have ended."""
     with contextlib.suppress(OSError):
         for path in parent.iterdir():
             name = _OWN.fullmatch(path.name)

@@ -1,4 +1,4 @@
-"""Processors of their own, for the tiers of a system and for the load generator."""
+"""Pin the tiers of a system and the load generator to CPUs."""
 
 import os
 import shutil
@@ -10,19 +10,19 @@ from dbdyno.base.errors import InputError
 
 
 def check_processors(asked: Mapping[str, Sequence[int]], place: str) -> None:
-    """Raise InputError that begins with ``place`` for a processor that there is not, or where none can be given."""
+    """Raise InputError (beginning with ``place``) if a CPU doesn't exist, or if pinning isn't possible."""
     allowed = sorted(os.sched_getaffinity(0))
     for tier, processors in asked.items():
         for number in processors:
             if number not in allowed:
                 known = ", ".join(map(str, allowed))
-                raise InputError(f"{place}: processors.{tier}", f"there is no processor {number}", f"known: {known}")
+                raise InputError(f"{place}: processors.{tier}", f"no CPU {number}", f"available: {known}")
     if asked and shutil.which("taskset") is None:
         raise InputError(f"{place}: processors", "taskset is not installed", "install util-linux, or leave it out")
 
 
 def processors_of(pid: int) -> list[int]:
-    """Give the processors that a process may use, in order; none where it has ended."""
+    """Return the CPUs that a process may use, sorted; empty if it has ended."""
     try:
         return sorted(os.sched_getaffinity(pid))
     except ProcessLookupError:
@@ -30,16 +30,16 @@ def processors_of(pid: int) -> list[int]:
 
 
 def bound_to(processors: Sequence[int] | None) -> list[str]:
-    """Give the program that starts another on some processors alone; ``None``: on all."""
+    """Return the command prefix that starts a program on the given CPUs; empty for None (all CPUs)."""
     if processors is None:
         return []
     return [shutil.which("taskset") or "taskset", "--cpu-list", ",".join(map(str, processors))]
 
 
 def bind_all(pid: int, processors: Sequence[int]) -> None:
-    """Keep a process that runs, all its threads and all its descendants to some processors.
+    """Pin a running process, all its threads and all its descendants to the given CPUs.
 
-    What they start later is kept to them too. Who has ended meanwhile needs none.
+    Their future children inherit the pinning.
     """
     try:
         first = psutil.Process(pid)

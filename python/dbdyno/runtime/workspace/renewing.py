@@ -1,7 +1,7 @@
-"""Copies of a directory that one after another works on: what one has changed is copied anew for the next.
+"""Reusable copies of a data directory: between two trials, only the changed files are copied again.
 
-A server's data are a thousand files, of which a trial changes some dozen. To remove all and make them again took most
-of the time between two trials.
+A server's data directory has a thousand files, of which a trial changes a few dozen. Copying all files took most of the
+time between two trials.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from dbdyno.runtime.workspace.copying import (
 )
 from dbdyno.runtime.workspace.listening import Interrupted
 
-# At most so many are kept that nobody works on.
+# Maximum number of unused copies that are kept.
 _KEPT = 4
 
-# Number of the file, bytes, and when it and what is known of it were changed last, nanoseconds.
+# Inode, size in bytes, and times of the last change of content and of metadata, in nanoseconds.
 _State = tuple[int, int, int, int]
 
 
 class Copy:
-    """A copy of a directory that does not change."""
+    """A copy of a directory whose content doesn't change."""
 
     def __init__(self, source: Path, path: Path) -> None:
-        """``source``: the directory; ``path``: where the copy is to be. Nothing is copied yet."""
+        """``source``: the directory. ``path``: the copy's path. :meth:`renew` creates it."""
         self.source = source
         self.path = path
         self._noted: dict[str, _State] | None = None
 
     @cached_property
     def bytes(self) -> int:
-        """The bytes of the directory."""
+        """The size of the directory in bytes."""
         return directory_bytes(self.source)
 
     def renew(self, interrupted: Interrupted | None = None) -> None:
-        """Make it what the source is, and put it on the device.
+        """Restore the content of the source, and sync it. File owners are kept.
 
-        Whoever was given the files since they were last noted keeps them. Raises as ``copy_directory``.
+        Raises the errors of ``copy_directory``.
         """
         noted, self._noted = self._noted, None
         if noted is None:
@@ -57,28 +57,28 @@ class Copy:
             sync_files(self.path)
 
     def note(self) -> None:
-        """Note what its files are now: the same as the source's. Nobody changes them before some milliseconds later.
+        """Record the state of its files, which equal the source's. Raises OSError.
 
-        That is how exact times of files are. Raises OSError.
+        The files must not change within the next milliseconds: file times have no finer resolution.
         """
         self._noted = {each.path: _state(each) for each in files_below(self.path)}
 
     def remove(self) -> None:
-        """Remove it."""
+        """Remove the copy."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 class Copies:
-    """The copies of a run that nobody works on at the moment."""
+    """The unused copies of a run."""
 
     def __init__(self) -> None:
-        """There are none yet."""
+        """Create an empty pool."""
         self._left: list[Copy] = []
 
     def take(self, source: Path, make_path: Callable[[], Path]) -> Copy:
-        """Give a copy of a directory, still to be renewed: one that was given back, or a new one.
+        """Return an unused or a new copy of a directory; the caller must renew it.
 
-        ``make_path``: gives where a new one is to be. Raises OSError.
+        ``make_path``: returns the path for a new copy. Raises OSError.
         """
         for each in self._left:
             if each.source == source:
@@ -90,7 +90,7 @@ class Copies:
         return new
 
     def give_back(self, copy: Copy) -> None:
-        """Keep a copy for the next who needs one, where there is room for it and two more of its size."""
+        """Return a copy to the pool, or remove it if the disk has no space for two more copies."""
         try:
             room = _free(copy.path.parent) >= 2 * copy.bytes
         except OSError:
@@ -117,12 +117,12 @@ def _kind(entry: os.DirEntry[str]) -> int:
         return stat.S_IFLNK
     if entry.is_dir(follow_symlinks=False):
         return stat.S_IFDIR
-    # Anything else than a file, as a socket, is not in a source.
+    # A source contains nothing else, such as sockets.
     return stat.S_IFREG if entry.is_file(follow_symlinks=False) else 0
 
 
 def _renew_below(source: Path | str, target: Path, noted: dict[str, _State], interrupted: Interrupted | None) -> None:
-    """Make a directory what another is."""
+    """Restore the content of ``source`` in ``target``, copying only changed files."""
     with os.scandir(target) as entries:
         there = {each.name: each for each in entries}
     with os.scandir(source) as entries:

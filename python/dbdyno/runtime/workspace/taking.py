@@ -1,9 +1,9 @@
-"""A program that takes a share of each of some processors until its standard input ends, and says how much it took.
+"""A program that uses a share of each given CPU until its standard input is closed, and prints the share it used.
 
-It is run by its path, and imports nothing of dbdyno, so that it starts at once. `python taking.py SHARE CPU,CPU,…`
+Usage: `python taking.py SHARE CPU,CPU,…`. It is started by its path and doesn't import dbdyno, so it starts quickly.
 
-It computes for a part of each millisecond, so that whatever computes on the same processor is slower, and whatever
-waits for something else is hardly so: what becomes ready while it computes waits a few hundred microseconds at most.
+It is busy for a part of each millisecond. This slows down programs that compute on the same CPU, but hardly those that
+wait for something else: a thread that becomes ready waits a few hundred microseconds at most.
 """
 
 import contextlib
@@ -14,20 +14,20 @@ import select
 import sys
 import time
 
-# Seconds, on average, from one time that it computes to the next: the ends of what it slows down must not fall in step.
+# Average period in seconds. Each period is random, so that the measured program can't synchronize with it.
 _PERIOD_S = 0.001
 
-# Seconds between two looks at whether it is to end.
+# Seconds between two checks of standard input.
 _LOOK_S = 0.02
 
-# prctl(2): how late a sleeper may be woken, in nanoseconds.
+# prctl(2): the timer slack, in nanoseconds.
 _SET_TIMER_SLACK = 29
 
 
 def take(share: float, processor: int, until_closed: int) -> float:
-    """Take a share of a processor until a descriptor is at its end; give the share that it had."""
+    """Use a share of a CPU until a file descriptor is closed; return the share that was used."""
     os.sched_setaffinity(0, {processor})
-    # Who may not go before all others gets what the kernel thinks fair.
+    # Without the privilege for real-time scheduling, it gets a fair share at most.
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
     ctypes.CDLL(None).prctl(_SET_TIMER_SLACK, 1, 0, 0, 0)
@@ -48,7 +48,7 @@ def take(share: float, processor: int, until_closed: int) -> float:
 
 
 def main() -> None:
-    """Take the share of each processor, in a process for each; say what was taken on average."""
+    """Start a process per CPU, and print the average share that they used."""
     share, processors = float(sys.argv[1]), [int(each) for each in sys.argv[2].split(",")]
     told: list[int] = []
     children: list[int] = []

@@ -1,4 +1,4 @@
-"""Loaded data: made once for each distinct content, kept as a file or a directory, and copied for each trial."""
+"""Templates: loaded data, created once per distinct content and copied for each trial."""
 
 import contextlib
 import fcntl
@@ -15,28 +15,27 @@ from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.base.timestamps import utc_now
 from dbdyno.runtime.workspace.claims import Claim, is_at, remove_abandoned
 
-# Templates not used lately are removed when all together are larger than this.
+# If all templates together are larger than this, those that were not used for the longest time are removed.
 _CACHE_BYTES = int(os.environ.get("DBDYNO_CACHE_BYTES", str(20 * 10**9)))
 
-# Of one that is being made.
+# The suffix of an unfinished template.
 _UNFINISHED = ".tmp"
 
-# Beside each template: what loading it took.
+# The suffix of the file next to each template that describes how it was loaded.
 _LOADED = ".json"
 
-# The locks of this process on what tells of the templates that it uses. They go with it.
+# This process's locks on the description files of the templates that it uses. They end with the process.
 _USED: dict[Path, int] = {}
 
-
-# Of each caller of `unkept`, the templates that were made since.
+# For each active `unkept` context: the templates created in it.
 _UNKEPT: list[list[Path]] = []
 
 
 @dataclass(frozen=True)
 class Template:
-    """Loaded data. ``load_s``: seconds it took to make, 0 where it was there already.
+    """Loaded data. ``load_s``: seconds it took to load, 0 if it existed.
 
-    ``loaded``: when it was loaded (``at``), and what that took by table, as the worker reports it (``tables``).
+    ``loaded``: when it was loaded (``at``), and the duration per table as reported by the worker (``tables``).
     """
 
     path: Path
@@ -45,13 +44,14 @@ class Template:
 
 
 def template(path: Path, make: Callable[[Path], Any], *, of_tables: bool = True) -> Template:
-    """Give the template of this path; where it is not there yet, ``make`` makes it at another, whole or not at all.
+    """Return the template at this path; create it with ``make`` if it doesn't exist. Raises SystemFailed.
 
-    ``make`` gives what loading took, by table. Others in the directory make room for it. ``of_tables``: it is of one
-    experiment's tables, and not of data that all begin with. Raises SystemFailed.
+    ``make`` gets a temporary path, which is renamed when it is complete, and returns the duration of loading per table.
+    Old templates in the directory may be removed. ``of_tables``: the template contains the tables of an experiment, as
+    opposed to an empty data directory.
     """
     if _use(path):
-        # When it was used last. When it was changed last, who copies it at this moment sees that it stays as it is.
+        # The access time is the time of last use. The modification time stays: concurrent copies check it.
         os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
         return Template(path, 0.0, _loaded(path))
     remove_unfinished(path.parent)
@@ -59,7 +59,7 @@ def template(path: Path, make: Callable[[Path], Any], *, of_tables: bool = True)
     try:
         claim = Claim(path.parent, f"{path.stem}.", _UNFINISHED)
     except OSError as error:
-        raise SystemFailed(f"{path.parent}: nothing can be made in it: {reason(error)}") from error
+        raise SystemFailed(f"{path.parent}: can't create files: {reason(error)}") from error
     try:
         loaded = {"at": utc_now(), "tables": make(claim.path)}
         _put_in_place(claim.path, path, loaded)
@@ -79,7 +79,7 @@ def template(path: Path, make: Callable[[Path], Any], *, of_tables: bool = True)
 
 @contextlib.contextmanager
 def unkept() -> Iterator[None]:
-    """Remove the templates of tables that are made within at its end: nobody needs them again."""
+    """Remove the templates of tables that were created in this context when it ends."""
     made: list[Path] = []
     _UNKEPT.append(made)
     try:
@@ -94,7 +94,7 @@ def unkept() -> Iterator[None]:
 
 
 def _put_in_place(made: Path, path: Path, loaded: dict[str, Any]) -> None:
-    """Have a template that is whole at its path, unless another process was quicker: the content is the same."""
+    """Rename a complete template to its path, unless another process was faster and created the same content."""
     told = path.with_suffix(_LOADED)
     unfinished = made.with_name(f"{made.name}{_LOADED}")
     unfinished.write_text(json.dumps(loaded), encoding="utf-8")
@@ -111,17 +111,17 @@ def _put_in_place(made: Path, path: Path, loaded: dict[str, Any]) -> None:
 
 
 def _use(path: Path) -> bool:
-    """Keep other processes from removing a template until this one ends; whether it is there.
+    """Prevent other processes from removing a template until this process ends. Return whether it exists.
 
-    What tells of it is locked, together with all others that use it. Without locks, or where nothing tells of it, it is
-    as it was: one that is used was used lately, and goes last.
+    Takes a shared lock on the description file. Without locks, or without that file, only the access time protects the
+    template, since templates in use were used recently.
     """
     told = path.with_suffix(_LOADED)
     if told not in _USED:
         with contextlib.suppress(OSError):
             lock = os.open(told, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                # Who removes it holds the lock for a moment.
+                # A process that removes it holds the lock only briefly.
                 fcntl.flock(lock, fcntl.LOCK_SH)
                 if is_at(lock, told):
                     _USED[told] = lock
@@ -132,12 +132,11 @@ def _use(path: Path) -> bool:
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Remove the templates in a directory that killed runs left half made."""
+    """Remove unfinished templates of killed runs from a directory."""
     remove_abandoned(directory, suffix=_UNFINISHED)
 
 
 def _loaded(path: Path) -> dict[str, Any]:
-    """Read what loading a template took, which is kept beside it."""
     try:
         loaded = json.loads(path.with_suffix(_LOADED).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -146,7 +145,7 @@ def _loaded(path: Path) -> dict[str, Any]:
 
 
 def _make_room(directory: Path, keep: Path) -> None:
-    """Remove the templates unused for longest until the rest fits."""
+    """Remove the templates that were unused for the longest time until the rest fits."""
     by_use = sorted((*directory.glob("*.db"), *directory.glob("*.data")), key=lambda path: path.stat().st_atime)
     sizes = {path: _size(path) for path in by_use}
     total = sum(sizes.values())
@@ -158,14 +157,14 @@ def _make_room(directory: Path, keep: Path) -> None:
 
 
 def remove_unused(path: Path) -> bool:
-    """Remove a template, unless a process uses it; whether it was removed."""
+    """Remove a template unless a process uses it. Return whether it was removed."""
     told = path.with_suffix(_LOADED)
     if told in _USED:
         return False
     try:
         lock = os.open(told, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        # Nobody can have locked what is not there.
+        # Without a description file, no process can have locked it.
         _remove(path)
         return True
     except OSError:

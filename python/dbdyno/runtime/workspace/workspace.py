@@ -1,4 +1,4 @@
-"""The directories a run works in."""
+"""The working directory of a run."""
 
 import os
 import subprocess
@@ -11,9 +11,8 @@ from dbdyno.runtime.workspace.claims import Claim, remove_abandoned
 
 _PREFIX = "dbdyno-run-"
 
-# Waits for a word, and removes the directory, and then the file of its claim, where the input ends without one. A
-# worker gets its signal from the kernel a moment after dbdyno's files were closed, and may make a file until then: so
-# it is tried again.
+# Reads a line from standard input. If the input ends without one, removes the directory and then its lock file. After
+# dbdyno was killed, a worker may still create files for a moment, so the removal is repeated.
 _GUARD = """
 read -r word && exit
 tries=100
@@ -29,13 +28,12 @@ done
 class Workspace:
     """The directory in which trials work.
 
-    It goes when it is closed. Where dbdyno is killed, a small process removes it; what a run left behind whose guard
-    was killed too, the next run in the same place removes. Its name is claimed, so that no run takes that of one that
-    lives for left behind, on whatever node or in whatever container that is.
+    :meth:`close` removes it. If dbdyno is killed, a small guard process removes it; if the guard is killed too, the
+    next run in the same place does. A :class:`Claim` protects the directories of running processes.
     """
 
     def __init__(self, directory: str | Path | None = None) -> None:
-        """Make it below ``directory``, by default below the cache. ``chosen``: whether somebody named the place."""
+        """Create it below ``directory``, by default below the cache. ``chosen``: whether the user named a directory."""
         self.chosen = directory is not None
         root = cache_directory("work") if directory is None else Path(directory)
         check_utf8(str(root.absolute()), str(root))
@@ -43,7 +41,7 @@ class Workspace:
         try:
             self._claim = Claim(root, _PREFIX)
         except OSError as error:
-            raise SystemFailed(f"{root}: the directory cannot be made: {reason(error)}") from error
+            raise SystemFailed(f"{root}: can't create the directory: {reason(error)}") from error
         self.path = self._claim.path
         try:
             self._guard = _Guard(self._claim)
@@ -54,31 +52,31 @@ class Workspace:
             self.path.mkdir(mode=0o700)
         except OSError as error:
             self.close()
-            raise SystemFailed(f"{self.path}: the directory cannot be made: {reason(error)}") from error
+            raise SystemFailed(f"{self.path}: can't create the directory: {reason(error)}") from error
 
     def part(self) -> Path:
-        """Make a directory in it that nobody else works in. Raises SystemFailed."""
+        """Create a new directory in it. Raises SystemFailed."""
         try:
             return Path(tempfile.mkdtemp(prefix="part-", dir=self.path))
         except OSError as error:
-            raise SystemFailed(f"{self.path}: a directory cannot be made in it: {reason(error)}") from error
+            raise SystemFailed(f"{self.path}: can't create a directory in it: {reason(error)}") from error
 
     @property
     def held(self) -> int | None:
-        """The descriptor that keeps the directory: a process that inherits it is waited for. None when it is closed."""
+        """The descriptor that keeps the directory; the guard waits for processes that inherit it. None if closed."""
         return self._guard.held
 
     def close(self) -> None:
-        """Remove it."""
+        """Remove the directory."""
         self._claim.release()
         self._guard.dismiss()
 
 
 class _Guard:
-    """The process that removes a directory when everybody has ended who held its pipe open."""
+    """The process that removes a directory when all processes that hold its pipe open have ended."""
 
     def __init__(self, claim: Claim) -> None:
-        """Start it; the directory need not be there yet. It shares the claim to its end. Raises SystemFailed."""
+        """Start it; the directory need not exist yet. It shares the claim until it ends. Raises SystemFailed."""
         read, held = os.pipe()
         paths = [str(path.absolute()) for path in (claim.path, claim.lock_path)]
         try:
@@ -86,23 +84,23 @@ class _Guard:
                 ["/bin/sh", "-c", _GUARD, "dbdyno-guard", *paths],
                 stdin=read,
                 pass_fds=() if claim.lock is None else (claim.lock,),
-                # Whoever reads what dbdyno writes does not wait for the guard.
+                # Use /dev/null so that a process that reads dbdyno's output doesn't wait for the guard.
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                # Ctrl-C on the terminal is dbdyno's to hear.
+                # Only dbdyno itself handles Ctrl-C.
                 start_new_session=True,
             )
         except OSError as error:
             os.close(held)
-            raise SystemFailed(f"/bin/sh could not be started: {reason(error)}") from error
+            raise SystemFailed(f"could not start /bin/sh: {reason(error)}") from error
         finally:
             os.close(read)
-        # A bare number, which nothing but `dismiss` and the end of this process closes.
+        # A file descriptor that only `dismiss` and the end of this process close.
         self.held: int | None = held
 
     def dismiss(self) -> None:
-        """Have it end without removing anything. A second call does nothing."""
+        """End it without removing anything. A second call does nothing."""
         if self.held is None:
             return
         held, self.held = self.held, None
