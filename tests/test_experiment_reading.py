@@ -90,14 +90,19 @@ def test_template_is_what_init_writes() -> None:
     assert load_experiment(TEMPLATE).name == "my-experiment"
 
 
+def documentation() -> str:
+    """Return the pages about experiment files, and the page with SQLite's settings."""
+    pages = sorted((ROOT / "docs/reference/experiment-file").glob("*.md"))
+    return "\n".join(page.read_text() for page in [*pages, ROOT / "docs/reference/systems/sqlite.md"])
+
+
 def test_every_toml_example_in_the_documentation_is_toml_and_the_full_one_compiles() -> None:
-    text = (ROOT / "docs/reference/experiment-file.md").read_text()
-    examples = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    examples = re.findall(r"```toml\n(.*?)```", documentation(), re.DOTALL)
     for example in examples:
-        parse(example, "docs/reference/experiment-file.md", ROOT)
+        parse(example, "docs", ROOT)
     full = [example for example in examples if example.startswith("name = ")]
     assert len(full) == 1
-    cells = compiled(make_experiment(parse(full[0], "docs/reference/experiment-file.md", ROOT)))
+    cells = compiled(make_experiment(parse(full[0], "docs", ROOT)))
     assert all(plan_schema().is_valid(cell.trial_plan(trial_target(cell, "/x.db"), 1)) for cell in cells)
     assert len({cell.template_key("library") for cell in cells}) == 1
 
@@ -108,14 +113,14 @@ def test_documentation_names_every_key() -> None:
     from dbdyno.model.experiment import definition, load, tables, timed, transactions
     from dbdyno.model.experiment.generators import KINDS
 
-    text = (ROOT / "docs/reference/experiment-file.md").read_text()
+    text = documentation()
     models = [definition.Definition, head.Head, head.Report, head.Published, head.PublishedRounds]
     models += [head.Growth, timed.Timed]
     models += [load.Load, load.Warmup, load.Stop, load.Open, load.Retry, load.Measure]
     models += [tables.Table, tables.Column, tables.Index, tables.Part, transactions.Transaction, transactions.Execute]
     keys = {field.alias or name for model in models for name, field in model.model_fields.items()}
     for word in [*keys, *KINDS, *transactions.VERBS, *NAMES]:
-        assert f"`{word}`" in text, f"docs/reference/experiment-file.md does not name `{word}`"
+        assert f"`{word}`" in text, f"docs/reference/experiment-file does not name `{word}`"
 
 
 def test_reference_keeps_its_type_and_default_leaves_out() -> None:
