@@ -126,6 +126,8 @@ def test_the_reference_has_each_command_option_and_experiment(cli: Cli) -> None:
     assert "`--same-durability CLASS`" in pages["reference/commands.md"]
     assert "## dbdyno cpu count" in pages["reference/commands.md"]
     assert "| `memory_limit_mb` | number |" in pages["reference/experiment-keys.md"]
+    assert "| `rounds` | list of [Round](#round) |" in pages["reference/result-fields.md"]
+    assert "| `peak_rss_bytes` | integer or null |" in pages["reference/result-fields.md"]
     assert "| `synchronous_commit=off` | device flush |" in pages["reference/fixes.md"]
     for line in cli("list").partition("\n\n")[0].splitlines()[1:]:
         if line[:1].strip():

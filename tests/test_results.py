@@ -20,7 +20,6 @@ from dbdyno.analysis.measured.histograms import encode_ns
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.events.watched import Io, Segments
 from dbdyno.model.result import Bottleneck, Cell, Document
-from dbdyno.model.result.schema import json_schema
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from experiment_files import result_schema
 from synthetic import lookup_design, lookup_document, lookup_result, lookup_trials, run_record, update_document
@@ -71,14 +70,6 @@ def test_documents_hold_to_the_schema_and_name_no_field_it_does_not(document: Do
 def test_the_published_schema_allows_fields_of_later_versions() -> None:
     schema = json.loads((DOCS / "result.schema.json").read_text(encoding="utf-8"))
     jsonschema_rs.validate(schema, {**lookup_document(), "later": 1})
-
-
-def test_the_page_about_results_names_every_field() -> None:
-    page = (DOCS / "reference" / "result-document.md").read_text(encoding="utf-8")
-    schema = json_schema()
-    for name, kind in {**schema["$defs"], "Document": schema}.items():
-        for field in kind.get("properties", {}):
-            assert re.search(rf"`(\w+\.)*{field}`", page), f"result-document.md does not name {name}.{field}"
 
 
 def test_throughput_is_what_the_experiment_counts() -> None:

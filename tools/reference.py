@@ -1,7 +1,7 @@
 """The pages of the documentation that are made from the code: mkdocs asks for them when it builds the site.
 
-They are the command line, the keys of an experiment's file, the built-in experiments, and the fixes. None
-is a file, so that none can be out of date. ``tests/test_docs.py`` checks their links without mkdocs.
+They are the command line, the keys of experiment files, the built-in experiments, the fixes, and the fields of
+results. None is a file, so that none can be out of date. ``tests/test_docs.py`` checks their links without mkdocs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from dbdyno.experiment.document import package_path
 from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.head import Head
 from dbdyno.model.experiment.definition import Definition
+from dbdyno.model.result.schema import json_schema
 
 COMMANDS = "reference/commands.md"
 KEYS = "reference/experiment-keys.md"
 EXPERIMENTS = "reference/experiments/index.md"
 FIXES = "reference/fixes.md"
+FIELDS = "reference/result-fields.md"
 _ROOT = Path(__file__).parent.parent
 
 
@@ -40,6 +42,7 @@ def pages() -> dict[str, str]:
         KEYS: _keys,
         EXPERIMENTS: _experiments,
         FIXES: _fixes,
+        FIELDS: _fields,
     }
     return {place: "\n".join(make()) + "\n" for place, make in makers.items()}
 
@@ -87,7 +90,7 @@ def _text(text: str) -> str:
 
 
 def _commands() -> Iterator[str]:
-    yield from ("# Commands", "", "This page is made from the program itself. `dbdyno COMMAND --help` shows the same.")
+    yield from ("# Commands", "", "This page is generated from the program. `dbdyno COMMAND --help` shows the same.")
     root = typer.main.get_command(app)
     listed = dict(_visible(root))
     yield from _table(
@@ -157,13 +160,11 @@ def _shown(told: str) -> str:
 
 def _keys() -> Iterator[str]:
     yield from (
-        "# Keys of an experiment's file",
+        "# Keys of experiment files",
         "",
-        "This page is made from the types that read the file. Each table of the file has a table here.",
-        "[The format of experiments](experiment-file.md) explains them, with examples.",
-        "",
-        "`factors` and `exclude` are read apart from the other keys: see",
-        "[Factors](experiment-file.md#factors).",
+        "This page is generated from the types that read the file. Each table of the file has a table here.",
+        "[Experiment files](experiment-file/overview.md) explains the keys, with examples. `factors` and `exclude`",
+        "are not listed here: see [Factors](experiment-file/overview.md#factors).",
         "",
         "## The file",
     )
@@ -178,9 +179,9 @@ def _keys() -> Iterator[str]:
 def _properties(schema: dict[str, Any], *of: dict[str, Any]) -> Iterator[str]:
     needed = {key for each in (of or (schema,)) for key in each.get("required", ())}
     yield from _table(
-        ("key", "value", "if left out"),
+        ("key", "value", "default"),
         [
-            (_code(key), _kind(each, key), "needed" if key in needed else _default(each))
+            (_code(key), _kind(each, key), "required" if key in needed else _default(each))
             for key, each in schema.get("properties", {}).items()
         ],
     )
@@ -195,25 +196,25 @@ def _default(schema: dict[str, Any]) -> str:
     return _code(str(default)) if isinstance(default, int | float) else ""
 
 
-_WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`", "null": ""}
+_WORDS = {"string": "string", "integer": "integer", "number": "number", "boolean": "`true` or `false`", "null": ""}
 
 
-# What the schema has no type for, since it is a text that is read further.
+# Strings that the schema has no type for, since they are parsed later.
 _UNTYPED = {
-    **dict.fromkeys(("execute", "run", "setup", "undo"), "[statement](experiment-file.md#tables)"),
-    "expression": "[expression](experiment-file.md#expressions)",
-    "type": "[type](experiment-file.md#tables)",
-    "when": "[comparison](experiment-file.md#transactions)",
+    **dict.fromkeys(("execute", "run", "setup", "undo"), "[statement](experiment-file/transactions.md#statements)"),
+    "expression": "[expression](experiment-file/transactions.md#expressions)",
+    "type": "[type](experiment-file/tables.md#columns)",
+    "when": "[condition](experiment-file/transactions.md#conditions)",
 }
-# Of which tables one is meant, told by some of them.
+# Unions of many types, recognized by two of them.
 _FAMILIES = {
-    frozenset({"Serial", "Uniform"}): "[generator](experiment-file.md#generators)",
-    frozenset({"Execute", "Repeat"}): "[step](experiment-file.md#transactions)",
+    frozenset({"Serial", "Uniform"}): "[generator](experiment-file/tables.md#generators)",
+    frozenset({"Execute", "Repeat"}): "[step](experiment-file/transactions.md#steps)",
 }
 
 
 def _kind(schema: dict[str, Any], key: str = "") -> str:
-    """Say in words what a value is."""
+    """Describe the type of a value."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
@@ -244,7 +245,7 @@ def _experiments() -> Iterator[str]:
     yield from (
         "# Built-in experiments",
         "",
-        "This page is made from the experiments that are shipped. `dbdyno run NAME` runs one.",
+        "This page is generated from the built-in experiments. `dbdyno run NAME` runs one.",
         "`dbdyno describe NAME` shows its statements, and `dbdyno init my.toml --from NAME` copies it.",
     )
     for each in builtin_experiments():
@@ -264,9 +265,9 @@ def _experiment(experiment: Experiment) -> Iterator[str]:
         levels = [level.name for level in usual[name].levels]
         rest = [level.name for level in factor.levels if level.name not in levels]
         rows.append((_code(name), ", ".join(map(_code, levels)), ", ".join(map(_code, rest))))
-    yield from _table(("factor", "levels", "where `--set` asks for them"), rows)
+    yield from _table(("factor", "levels", "only with `--set`"), rows)
     if (_ROOT / "docs/reference/experiments" / f"{head.name}.md").exists():
-        yield from ("", f"What was measured: [{head.name}]({head.name}.md).")
+        yield from ("", f"Details and a result: [{head.name}]({head.name}.md).")
 
 
 def _published(experiment: Experiment) -> Iterator[str]:
@@ -287,10 +288,8 @@ def _fixes() -> Iterator[str]:
     yield from (
         "# Fixes",
         "",
-        "What [`dbdyno why --fix`](../how-to/fixes.md) tries, made from the code. An entry is tried where",
-    )
-    yield from (
-        "one of its resources limits the cell, where its condition holds, and where it is not in force already.",
+        "This page is generated from the catalog of [`dbdyno why --fix`](../how-to/fixes.md). dbdyno tries a fix if",
+        "a resource in the column *against* limits the cell, the condition holds, and the fix isn't in effect yet.",
     )
     yield from ("", "## Every engine", *_catalogue(ENTRIES))
     for engine in all_engines():
@@ -306,4 +305,36 @@ def _catalogue(entries: Sequence[Entry]) -> Iterator[str]:
         url = each.source.url.replace("docs/", "../", 1) if each.source.url.startswith("docs/") else each.source.url
         source = f"[{_text(each.source.title)}]({url}), {_text(each.source.section)}"
         rows.append((_code(each.name), against, _text(each.applies), source))
-    yield from _table(("fix", "against", "where", "source"), rows)
+    yield from _table(("fix", "against", "condition", "source"), rows)
+
+
+# The fields of results
+
+
+def _fields() -> Iterator[str]:
+    yield from (
+        "# Fields of the result document",
+        "",
+        "This page is generated from the types of the result document.",
+        "[Result document](result-document.md) explains the units and the objects.",
+    )
+    schema = json_schema()
+    for name, each in {"Document": schema, **schema["$defs"]}.items():
+        yield from ("", f"## {name}", "", _plain(each.get("description")))
+        fields = each.get("properties", {}).items()
+        rows = [(_code(key), _nullable(field), _prose(field.get("description"))) for key, field in fields]
+        yield from _table(("field", "type", "meaning"), rows)
+
+
+def _nullable(schema: dict[str, Any]) -> str:
+    """Describe the type of a field, which may be null or an object that has no type of its own."""
+    if schema.get("additionalProperties") is True:
+        return "object"
+    named = _kind(schema).replace("table by name: ", "object of ")
+    return f"{named} or null" if {"type": "null"} in schema.get("anyOf", ()) else named
+
+
+def _prose(text: str | None) -> str:
+    """Give a docstring as Markdown in which only code is markup."""
+    pieces = re.split(r"(`[^`]*`)", _plain(text))
+    return "".join(each if each.startswith("`") else _text(each) for each in pieces)

@@ -14,7 +14,7 @@ TrialStatus = Literal["done", "failed", "interrupted"]
 class RunRecord:
     """One execution of an experiment, without its trials.
 
-    ``design`` is what the document is built from (docs/reference/result-document.md, "What a run says of itself"):
+    ``design`` is what the document is built from (docs/reference/result-document.md, "The store"):
     ``question``, ``factors``, ``cells``, ``rounds``, ``measure``, ``report`` and ``margin``.
     """
 

@@ -509,7 +509,7 @@ class Round(TypedDict):
     lost_machines: list[str]
     """What was said of the load machines that earlier tries of this trial lost."""
     intervals: list[JsonObject]
-    """One object for each second of the window; see docs/reference/result-document.md."""
+    """The timeline: one object per interval of the window; see docs/reference/result-document.md."""
     histograms: dict[str, str]
     """HdrHistogram V2, base64, in nanoseconds, by name."""
 
