@@ -7,8 +7,8 @@ are at least 0. Throughput peaks at ``sqrt((1-s)/k)`` clients.
 
 The fit minimizes squared errors of logarithms, since the noise of a rate is proportional to it. Rounds are the
 replicates: the mean of each level over the rounds is fitted, and the error comes from the spread between rounds, which
-includes correlation between the cells of a round. docs/explanation/statistics.md explains the intervals and how often
-they held in simulations.
+includes correlation between the cells of a round. docs/explanation/scalability.md explains the intervals, and
+validation.md how often they held in simulations.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _LONGEST = 80
 CLIENT = "client"
 """The bottleneck where it is the load generator's own computing."""
 
-# Bounds; docs/explanation/architecture.md gives the reasons for them. Of the clients' time: idle, and in a wait.
+# Bounds; docs/explanation/bottlenecks.md gives the reasons for them. Of the clients' time: idle, and in a wait.
 IDLE = 0.5
 WAITING = 0.25
 

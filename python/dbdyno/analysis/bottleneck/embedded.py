@@ -1,7 +1,7 @@
 """The bottleneck of a trial: the resource that stopped it from going faster, the evidence, and what to try.
 
 The evidence is where the clients' time went (``docs/reference/result-document.md``, ``time``), the CPU, and the
-engine's own counts. The rules, first match wins; docs/explanation/architecture.md gives the reasons for the bounds:
+engine's own counts. The rules, first match wins; docs/explanation/bottlenecks.md gives the reasons for the bounds:
 
 1. More than half of the transactions begun failed: the failures.
 2. A window of less than 10 ms: nothing can be said.

@@ -2,7 +2,7 @@
 
 The evidence is how the clients' time was divided between computing and waiting for answers, the CPU of the client and
 of the server's processes, and what the server's sessions were seen waiting for (``waits``). The rules, first
-match wins; docs/explanation/architecture.md gives the reasons for the bounds:
+match wins; docs/explanation/bottlenecks.md gives the reasons for the bounds:
 
 1. More than half of the transactions begun failed: the failures.
 2. A window of less than 10 ms: nothing can be said.

@@ -1,7 +1,7 @@
 """The scalability model of a run: which cells it is fitted to, and why it is refused where the data do not support it.
 
 A model that is wrong looks as good as one that is right, so every reason to doubt it is asked for before it is shown.
-The bounds are judgement: docs/explanation/statistics.md gives the reasons for them.
+The bounds are judgement: docs/explanation/scalability.md gives the reasons for them.
 """
 
 from __future__ import annotations
