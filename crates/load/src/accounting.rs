@@ -1,37 +1,37 @@
-//! The accounts of a trial. Every transaction that was issued is in one and only one of the other counts:
+//! Transaction accounting of a trial. Every issued transaction is in exactly one of the other counts:
 //!
 //! ```text
 //! issued = ok + failed + skipped + in_flight
 //! ```
 //!
-//! *issued*: in a closed loop, transactions begun within the window; in an open loop, transactions whose scheduled start
-//! lies within it. *ok*: ended well within the window. *failed*: ended with a failure that was not tried again, within
-//! the window, by kind. *skipped*: scheduled within the window but not begun when it ended (open loop only).
-//! *in_flight*: begun, but not ended when the window did.
+//! *issued*: in a closed loop, transactions begun within the window; in an open loop, transactions scheduled within it.
+//! *ok*: completed within the window. *failed*: failed within the window after all retries, by kind. *skipped*:
+//! scheduled within the window but not begun when it ended (open loop only). *in_flight*: begun, but not completed when
+//! the window ended.
 
 use dbdyno_plan::document::FailureKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The accounts of one client, or of all.
+/// Transaction counts of one client, or of all clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Accounting {
     /// Transactions that were due.
     pub issued: u64,
-    /// Of them, those that ended well.
+    /// Transactions that completed.
     pub ok: u64,
-    /// Those that failed, by kind.
+    /// Transactions that failed, by kind.
     pub failed: BTreeMap<FailureKind, u64>,
-    /// Those that were skipped: due, and not begun.
+    /// Transactions that were due but never begun.
     pub skipped: u64,
-    /// Those not ended.
+    /// Transactions still running when the window ended.
     pub in_flight: u64,
-    /// Further tries of transactions; no transaction of their own.
+    /// Retries. A retry is not a transaction of its own.
     pub retries: u64,
 }
 
-/// The accounts of a trial do not add up: a fault of the worker, and no result.
+/// The accounting of a trial doesn't add up. This is a bug in the worker, so the trial has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the accounting does not balance: {issued} issued, but {ok} ok + {failed} failed + {skipped} skipped + {in_flight} in flight"
@@ -45,12 +45,12 @@ pub struct Unbalanced {
 }
 
 impl Accounting {
-    /// All failures.
+    /// Failures of all kinds.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
     }
 
-    /// Adds another's accounts.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.issued += other.issued;
         self.ok += other.ok;
@@ -62,7 +62,7 @@ impl Accounting {
         }
     }
 
-    /// Whether they add up.
+    /// Checks that the counts add up.
     pub fn check(&self) -> Result<(), Unbalanced> {
         let failed = self.failures();
         if self.issued == self.ok + failed + self.skipped + self.in_flight {

@@ -1,11 +1,11 @@
-//! One transaction: its operations, the tries, what is left behind by a failure.
+//! Runs one transaction: its operations, its retries, and the cleanup after a failure.
 //!
-//! The operations run straight through as long as the session answers at once. Where it must be waited for (an answer of a
-//! server, a pause, a connection) they stop, and [`Runner::finish`] waits and carries on. So an engine in the calling
-//! thread pays nothing for the others' waiting.
+//! Operations run as plain calls while the session answers at once. If an operation must wait (for a server, a pause or
+//! a connection), [`Runner::begin_next`] stops and [`Runner::finish`] awaits the rest. So embedded engines don't pay
+//! for asynchronous code.
 
 use crate::live::{Live, Work};
-use crate::operations::{Standing, Timing};
+use crate::operations::{Timing, Weight};
 use crate::pacing::Timer;
 use crate::recorder::Recorder;
 use crate::shared::Shared;
@@ -18,70 +18,71 @@ use dbdyno_program::{ClientState, Execute, Op, Program, Programs};
 use std::cell::RefCell;
 use std::task::Poll;
 
-/// Nanoseconds a client waits before it turns again to a server that did not let it in: one that is gone would else be
-/// knocked at, and fail, some hundred thousand times a second.
-const KNOCK_AGAIN: u64 = 10_000_000;
+/// Nanoseconds before a client reconnects to a server that refused it. Without the delay, a client of a dead server
+/// would retry, and fail, hundreds of thousands of times per second.
+const RECONNECT_DELAY: u64 = 10_000_000;
 
-/// Where the operations of a transaction came to a stop.
+/// Why the operations of a transaction stopped.
 #[derive(Debug)]
 pub enum Stop {
-    /// They have ended well.
+    /// All operations completed.
     Done,
-    /// Before the first.
+    /// No operation has run yet.
     NotBegun,
-    /// One failed.
+    /// An operation failed.
     Failed(Failure),
-    /// One waits for the session's answer.
+    /// An operation waits for the session's answer.
     Answer,
-    /// One is a pause, of so many nanoseconds.
+    /// The next operation is a pause of this many nanoseconds.
     Think(u64),
 }
 
-/// A client's session, and all that its transactions need.
+/// A client's session and the state that its transactions need.
 pub struct Runner<'a, E: Engine> {
     shared: &'a Shared<'a, E>,
-    /// Where its statements are counted.
+    /// The counters for its statements.
     live: &'a Live,
-    /// Whether its transactions count; before and after the measured window they do not.
+    /// Whether its transactions count. They don't before and after the measured window.
     counted: bool,
     programs: &'a [Program],
     number: u32,
     session: Option<E::Session>,
-    /// What the sessions closed so far have counted.
+    /// Counters of the sessions closed so far.
     closed: SessionCounters,
     state: ClientState,
     params: Values,
     marks: Marks,
-    /// Nothing has to be done before or after a transaction that ends well: no connection, no copy of the random state.
+    /// Nothing has to happen before or after a successful transaction: no connecting, and no saved random state.
     plain: bool,
-    /// The one statement of the one transaction of a plain trial that has no more: the commonest of all loads, and the
-    /// one whose operations are so short that a walk through a list of one would show.
-    only: Option<(&'a Op, &'a Execute)>,
-    /// The parts of statements go to histograms of their own.
+    /// The statement, if the trial is plain and has one transaction of one statement. This is the most common load, and
+    /// its transactions are so short that iterating over a list of one operation would be measurable.
+    single: Option<(&'a Op, &'a Execute)>,
+    /// Whether the phases of statements are recorded in separate histograms.
     phases: bool,
-    /// Each statement's start is noted, while they count.
+    /// Whether the start of each statement is recorded while transactions count.
     timed: bool,
-    /// Which transactions have each of their operations timed by itself.
+    /// Chooses the transactions whose operations are timed.
     timing: Timing,
-    /// The present one has: it stands for how many.
-    each: Option<Standing>,
-    /// When the operation began that is next to end, where each is timed; 0: the client has done something of its own
-    /// since the last one ended.
-    since: u64,
-    /// No other client shares the thread, and the session is to last.
+    /// The weight of the current transaction, if its operations are timed.
+    weight: Option<Weight>,
+    /// When the current operation began, if operations are timed. 0 if the client did other work since the last
+    /// operation.
+    operation_start: u64,
+    /// Whether the client has a thread of its own and keeps its session.
     alone: bool,
-    /// Where the operations go on.
+    /// Index of the operation to continue with.
     at: usize,
-    /// When the operation that waits began, if it is timed.
-    asked: u64,
-    /// Nanoseconds spent thinking in the transaction that was last finished.
+    /// When the operation that is being awaited began, if it is timed.
+    awaited_since: u64,
+    /// Nanoseconds of think time in the last finished transaction.
     pub thought: u64,
-    /// What the last try has done.
+    /// Work done by the last attempt.
     pub work: Work,
 }
 
 impl<'a, E: Engine> Runner<'a, E> {
-    /// A client's runner, without a session yet. `uncounted`: where its statements are counted until [`Self::count_in`].
+    /// Creates a client's runner without a session. `uncounted`: counters for its statements until
+    /// [`Self::set_counted`] is called.
     pub fn new(shared: &'a Shared<'a, E>, number: u32, uncounted: &'a Live) -> Self {
         let trial = shared.trial;
         let (place, of) = shared.place_of(number);
@@ -103,22 +104,22 @@ impl<'a, E: Engine> Runner<'a, E> {
             params: Values::default(),
             marks: Marks::new(may_be_timed(trial).then_some(shared.clock)),
             plain: is_plain(trial),
-            only: only_statement(trial, shared.programs),
+            single: only_statement(trial, shared.programs),
             phases: trial.record.phases,
             timed: false,
             timing: Timing::none(),
-            each: None,
-            since: 0,
+            weight: None,
+            operation_start: 0,
             alone: E::REMOTE && trial.connect == ConnectMode::Once && shared.threads >= trial.clients,
             at: 0,
-            asked: 0,
+            awaited_since: 0,
             thought: 0,
             work: Work::default(),
         }
     }
 
-    /// From here on its transactions count, or no longer do; `live`: where its statements are counted then.
-    pub fn count_in(&mut self, live: &'a Live, counted: bool) {
+    /// Sets whether its transactions count from now on, and which counters its statements use.
+    pub fn set_counted(&mut self, live: &'a Live, counted: bool) {
         let trial = self.shared.trial;
         self.live = live;
         self.counted = counted;
@@ -129,7 +130,7 @@ impl<'a, E: Engine> Runner<'a, E> {
         } else {
             Timing::none()
         };
-        self.each = None;
+        self.weight = None;
         self.marks.reset();
     }
 
@@ -160,21 +161,21 @@ impl<'a, E: Engine> Runner<'a, E> {
         Ok(())
     }
 
-    /// Closes the session, if one is open.
+    /// Closes the session if one is open.
     pub async fn disconnect(&mut self) {
         if let Some(mut session) = self.session.take() {
             self.closed.add(&session.counters());
-            // A session that cannot be closed cleanly is gone all the same, and its transactions have been counted.
+            // A session that fails to close is gone anyway, and its transactions have been counted.
             let _ = session.close().await;
         }
     }
 
-    /// Where later values of its counters go on.
+    /// The first value that a later trial may use for the client's counters.
     pub fn next_use(&self) -> u64 {
         self.state.next_use()
     }
 
-    /// The counters of all sessions there have been.
+    /// The counters of all sessions so far.
     pub fn counters(&mut self) -> SessionCounters {
         let mut sum = self.closed;
         if let Some(session) = &mut self.session {
@@ -183,20 +184,20 @@ impl<'a, E: Engine> Runner<'a, E> {
         sum
     }
 
-    /// Chooses the next transaction; its number.
+    /// Chooses the next transaction and returns its index.
     #[inline(always)]
     pub fn choose(&mut self) -> usize {
-        if self.only.is_some() {
+        if self.single.is_some() {
             return 0;
         }
         self.shared.programs.choose(&mut self.state)
     }
 
-    /// Chooses the next transaction, begins it and runs it as far as it goes without waiting; gives its number. What is not
-    /// done is for [`Self::finish`]. `now`: nanoseconds of the clock.
+    /// Chooses the next transaction and runs it until it would have to wait. Returns its index and why it stopped.
+    /// [`Self::finish`] runs the remaining operations. `now`: nanoseconds of the clock.
     #[inline(always)]
     pub fn begin_next(&mut self, recorder: &mut Recorder<'_>, now: u64) -> (usize, Stop) {
-        if let Some((op, execute)) = self.only {
+        if let Some((op, execute)) = self.single {
             let stop = match self.execute(recorder, op, execute) {
                 Ok(rows) => {
                     self.work = Work::of(rows);
@@ -215,13 +216,13 @@ impl<'a, E: Engine> Runner<'a, E> {
             return (chosen, Stop::NotBegun);
         }
         self.at = 0;
-        self.each = self.timing.choose();
-        self.since = now;
+        self.weight = self.timing.choose();
+        self.operation_start = now;
         self.work = Work::default();
-        (chosen, self.go_on(recorder, &self.programs[chosen]))
+        (chosen, self.run_operations(recorder, &self.programs[chosen]))
     }
 
-    /// Runs a statement; an error is why the operations stop at it.
+    /// Runs a statement. The error says why the operations must stop at it.
     #[inline(always)]
     fn execute(&mut self, recorder: &mut Recorder<'_>, op: &Op, execute: &Execute) -> Result<Rows, Stop> {
         let Some(session) = &mut self.session else {
@@ -229,7 +230,7 @@ impl<'a, E: Engine> Runner<'a, E> {
         };
         self.state.make_all(&execute.params, &mut self.params);
         if self.timed {
-            self.asked = self.shared.clock.now();
+            self.awaited_since = self.shared.clock.now();
         }
         let mut wanted;
         let capture = if execute.into.is_empty() {
@@ -246,7 +247,7 @@ impl<'a, E: Engine> Runner<'a, E> {
                 self.live.statement(execute.statement, rows);
                 if self.timed {
                     let now = self.shared.clock.now();
-                    note_phases(recorder, op, &mut self.marks, self.asked, now, self.phases);
+                    note_phases(recorder, op, &mut self.marks, self.awaited_since, now, self.phases);
                 }
                 Ok(rows)
             }
@@ -255,8 +256,8 @@ impl<'a, E: Engine> Runner<'a, E> {
         }
     }
 
-    /// Brings a transaction to its end from where it stopped, again after a failure where the policy says so. `end` bounds
-    /// the tries. `work` is then what it did, `thought` the time it spent thinking.
+    /// Completes a transaction from where it stopped, and retries it after a failure if the policy allows. No retry
+    /// begins after `end`. Sets `work` and `thought`.
     pub async fn finish<T: Timer>(
         &mut self,
         recorder: &RefCell<Recorder<'_>>,
@@ -268,11 +269,11 @@ impl<'a, E: Engine> Runner<'a, E> {
         self.thought = 0;
         let clock = self.shared.clock;
         let retry = &self.shared.trial.retry;
-        // A further try repeats the same transaction, so its random draws must be the same.
+        // A retry repeats the same transaction, so its random draws must be the same.
         let saved = (retry.attempts > 1).then(|| self.state.save());
         let mut tries = 1;
         loop {
-            let outcome = self.try_on(recorder, timer, chosen, stop).await;
+            let outcome = self.try_once(recorder, timer, chosen, stop).await;
             if let Err(failure) = &outcome {
                 if self.counted {
                     recorder.borrow_mut().failed_work.add(&self.work);
@@ -298,8 +299,8 @@ impl<'a, E: Engine> Runner<'a, E> {
         }
     }
 
-    /// One try, from where it stopped to its end.
-    async fn try_on<T: Timer>(
+    /// Runs one attempt from where it stopped.
+    async fn try_once<T: Timer>(
         &mut self,
         recorder: &RefCell<Recorder<'_>>,
         timer: &T,
@@ -312,35 +313,35 @@ impl<'a, E: Engine> Runner<'a, E> {
                 Stop::Failed(failure) => return Err(failure),
                 Stop::NotBegun => {
                     self.at = 0;
-                    self.each = self.timing.choose();
-                    self.since = 0;
+                    self.weight = self.timing.choose();
+                    self.operation_start = 0;
                     self.work = Work::default();
                     if self.session.is_none()
                         && let Err(failure) = self.connect(recorder, timer).await
                     {
                         if E::REMOTE {
-                            self.pause(timer, KNOCK_AGAIN).await;
+                            self.pause(timer, RECONNECT_DELAY).await;
                         }
                         return Err(failure);
                     }
                 }
-                Stop::Answer => self.take_answer(recorder, chosen).await?,
+                Stop::Answer => self.await_answer(recorder, chosen).await?,
                 Stop::Think(pause) => self.pause(timer, pause).await,
             }
-            stop = self.go_on(&mut recorder.borrow_mut(), &self.programs[chosen]);
+            stop = self.run_operations(&mut recorder.borrow_mut(), &self.programs[chosen]);
         }
     }
 
-    /// Does nothing for so many nanoseconds.
+    /// Pauses for the given time and adds it to the think time.
     async fn pause<T: Timer>(&mut self, timer: &T, nanoseconds: u64) {
         let start = self.shared.clock.now();
         timer.sleep_until(start.saturating_add(nanoseconds)).await;
         self.thought += self.shared.clock.now() - start;
-        self.since = 0;
+        self.operation_start = 0;
     }
 
-    /// Waits for the answer to the operation that was last begun.
-    async fn take_answer(&mut self, recorder: &RefCell<Recorder<'_>>, chosen: usize) -> Result<(), Failure> {
+    /// Waits for the answer to the operation that was begun last.
+    async fn await_answer(&mut self, recorder: &RefCell<Recorder<'_>>, chosen: usize) -> Result<(), Failure> {
         let op = &self.programs[chosen].ops[self.at - 1];
         let Some(session) = &mut self.session else {
             return Ok(());
@@ -363,18 +364,18 @@ impl<'a, E: Engine> Runner<'a, E> {
                 recorder,
                 op,
                 &mut self.marks,
-                self.asked,
+                self.awaited_since,
                 self.shared.clock.now(),
                 self.phases,
             );
         }
-        if let Some(standing) = self.each {
-            self.note_each(recorder, op, standing);
+        if let Some(weight) = self.weight {
+            self.record_operation(recorder, op, weight);
         }
         Ok(())
     }
 
-    /// After a failure: no transaction may stay open, and a broken session is given up.
+    /// Cleans up after a failure: rolls back, and drops a broken session.
     async fn clean_up(&mut self, failure: &Failure) {
         let broken = match &mut self.session {
             Some(session) => match session.control(Control::Rollback) {
@@ -388,19 +389,19 @@ impl<'a, E: Engine> Runner<'a, E> {
         }
     }
 
-    /// Runs operations until one has to be waited for, or fails, or all are done.
-    fn go_on(&mut self, recorder: &mut Recorder<'_>, program: &Program) -> Stop {
+    /// Runs operations until one must wait, one fails, or all are done.
+    fn run_operations(&mut self, recorder: &mut Recorder<'_>, program: &Program) -> Stop {
         let mut at = self.at;
         while let Some(op) = program.ops.get(at) {
             at += 1;
             let stop = match op {
                 Op::Execute(execute) => {
-                    self.begin_each();
+                    self.start_operation();
                     match self.execute(recorder, op, execute) {
                         Ok(rows) => {
                             self.work.statement(rows);
-                            if let Some(standing) = self.each {
-                                self.note_each(recorder, op, standing);
+                            if let Some(weight) = self.weight {
+                                self.record_operation(recorder, op, weight);
                             }
                             None
                         }
@@ -413,11 +414,11 @@ impl<'a, E: Engine> Runner<'a, E> {
                     Some(Stop::Think(pause.saturating_mul(*unit_ns)))
                 }
                 Op::Evaluate { slot, expression } => {
-                    self.since = 0;
+                    self.operation_start = 0;
                     self.evaluate(*slot, expression)
                 }
                 _ => {
-                    self.since = 0;
+                    self.operation_start = 0;
                     at = self.state.step(op, at);
                     None
                 }
@@ -430,54 +431,54 @@ impl<'a, E: Engine> Runner<'a, E> {
         Stop::Done
     }
 
-    /// Sets a variable to what an expression gives; gives the failure where it has no value. Kept out of the loop over the
-    /// operations, which is the shorter for it.
+    /// Sets a variable to the value of an expression. Returns the failure if it has no value. Not inlined, to keep the
+    /// loop over the operations short.
     #[inline(never)]
     fn evaluate(&mut self, slot: usize, expression: &Compiled) -> Option<Stop> {
         let message = self.state.evaluate(slot, expression).err()?;
         Some(Stop::Failed(Failure::new(FailureKind::Other, message)))
     }
 
-    /// Adds the time of a transaction that has ended, where its operations were timed.
+    /// Records the time of a transaction whose operations were timed.
     #[inline(always)]
-    pub fn note_whole(&self, recorder: &mut Recorder<'_>, service: u64) {
-        if self.each.is_some() {
-            self.note_timed(recorder, service);
+    pub fn record_transaction(&self, recorder: &mut Recorder<'_>, service: u64) {
+        if self.weight.is_some() {
+            self.record_timed(recorder, service);
         }
     }
 
-    /// Apart, so that the others ask no more than whether they are timed.
+    /// Not inlined, so that untimed transactions only pay for one check.
     #[inline(never)]
-    fn note_timed(&self, recorder: &mut Recorder<'_>, service: u64) {
-        if let Some(standing) = self.each {
-            recorder.operations.whole(service, standing);
+    fn record_timed(&self, recorder: &mut Recorder<'_>, service: u64) {
+        if let Some(weight) = self.weight {
+            recorder.operations.whole(service, weight);
         }
     }
 
-    /// An operation of the session begins: at the end of the one before it, if nothing came between.
+    /// Starts timing an operation: at the end of the previous one if nothing came between.
     #[inline(always)]
-    fn begin_each(&mut self) {
-        if self.each.is_some() && self.since == 0 {
-            self.since = self.shared.clock.now();
+    fn start_operation(&mut self) {
+        if self.weight.is_some() && self.operation_start == 0 {
+            self.operation_start = self.shared.clock.now();
         }
     }
 
-    /// It has ended well; its transaction stands for so many.
+    /// Records a successful operation with the weight of its transaction.
     #[inline(always)]
-    fn note_each(&mut self, recorder: &mut Recorder<'_>, op: &Op, standing: Standing) {
+    fn record_operation(&mut self, recorder: &mut Recorder<'_>, op: &Op, weight: Weight) {
         let now = self.shared.clock.now();
-        recorder.operations.step(op, now - self.since, standing);
-        self.since = now;
+        recorder.operations.step(op, now - self.operation_start, weight);
+        self.operation_start = now;
     }
 
-    /// Begins or ends a transaction; gives why the operations stop at it, if they do.
+    /// Begins or ends a transaction. Returns why the operations must stop, if they must.
     fn control(&mut self, recorder: &mut Recorder<'_>, op: &Op) -> Option<Stop> {
-        self.begin_each();
+        self.start_operation();
         let Some(session) = &mut self.session else {
             return Some(Stop::NotBegun);
         };
         if self.timed {
-            self.asked = self.shared.clock.now();
+            self.awaited_since = self.shared.clock.now();
         }
         let control = match op {
             Op::Begin(mode) => Control::Begin(*mode),
@@ -488,10 +489,10 @@ impl<'a, E: Engine> Runner<'a, E> {
             Poll::Ready(Ok(())) => {
                 if self.timed {
                     let now = self.shared.clock.now();
-                    note_phases(recorder, op, &mut self.marks, self.asked, now, self.phases);
+                    note_phases(recorder, op, &mut self.marks, self.awaited_since, now, self.phases);
                 }
-                if let Some(standing) = self.each {
-                    self.note_each(recorder, op, standing);
+                if let Some(weight) = self.weight {
+                    self.record_operation(recorder, op, weight);
                 }
                 None
             }
@@ -501,12 +502,11 @@ impl<'a, E: Engine> Runner<'a, E> {
     }
 }
 
-/// Whether nothing has to be done before or after a transaction that ends well.
 fn is_plain(trial: &Trial) -> bool {
     trial.connect == ConnectMode::Once && trial.retry.attempts <= 1
 }
 
-/// The one statement of the one transaction of a plain trial that has no more: its time is the transaction's.
+/// The statement of a plain trial with one transaction of one statement. Its time equals the transaction's time.
 fn only_statement<'a>(trial: &Trial, programs: &'a Programs) -> Option<(&'a Op, &'a Execute)> {
     match programs.all() {
         [program] if is_plain(trial) => match &*program.ops {
@@ -517,17 +517,17 @@ fn only_statement<'a>(trial: &Trial, programs: &'a Programs) -> Option<(&'a Op, 
     }
 }
 
-/// Whether each operation of transactions that count is timed by itself.
+/// Whether the operations of counted transactions are timed separately.
 pub(crate) fn times_each(trial: &Trial, programs: &Programs) -> bool {
     trial.record.operations && only_statement(trial, programs).is_none()
 }
 
-/// Whether the starts of a trial's statements are noted while they count.
+/// Whether the starts of statements are recorded while transactions count.
 fn may_be_timed(trial: &Trial) -> bool {
     trial.record.phases || trial.prepare != PrepareMode::Once
 }
 
-/// Splits an operation's time where the session marked it.
+/// Splits an operation's time into phases, at the times that the session marked.
 #[inline(never)]
 fn note_phases(recorder: &mut Recorder<'_>, op: &Op, marks: &mut Marks, start: u64, end: u64, phases: bool) {
     match op {

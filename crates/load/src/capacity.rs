@@ -1,4 +1,4 @@
-//! How many clients one process can have.
+//! Limits on the clients of one process.
 
 use dbdyno_engine::Engine;
 use dbdyno_plan::PlanError;
@@ -23,7 +23,7 @@ pub(crate) fn check<E: Engine>(clients: u32) -> Result<(), PlanError> {
         current: limit.maximum,
         maximum: limit.maximum,
     };
-    // If the limit cannot be raised, the present one applies.
+    // If the limit cannot be raised, the current one applies.
     let allowed = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,

@@ -1,4 +1,4 @@
-//! What a trial found of the calls that it changes on purpose.
+//! Counts of the calls that a trial delays or skips on purpose.
 
 use crate::preloaded::Readings;
 use dbdyno_engine::changes::{Changes, Counted, Counts, Kind};
@@ -6,41 +6,42 @@ use dbdyno_engine::probe::ThreadCounters;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Calls that were changed, by kind; null where the plan does not name the kind, or the server was never seen to make such a
-/// call: then it may make them in a way that the preloaded library does not see.
+/// Changed calls by kind. Null if the plan doesn't name the kind, or if the server was never seen to make such a call:
+/// it may use a system call that the preloaded library doesn't intercept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
-    /// Flushes of the device.
+    /// Device flushes.
     pub sync: Option<Calls>,
     /// Reads from data files.
     pub read: Option<Calls>,
     /// Writes to data files.
     pub write: Option<Calls>,
-    /// Messages to the server and their answers.
+    /// Messages to the server with their answers.
     pub message: Option<Calls>,
-    /// Openings of sessions.
+    /// Session opens.
     pub connect: Option<Calls>,
     /// Transactions.
     pub transaction: Option<Calls>,
 }
 
-/// What was counted of a kind of call in the window.
+/// Calls of one kind within the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Calls {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Seconds in the calls themselves: of a message, from its sending until its answer began to come; null for transactions.
+    /// Seconds in the calls themselves. For a message, the time from sending it to the first byte of the answer. Null
+    /// for transactions.
     pub own_s: Option<f64>,
-    /// Seconds that were added to them, by the clock.
+    /// Seconds added to the calls, measured by the clock.
     pub added_s: f64,
 }
 
 impl Changed {
-    /// Puts together what the clients' threads counted, and what the server's library did.
+    /// Combines the counts of the clients' threads and of the server's preloaded library.
     pub(crate) fn of(changes: &Changes, counted: &Counted, thread: &ThreadCounters, server: Option<Readings>) -> Self {
-        let of = |kind: Kind| changes.has(kind).then(|| counted.of(kind));
+        let counts_of = |kind: Kind| changes.has(kind).then(|| counted.of(kind));
         // The file layer times its calls itself.
-        let file = |kind: Kind, own_ns: u64| of(kind).map(|counts| Counts { own_ns, ..counts });
+        let file = |kind: Kind, own_ns: u64| counts_of(kind).map(|counts| Counts { own_ns, ..counts });
         let [sync, read, write] = server.unwrap_or([
             file(Kind::Sync, thread.sync_ns),
             file(Kind::Read, thread.read_ns),
@@ -50,9 +51,9 @@ impl Changed {
             sync: sync.map(calls),
             read: read.map(calls),
             write: write.map(calls),
-            message: of(Kind::Message).map(calls),
-            connect: of(Kind::Connect).map(calls),
-            transaction: of(Kind::Transaction).map(|counts| Calls {
+            message: counts_of(Kind::Message).map(calls),
+            connect: counts_of(Kind::Connect).map(calls),
+            transaction: counts_of(Kind::Transaction).map(|counts| Calls {
                 own_s: None,
                 ..calls(counts)
             }),
@@ -68,7 +69,7 @@ fn calls(counts: Counts) -> Calls {
     }
 }
 
-/// Adds to the time in calls of the file layer by how much they were delayed: clients waited in them for so long.
+/// Adds the injected delays to the time in calls of the file layer, since clients waited in these calls.
 pub(crate) fn add_delays(thread: &mut ThreadCounters, counted: &Counted) {
     let added = |kind: Kind| counted.of(kind).added_ns;
     thread.sync_ns += added(Kind::Sync);
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_comes_from_who_counted_it() {
+    fn each_kind_comes_from_the_side_that_counted_it() {
         let plan = r#"{"sync": {"delay_us": 1}, "connect": {"delay_us": 0}, "transaction": {"delay_us": 1}}"#;
         let changes = Changes::of(&serde_json::from_str(plan).unwrap());
         let thread = ThreadCounters {
@@ -93,7 +94,7 @@ mod tests {
         };
         let found = Changed::of(changes, &Counted::default(), &thread, None);
         assert_eq!(found.sync.and_then(|sync| sync.own_s), Some(3.0));
-        assert_eq!(found.read, None, "the plan does not name it");
+        assert_eq!(found.read, None, "not in the plan");
         assert_eq!(found.connect.map(|connect| connect.own_s), Some(Some(0.0)));
         assert_eq!(found.transaction.map(|each| each.own_s), Some(None));
         let counts = Counts {
@@ -102,7 +103,7 @@ mod tests {
             added_ns: 250_000_000,
         };
         let found = Changed::of(changes, &Counted::default(), &thread, Some([None, Some(counts), None]));
-        assert_eq!(found.sync, None, "the server makes no such calls that are seen");
+        assert_eq!(found.sync, None, "no such call was intercepted in the server");
         let read = Calls {
             calls: 2,
             own_s: Some(0.5),

@@ -8,16 +8,16 @@
 //!                                         open: wait for the tick ─┘            (retries within)
 //! ```
 //!
-//! A window of a given time in a closed loop begins and ends while all clients are at work: in the *lead-in* each runs
-//! transactions until all have ended one, in the *lead-out* until all have ended the one that the window's end cut. Neither
-//! counts. Clients that all start at one moment do not meet one another as they do later, and those that are left alone at
-//! the end are faster than they were; of windows with few transactions that would be a part of the result.
+//! In a closed loop, a window of fixed length begins and ends while all clients are busy. In the *lead-in* each client
+//! runs transactions until every client has completed one. In the *lead-out* each client keeps running until every
+//! client has completed the transaction that the window's end cut. Neither phase counts. Without them, clients would
+//! start in lockstep and the last clients would run with less contention, which distorts windows with few transactions.
 //!
-//! A client's first transaction that counts begins where its last one of the lead-in ends, and the one that the window's end
-//! cuts is measured to its own end. So what is known of a client is whole transactions, and the time that these took:
-//! where few of them fit into a window the rate is that of these, see `rate`.
+//! A client's first counted transaction begins when its last lead-in transaction ends, and the transaction cut by the
+//! window's end is measured to its own end. So a client's measurements cover whole transactions. If few transactions
+//! fit into a window, `rate` uses these times instead of the window's length.
 //!
-//! A transaction itself is run by `attempt`.
+//! `attempt` runs the transactions themselves.
 
 use crate::attempt::{Runner, Stop};
 use crate::interleaving::{Interleaving, Processors};
@@ -26,7 +26,7 @@ use crate::pacing::{Schedule, Timer};
 use crate::rate::MANY;
 use crate::recorder::Recorder;
 use crate::report::{ClientReport, EndedBy};
-use crate::share::Share;
+use crate::share::ThreadUsage;
 use crate::shared::Shared;
 use crate::suspension::Suspension;
 use dbdyno_engine::changes::{self, Kind};
@@ -40,40 +40,40 @@ struct Client<'a, 'r, E: Engine, T: Timer> {
     shared: &'a Shared<'a, E>,
     timer: &'a T,
     recorder: &'a RefCell<Recorder<'r>>,
-    share: &'a RefCell<Share>,
+    usage: &'a RefCell<ThreadUsage>,
     number: u32,
     runner: Runner<'a, E>,
     live: &'a Live,
     uncounted: &'a Live,
-    /// Transactions that ended well and do not count.
-    besides: u64,
+    /// Completed transactions that don't count.
+    uncounted_done: u64,
 }
 
-/// A stretch of transactions that count: what ends it, and how far it has come.
-struct Stretch {
-    /// When its first transaction began; nanoseconds of the clock, as all times here.
+/// The counted transactions of a client: limits and progress.
+struct Measurement {
+    /// When the first transaction began. All times here are nanoseconds of the clock.
     begun: u64,
-    /// When it ends.
+    /// End of the window.
     end: u64,
-    /// How many transactions are the most.
+    /// Maximum number of transactions.
     transactions: u64,
-    /// How many statements end it, counted in transactions that ended well.
+    /// Number of statements in completed transactions that ends the window.
     statements: u64,
-    /// How many rows changed end it, likewise; none: no number does.
+    /// Number of changed rows in completed transactions that ends the window, if any.
     rows: Option<u64>,
     /// Transactions begun.
     issued: u64,
-    /// Of them, those that did not end well.
+    /// Transactions that did not complete.
     failed: u64,
-    /// Transactions that were due and skipped.
+    /// Scheduled transactions that were skipped.
     skipped: u64,
-    /// Statements in those that ended well.
+    /// Statements in completed transactions.
     done: u64,
-    /// Rows changed in them, where they are counted.
+    /// Rows changed in completed transactions, if `rows` is set.
     changed: u64,
-    /// When the last transaction ended, or the first began.
+    /// When the last transaction ended; initially when the first began.
     ended: u64,
-    /// As in [`ClientReport`].
+    /// See [`ClientReport`].
     late: bool,
     cut: f64,
 }
@@ -83,26 +83,26 @@ struct Ended<'a> {
     chosen: usize,
     outcome: Result<&'a Work, &'a Failure>,
     began: u64,
-    /// The time it took but for thinking.
+    /// Time from start to end, without think time.
     service: u64,
-    /// As long at least as it would have taken from its scheduled start to its good end, but for thinking.
+    /// Lower bound on the time from the scheduled start to a successful end, without think time.
     response: u64,
     end: u64,
 }
 
-impl Stretch {
+impl Measurement {
     #[inline(always)]
-    fn goes_on(&self) -> bool {
-        self.ended < self.end && self.more()
+    fn is_open(&self) -> bool {
+        self.ended < self.end && self.below_limits()
     }
 
     #[inline(always)]
-    fn more(&self) -> bool {
+    fn below_limits(&self) -> bool {
         self.issued < self.transactions && self.done < self.statements
     }
 
-    /// Counts the rows of a transaction that ended well, where a number of them ends the stretch: no further one is begun
-    /// then. Apart from [`Self::ok`], since most stretches need it not.
+    /// Counts changed rows and stops the window at the limit. Separate from [`Self::ok`] because few windows have such
+    /// a limit.
     #[cold]
     fn count_rows(&mut self, work: &Work) {
         if let Some(rows) = self.rows {
@@ -113,7 +113,7 @@ impl Stretch {
         }
     }
 
-    /// Transactions begun in it that ended well, then or later.
+    /// Transactions begun in the window that completed, in it or later.
     fn completed(&self) -> u64 {
         self.issued - self.failed
     }
@@ -132,7 +132,7 @@ impl Stretch {
         }
     }
 
-    /// Enters a transaction that ended well within the stretch: in the accounts, and in the histograms.
+    /// Records a transaction that completed within the window, in the accounting and the histograms.
     #[inline(always)]
     fn ok(&mut self, recorder: &mut Recorder<'_>, chosen: usize, work: &Work, service: u64, end: u64) {
         self.ended = end;
@@ -141,10 +141,10 @@ impl Stretch {
         recorder.ok(chosen, service, end);
     }
 
-    /// Enters how a transaction ended, likewise. Tells whether the stretch goes on.
-    fn settle(&mut self, recorder: &mut Recorder<'_>, ended: &Ended<'_>) -> bool {
+    /// Records the end of a transaction. Returns whether the window is still open.
+    fn record(&mut self, recorder: &mut Recorder<'_>, ended: &Ended<'_>) -> bool {
         if ended.end > self.end {
-            self.settle_late(recorder, ended);
+            self.record_late(recorder, ended);
             return false;
         }
         match ended.outcome {
@@ -164,9 +164,10 @@ impl Stretch {
         true
     }
 
-    /// The transaction ended after the window: it is in flight in the accounts, and whole in all else.
+    /// Records a transaction that ended after the window: in flight in the accounting, but a whole transaction
+    /// everywhere else.
     #[cold]
-    fn settle_late(&mut self, recorder: &mut Recorder<'_>, ended: &Ended<'_>) {
+    fn record_late(&mut self, recorder: &mut Recorder<'_>, ended: &Ended<'_>) {
         self.ended = ended.end;
         recorder.accounting.in_flight += 1;
         match ended.outcome {
@@ -184,13 +185,12 @@ impl Stretch {
     }
 }
 
-/// Runs a client through the trial. Its statements are counted in the first of the two counts while they count, else in
-/// the second.
+/// Runs a client through the trial. `counts`: counters for statements that count, and for statements that don't.
 pub async fn run<E: Engine, T: Timer>(
     shared: &Shared<'_, E>,
     timer: &T,
     recorder: &RefCell<Recorder<'_>>,
-    share: &RefCell<Share>,
+    usage: &RefCell<ThreadUsage>,
     (live, uncounted): (&Live, &Live),
     number: u32,
 ) -> Result<ClientReport, Failure> {
@@ -199,18 +199,18 @@ pub async fn run<E: Engine, T: Timer>(
         shared,
         timer,
         recorder,
-        share,
+        usage,
         number,
         runner: Runner::new(shared, number, uncounted),
         live,
         uncounted,
-        besides: 0,
+        uncounted_done: 0,
     };
     let processors = Processors::of(trial, number);
     if let Some(processors) = processors {
         processors.take(0);
     }
-    // A system that cannot be reached at all is no trial; one that refuses later is a result.
+    // If the first connection fails, the trial fails. Later refusals are a result.
     let connected = client.connect_first().await;
     shared.arrive(&shared.connected, &connected);
     connected?;
@@ -231,20 +231,20 @@ pub async fn run<E: Engine, T: Timer>(
     Ok(ClientReport::default())
 }
 
-/// Nanoseconds for which a client that is locked out before the warm-up tries again, and between two tries.
-const PATIENCE: u64 = 10_000_000_000;
-const TRY_AGAIN: u64 = 5_000_000;
+/// Nanoseconds for which a client refused before the warm-up keeps retrying, and the delay between two attempts.
+const CONNECT_TIMEOUT: u64 = 10_000_000_000;
+const RETRY_DELAY: u64 = 5_000_000;
 
 impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
-    /// Opens the session before the warm-up. Nothing of this is measured, so that a client which is not to wait for locks
-    /// waits all the same: the others connect, and close what they have looked at, at the same moment.
+    /// Opens the session before the warm-up. This isn't measured, so a client waits for locks here even if the plan
+    /// forbids waiting: other clients open and close files at the same time.
     async fn connect_first(&mut self) -> Result<(), Failure> {
         let clock = self.shared.clock;
-        let give_up = clock.now() + PATIENCE;
+        let give_up = clock.now() + CONNECT_TIMEOUT;
         loop {
             match self.runner.connect(self.recorder, self.timer).await {
                 Err(failure) if failure.kind == FailureKind::Locked && clock.now() < give_up => {
-                    self.timer.sleep_until(clock.now() + TRY_AGAIN).await;
+                    self.timer.sleep_until(clock.now() + RETRY_DELAY).await;
                 }
                 connected => return connected,
             }
@@ -257,7 +257,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         Schedule::new(trial.arrival, self.shared.seed, place, of, start)
     }
 
-    /// Runs transactions that do not count, until both the time and the number are reached.
+    /// Runs uncounted transactions until both the time and the number are reached.
     async fn warm_up(&mut self, start: u64, end: u64, transactions: u64) {
         let mut schedule = self.schedule(start);
         let mut done = 0;
@@ -271,7 +271,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
-    /// Runs the window, for which all start at one moment; with a lead-in it begins some time after that.
+    /// Runs the window. All clients start it together; the lead-in, if any, comes first.
     async fn window(&mut self, start: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
         let interleaving = self
             .shared
@@ -291,17 +291,17 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         } else {
             (start, 0.0)
         };
-        self.share.borrow_mut().begin(self.shared.engine);
+        self.usage.borrow_mut().begin(self.shared.engine);
         let session = self.runner.counters();
         self.recorder.borrow_mut().begin(measured, interleaving);
-        self.runner.count_in(self.live, true);
+        self.runner.set_counted(self.live, true);
         let window = &self.shared.trial.window;
         let begun = self.shared.clock.now();
         let end = window.seconds.map_or(u64::MAX, |seconds| {
-            // A client whose lead-in outlasts the window has one transaction to show all the same.
+            // A client whose lead-in outlasts the window still measures one transaction.
             (measured + (seconds * 1e9) as u64).max(begun + 1)
         });
-        let mut stretch = Stretch {
+        let mut measurement = Measurement {
             begun,
             end,
             transactions: window.transactions.unwrap_or(u64::MAX),
@@ -318,30 +318,30 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         };
         valgrind::toggle_counting();
         match self.schedule(start) {
-            None => self.closed_loop(&mut stretch).await,
-            Some(schedule) => self.open_loop(&mut stretch, schedule).await,
+            None => self.closed_loop(&mut measurement).await,
+            Some(schedule) => self.open_loop(&mut measurement, schedule).await,
         }
         valgrind::toggle_counting();
-        self.runner.count_in(self.uncounted, false);
-        self.recorder.borrow_mut().end(stretch.issued, stretch.skipped);
-        self.share.borrow_mut().end(self.shared.engine);
+        self.runner.set_counted(self.uncounted, false);
+        self.recorder.borrow_mut().end(measurement.issued, measurement.skipped);
+        self.usage.borrow_mut().end(self.shared.engine);
         let session = self.runner.counters().since(&session);
         if self.shared.leads_in() {
             let length = (window.seconds.unwrap_or_default() * 1e9) as u64;
-            self.lead_out(stretch.completed(), measured + 2 * length).await;
+            self.lead_out(measurement.completed(), measured + 2 * length).await;
         }
         let overrun = suspension.as_ref().map_or(0, Suspension::overrun);
         drop(suspension);
         let report = ClientReport {
-            begun: stretch.begun,
-            ended: stretch.ended,
-            completed: stretch.completed(),
-            late: stretch.late,
-            cut: stretch.cut,
+            begun: measurement.begun,
+            ended: measurement.ended,
+            completed: measurement.completed(),
+            late: measurement.late,
+            cut: measurement.cut,
             led_in,
             overrun,
-            ended_by: stretch.ended_by(self.shared.stopped()),
-            uncounted: self.besides,
+            ended_by: measurement.ended_by(self.shared.stopped()),
+            uncounted: self.uncounted_done,
             next_use: self.runner.next_use(),
             session,
         };
@@ -349,8 +349,8 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         Ok(report)
     }
 
-    /// Runs transactions that do not count until all clients have ended one, or this one many, beside which the others'
-    /// are nothing; gives the moment at which the window began, and the part of this client's last one that lies in it.
+    /// Runs uncounted transactions until every client has completed one, or until this client has completed [`MANY`].
+    /// Returns when the window began, and the share of this client's last transaction that falls into it.
     async fn lead_in(&mut self, start: u64) -> (u64, f64) {
         let shared = self.shared;
         let mut done = 0;
@@ -377,8 +377,8 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
-    /// Runs transactions that do not count until all clients have ended those that do, at most until a moment. A client with
-    /// many that count does not: beside them it is nothing how fast others end their last.
+    /// Runs uncounted transactions until all clients have completed their counted ones, at most until `until`. A client
+    /// with many counted transactions returns at once: the end of slower clients hardly affects its rate.
     async fn lead_out(&mut self, completed: u64, until: u64) {
         let shared = self.shared;
         shared.settled.fetch_add(1, Ordering::AcqRel);
@@ -391,35 +391,35 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
-    /// Runs a transaction that does not count, and tells whether it ended well. `end` bounds its tries.
+    /// Runs an uncounted transaction and returns whether it completed. No retry begins after `end`.
     async fn run_uncounted(&mut self, end: u64) -> bool {
         let chosen = self.runner.choose();
-        // A failure here will show in the window as well, and be counted there.
+        // A failure here will also occur in the window and be counted there.
         let outcome = self
             .runner
             .finish(self.recorder, self.timer, chosen, Stop::NotBegun, end)
             .await;
         changes::compute();
         let ok = outcome.is_ok();
-        self.besides += u64::from(ok);
+        self.uncounted_done += u64::from(ok);
         ok
     }
 
-    /// The next transaction starts when the last has ended: one reading of the clock serves both.
-    async fn closed_loop(&mut self, stretch: &mut Stretch) {
-        while let Some((chosen, stop)) = self.run_through(stretch) {
+    /// The next transaction starts when the last one ends, so one reading of the clock serves both.
+    async fn closed_loop(&mut self, measurement: &mut Measurement) {
+        while let Some((chosen, stop)) = self.run_through(measurement) {
             let outcome = self
                 .runner
-                .finish(self.recorder, self.timer, chosen, stop, stretch.end)
+                .finish(self.recorder, self.timer, chosen, stop, measurement.end)
                 .await;
             changes::compute();
             let end = self.shared.clock.now();
             let recorder = &mut self.recorder.borrow_mut();
             let (work, thought) = (&self.runner.work, self.runner.thought);
-            let (began, cycle) = (stretch.ended, end - stretch.ended);
+            let (began, cycle) = (measurement.ended, end - measurement.ended);
             let service = cycle - thought;
             recorder.thought(cycle, thought);
-            self.runner.note_whole(recorder, service);
+            self.runner.record_transaction(recorder, service);
             let ended = Ended {
                 chosen,
                 outcome: outcome.as_ref().map(|()| work),
@@ -428,31 +428,31 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 response: service,
                 end,
             };
-            if !stretch.settle(recorder, &ended) {
+            if !measurement.record(recorder, &ended) {
                 break;
             }
         }
     }
 
-    /// Runs transactions one after another for as long as none needs to wait; gives the one that does, or `None` when the
-    /// stretch is over. A function of its own: within the others its loop would run short of registers.
+    /// Runs transactions one after another until one must wait; returns that one, or `None` if the window is over. Not
+    /// inlined: within its caller, the loop would run short of registers.
     #[inline(never)]
-    fn run_through(&mut self, stretch: &mut Stretch) -> Option<(usize, Stop)> {
+    fn run_through(&mut self, measurement: &mut Measurement) -> Option<(usize, Stop)> {
         let shared = self.shared;
         let mut recorder = self.recorder.borrow_mut();
         let planted = shared.trial.planted_work;
         let computes = shared.changes.is_some_and(|changes| changes.has(Kind::Transaction));
-        let plain = planted == 0 && !computes && stretch.rows.is_none();
-        // Of its own, or where it is would be read anew for each transaction.
+        let plain = planted == 0 && !computes && measurement.rows.is_none();
+        // A local copy; otherwise the pointer would be loaded again for each transaction.
         let stopped = shared.stop;
-        let mut goes_on = stretch.goes_on();
-        while goes_on && !stopped.load(Ordering::Relaxed) {
-            stretch.issued += 1;
-            let (chosen, stop) = self.runner.begin_next(&mut recorder, stretch.ended);
+        let mut is_open = measurement.is_open();
+        while is_open && !stopped.load(Ordering::Relaxed) {
+            measurement.issued += 1;
+            let (chosen, stop) = self.runner.begin_next(&mut recorder, measurement.ended);
             match stop {
                 Stop::Done if plain => {}
                 Stop::Done => {
-                    stretch.count_rows(&self.runner.work);
+                    measurement.count_rows(&self.runner.work);
                     (0..planted).for_each(|turn| {
                         std::hint::black_box(turn);
                     });
@@ -461,51 +461,51 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 stop => return Some((chosen, stop)),
             }
             let end = shared.clock.now();
-            let service = end - stretch.ended;
-            self.runner.note_whole(&mut recorder, service);
-            if end >= stretch.end {
+            let service = end - measurement.ended;
+            self.runner.record_transaction(&mut recorder, service);
+            if end >= measurement.end {
                 let ended = Ended {
                     chosen,
                     outcome: Ok(&self.runner.work),
-                    began: stretch.ended,
+                    began: measurement.ended,
                     service,
                     response: service,
                     end,
                 };
-                stretch.settle(&mut recorder, &ended);
+                measurement.record(&mut recorder, &ended);
                 break;
             }
-            stretch.ok(&mut recorder, chosen, &self.runner.work, service, end);
-            goes_on = stretch.more();
+            measurement.ok(&mut recorder, chosen, &self.runner.work, service, end);
+            is_open = measurement.below_limits();
         }
         None
     }
 
-    /// Transactions start by the schedule; a late one keeps its scheduled start.
-    async fn open_loop(&mut self, stretch: &mut Stretch, mut schedule: Schedule) {
+    /// Transactions start by the schedule. A late transaction keeps its scheduled start.
+    async fn open_loop(&mut self, measurement: &mut Measurement, mut schedule: Schedule) {
         let shared = self.shared;
         let clock = shared.clock;
-        while schedule.peek() < stretch.end && stretch.more() {
+        while schedule.peek() < measurement.end && measurement.below_limits() {
             let scheduled = schedule.peek();
             let before = clock.now();
-            if before >= stretch.end || shared.stopped() {
+            if before >= measurement.end || shared.stopped() {
                 break;
             }
             self.timer.sleep_until(scheduled).await;
             let began = clock.now();
-            stretch.issued += 1;
+            measurement.issued += 1;
             schedule.advance();
             let chosen = self.runner.choose();
             let outcome = self
                 .runner
-                .finish(self.recorder, self.timer, chosen, Stop::NotBegun, stretch.end)
+                .finish(self.recorder, self.timer, chosen, Stop::NotBegun, measurement.end)
                 .await;
             changes::compute();
             let end = clock.now();
             let (work, thought) = (&self.runner.work, self.runner.thought);
             let recorder = &mut self.recorder.borrow_mut();
             recorder.idle_ns += began - before + thought;
-            self.runner.note_whole(recorder, end - began - thought);
+            self.runner.record_transaction(recorder, end - began - thought);
             let ended = Ended {
                 chosen,
                 outcome: outcome.as_ref().map(|()| work),
@@ -514,25 +514,26 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
                 response: end - scheduled - thought,
                 end,
             };
-            let goes_on = stretch.settle(recorder, &ended);
+            let is_open = measurement.record(recorder, &ended);
             if outcome.is_ok() {
                 recorder.delayed(ended.response, began - scheduled);
             }
-            if !goes_on {
+            if !is_open {
                 break;
             }
         }
-        // What was due by the end (or by the moment the trial was stopped) and has not begun. A number of transactions
-        // as the end leaves nothing due. It has waited until now: whoever hung did not begin it before.
-        if stretch.more() {
+        // Skipped: due before the end (or before the trial was stopped), but not begun. If a number of transactions
+        // ended the window, nothing is due. Skipped transactions have waited until now, because no client could begin
+        // them.
+        if measurement.below_limits() {
             let now = clock.now();
             let due = if shared.stopped() {
-                now.min(stretch.end)
+                now.min(measurement.end)
             } else {
-                stretch.end
+                measurement.end
             };
             let recorder = &mut self.recorder.borrow_mut();
-            stretch.skipped = schedule.skip_until(due, |scheduled| recorder.never_begun(now.max(due) - scheduled));
+            measurement.skipped = schedule.skip_until(due, |scheduled| recorder.never_begun(now.max(due) - scheduled));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The coordinating thread of a trial: leads the clients through the phases, and watches the machine meanwhile.
+//! The coordinating thread of a trial. It leads the clients through the phases and samples the machine's counters.
 
 use crate::coordinator::Coordinator;
 use crate::error::TrialError;
@@ -21,43 +21,43 @@ use dbdyno_probes::quota::{CpuQuota, Throttled, Throttling};
 use dbdyno_probes::tree::{BusyThread, TreeUsage, trees_usage};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Nanoseconds between two looks at whether the others have ended of those that are interleaved.
-const LOOK: u64 = 50_000_000;
+/// Nanoseconds between two checks whether the other interleaved trials have ended.
+const POLL_INTERVAL: u64 = 50_000_000;
 
-/// What the coordinating thread saw of the machine during the window.
+/// The coordinating thread's measurements of the window.
 pub(crate) struct Watched {
     /// When the window began; nanoseconds of the clients' clock.
     pub(crate) window_start: u64,
-    /// The same by the kernel's monotonic clock, which other processes of the machine share.
+    /// The same in the kernel's monotonic clock, which other processes of the machine share.
     pub(crate) began_ns: u64,
     pub(crate) warmup_s: f64,
-    /// By how many seconds the coordinating thread woke late at most.
+    /// Maximum lateness, in seconds, with which the coordinating thread woke up.
     pub(crate) late_s: f64,
     pub(crate) before: Usage,
     pub(crate) after: Usage,
     pub(crate) disk: Option<(DiskCounters, DiskCounters)>,
-    /// How often the disks below the data were flushed, by all programs.
+    /// How often the disks that hold the data were flushed, by all programs.
     pub(crate) flushes: Option<DeviceFlushes>,
-    /// What CPU quotas did to this process and to the server.
+    /// CPU throttling of this process and of the server by quotas.
     pub(crate) throttling: Vec<(&'static str, Throttling)>,
-    /// Seconds of the trial's slices between the two readings: all, where it takes none.
+    /// Seconds of this trial's slices between the two readings. Equal to `real_s` if the trial isn't interleaved.
     pub(crate) seconds: f64,
-    /// All seconds between them.
+    /// Seconds between the two readings.
     pub(crate) real_s: f64,
-    /// What the engine had put off at the window's end.
+    /// Work that the engine had deferred when the window ended.
     pub(crate) backlog: Option<Result<Backlog, Failure>>,
     /// CPU of the server's processes and of its tiers, at the window's start and at its end.
     pub(crate) server_cpu: (ServerCpu, ServerCpu),
     /// The busiest threads of each tier.
     pub(crate) busy_threads: Vec<Vec<BusyThread>>,
-    /// What the server's preloaded library counted between the two readings, where there is one.
+    /// Calls counted by the server's preloaded library between the two readings, if it has one.
     pub(crate) server_calls: Option<Readings>,
-    /// How much longer the time is, to the end of the last transaction that counts, than the part of it in which contended
-    /// mutexes were watched; `None` where no part was.
+    /// Time to the end of the last counted transaction, divided by the time during which contended mutexes were
+    /// watched. `None` if they weren't watched.
     pub(crate) watched_one_in: Option<f64>,
 }
 
-/// One reading of the machine's figures.
+/// One reading of the machine's counters.
 #[derive(Clone)]
 struct Reading {
     usage: Usage,
@@ -68,7 +68,7 @@ struct Reading {
     at: u64,
 }
 
-/// What is read, and from where.
+/// Sources of the readings.
 struct Machine<'a> {
     disk: Option<&'a Disk>,
     flushes: Option<FlushCounter>,
@@ -79,15 +79,15 @@ struct Machine<'a> {
     clock: Clock,
 }
 
-/// Nanoseconds by which two clocks may differ over a window.
+/// Maximum difference between the two clocks over a window, in nanoseconds.
 const MOST_DRIFT: u64 = 500_000_000;
 
-/// What the server's processes and those of each tier have used; where they are there.
+/// CPU use of the server's processes and of each tier's, if they exist.
 pub(crate) type ServerCpu = (Option<TreeUsage>, Vec<Option<TreeUsage>>);
 
-/// How many threads of a tier are told, and from which share of the time on that they were at work.
-const THREADS: usize = 32;
-const LEAST: f64 = 0.05;
+/// Maximum number of threads reported per tier, and the minimum share of the time during which a reported thread ran.
+const MOST_THREADS: usize = 32;
+const LEAST_SHARE: f64 = 0.05;
 
 impl Machine<'_> {
     fn read(&self) -> Result<Reading, TrialError> {
@@ -101,7 +101,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Where no process is known as the server's, its tiers are what it is.
+    /// If the server's process is unknown, its tiers count as the server.
     fn server_cpu(&self) -> ServerCpu {
         let tiers: Vec<_> = self.tiers.iter().map(|tier| trees_usage(&tier.pids)).collect();
         let server = match self.server {
@@ -123,10 +123,10 @@ impl Machine<'_> {
     }
 }
 
-/// Leads the clients through the phases and watches the machine meanwhile.
+/// Leads the clients through the phases and samples the machine's counters.
 ///
-/// The machine's figures are read when the window begins and when it ends, or when the clients have ended where that is
-/// earlier. What is left then is waited for: transactions that the window's end cut are in none of these figures.
+/// The counters are read when the window begins and when it ends, or when all clients have ended if that is earlier.
+/// Then it waits for the transactions that the window's end cut; the counters don't cover these.
 pub(crate) fn coordinate<E: Engine>(
     shared: &Shared<'_, E>,
     live: &[Live],
@@ -134,7 +134,7 @@ pub(crate) fn coordinate<E: Engine>(
     (disk, site): (Option<&Disk>, Site<'_>),
     finished: &AtomicU32,
     coordinator: &mut impl Coordinator,
-    say: &mut impl FnMut(Event),
+    emit: &mut impl FnMut(Event),
 ) -> Result<Watched, TrialError> {
     let clock = shared.clock;
     let server = site.server;
@@ -153,7 +153,7 @@ pub(crate) fn coordinate<E: Engine>(
         shared.announce(&shared.warmup_start, u64::MAX);
         return Err(TrialError::Thread("a client could not connect".into()));
     }
-    say(Event::Phase("warmup"));
+    emit(Event::Phase("warmup"));
     let warmup_start = shared.start(coordinator, "warmup", &shared.warmup_start)?;
     enforce(shared, true);
     shared.announce(&shared.warmup_start, warmup_start);
@@ -161,7 +161,7 @@ pub(crate) fn coordinate<E: Engine>(
     let mut first = machine.read().inspect_err(|_| {
         shared.announce(&shared.window_start, u64::MAX);
     })?;
-    say(Event::Phase("window"));
+    emit(Event::Phase("window"));
     let begin =
         shared.start(coordinator, "window", &shared.window_start)? + interleaving::delay(shared.trial.interleaving);
     let mut interleaving = shared
@@ -184,7 +184,7 @@ pub(crate) fn coordinate<E: Engine>(
         timeline.take();
         server_before = machine.server_cpu();
         calls_before = shared.preloaded.map(Preloaded::read);
-        // What was counted before this thread woke up is the window's.
+        // Events counted before this thread woke up belong to the window.
         first = Reading {
             counts: LiveCounts::default(),
             ..machine.read()?
@@ -192,7 +192,7 @@ pub(crate) fn coordinate<E: Engine>(
     }
     let began_ns = clock.kernels_at(window_start);
     shared.watched.store(true, Ordering::Release);
-    // Own time of the clients is active time from the first slice on.
+    // The clients' own time equals active time from the first slice on.
     let origin = interleaving.own(window_start);
     let end = shared
         .trial
@@ -208,9 +208,9 @@ pub(crate) fn coordinate<E: Engine>(
     let (mut index, mut late) = (0, 0);
     loop {
         let interval_end = (origin + (index + 1) * timeline.interval).min(end);
-        // What slices there are changes when the others have ended.
+        // The slices change when the other trials have ended.
         let look = if shared.trial.interleaving.is_some() {
-            clock.now() + LOOK
+            clock.now() + POLL_INTERVAL
         } else {
             u64::MAX
         };
@@ -229,7 +229,7 @@ pub(crate) fn coordinate<E: Engine>(
         }
         let Ok(now) = machine.read() else { break };
         if !done || now.counts != last.counts {
-            say(interval(&machine, timeline, (index, origin), interleaving, &last, &now));
+            emit(interval(&machine, timeline, (index, origin), interleaving, &last, &now));
         }
         last = now;
         index += 1;
@@ -243,7 +243,7 @@ pub(crate) fn coordinate<E: Engine>(
     let calls_after = shared.preloaded.map(Preloaded::read);
     let backlog = shared.engine.probe().backlog();
     shared.watched.store(false, Ordering::Release);
-    // What the window's end cut is ended, and watched as before.
+    // Transactions cut by the window's end complete under the same watching.
     watch_until(shared, u64::MAX, switch.as_mut(), all_done);
     enforce(shared, false);
     check_clock(
@@ -251,11 +251,11 @@ pub(crate) fn coordinate<E: Engine>(
         clock.kernels_at(window_start),
         last.at.saturating_sub(first.at),
     )?;
-    // A thread that was late for its slices went on in its window.
+    // A thread that was late for its slices continued its window after the others.
     if let Ok(now) = machine.read()
         && now.counts != last.counts
     {
-        say(interval(&machine, timeline, (index, origin), interleaving, &last, &now));
+        emit(interval(&machine, timeline, (index, origin), interleaving, &last, &now));
     }
     Ok(Watched {
         window_start,
@@ -283,8 +283,8 @@ pub(crate) fn coordinate<E: Engine>(
     })
 }
 
-/// The CPU quotas of this process and of the server, whose names are those of [`Watched::throttling`]. A group that holds
-/// both is the clients'.
+/// The CPU quotas of this process and of the server, named for [`Watched::throttling`]. A control group that contains
+/// both counts as the client's.
 fn quotas(server: Option<u32>) -> Vec<(&'static str, CpuQuota)> {
     let client = CpuQuota::of(std::process::id());
     let server = server
@@ -297,11 +297,11 @@ fn quotas(server: Option<u32>) -> Vec<(&'static str, CpuQuota)> {
         .collect()
 }
 
-/// Fails if the two clocks drifted apart since the window began. `began` and `again`: when that was by the kernel's clock, as
-/// converted at the window's beginning and at its end.
+/// Fails if the two clocks drifted apart since the window began. `began` and `again`: the window's start in the
+/// kernel's clock, converted at the window's start and at its end.
 fn check_clock(began: u64, again: u64, window: u64) -> Result<(), TrialError> {
     let drift = began.abs_diff(again);
-    // A thread that is preempted between reading the two clocks sees them apart for that long.
+    // A thread that is preempted between its readings of the two clocks sees them apart by that long.
     if drift <= MOST_DRIFT + window / 100 {
         return Ok(());
     }
@@ -310,18 +310,18 @@ fn check_clock(began: u64, again: u64, window: u64) -> Result<(), TrialError> {
     })
 }
 
-/// The threads of each tier that were at work for a part of so many seconds that is worth a word.
+/// The threads of each tier that ran for at least [`LEAST_SHARE`] of `seconds`.
 fn busy_threads((_, before): &ServerCpu, (_, after): &ServerCpu, seconds: f64) -> Vec<Vec<BusyThread>> {
-    let least_ns = (LEAST * seconds * 1e9) as u64;
+    let least_ns = (LEAST_SHARE * seconds * 1e9) as u64;
     let both = before.iter().zip(after);
     both.map(|each| match each {
-        (Some(before), Some(after)) => after.busiest_since(before, THREADS, least_ns),
+        (Some(before), Some(after)) => after.busiest_since(before, MOST_THREADS, least_ns),
         _ => Vec::new(),
     })
     .collect()
 }
 
-/// From now on what is changed is in force, or no longer.
+/// Starts or stops changing calls in the clients' threads and in the server.
 fn enforce<E: Engine>(shared: &Shared<'_, E>, on: bool) {
     if let Some(changes) = shared.changes {
         changes.enforce(on);
@@ -358,7 +358,8 @@ fn interval(
     }))
 }
 
-/// Waits until a time, or until `done`, and watches the engine in slices meanwhile; tells whether it was the latter.
+/// Waits until a time or until `done`, and switches the engine's watched slices on and off. Returns whether `done`
+/// ended the wait.
 fn watch_until<E: Engine>(
     shared: &Shared<'_, E>,
     until: u64,
@@ -380,7 +381,7 @@ fn watch_until<E: Engine>(
     }
 }
 
-/// Waits until a time, or until `done`; tells whether it was the latter.
+/// Waits until a time or until `done`. Returns whether `done` ended the wait.
 fn wait_until(clock: Clock, until: u64, done: impl Fn() -> bool) -> bool {
     loop {
         if done() {
@@ -390,7 +391,7 @@ fn wait_until(clock: Clock, until: u64, done: impl Fn() -> bool) -> bool {
         if left == 0 {
             return false;
         }
-        // Whoever makes it done unparks this thread; until then it takes no time from the clients.
+        // The thread that makes `done` true unparks this one. Polling would take CPU time from the clients.
         std::thread::park_timeout(std::time::Duration::from_nanos(left));
     }
 }

@@ -11,37 +11,37 @@ pub enum TrialError {
     /// The plan cannot be carried out.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// No session could be opened, or its statements could not be prepared.
+    /// A session could not be opened, or its statements could not be prepared.
     #[error("client {client}: {failure}")]
     Connect {
         /// The client's number.
         client: u32,
-        /// What the engine said.
+        /// The engine's error.
         #[source]
         failure: Failure,
     },
-    /// The accounts do not add up.
+    /// The accounting doesn't add up.
     #[error(transparent)]
     Accounting(#[from] Unbalanced),
-    /// The machine's figures could not be read.
+    /// The machine's counters could not be read.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// The server cannot change what the plan has it change: the file that it shares is not there, or nobody shares it.
+    /// The server cannot make the changes of the plan: its shared file doesn't exist, or no process maps it.
     #[error("changing the server's calls: {0}")]
     Preloaded(String),
-    /// The clients' clock and the kernel's clock no longer agree, so that no time of the window is known.
+    /// The clients' clock and the kernel's clock no longer agree, so the times of the window are unknown.
     #[error(
         "the processor's time-stamp counter and the kernel's clock differ by {seconds:.3} s over the window: the machine \
          was suspended or migrated"
     )]
     Clock {
-        /// By how many seconds they differ.
+        /// The difference in seconds.
         seconds: f64,
     },
-    /// A thread could not be started, or broke off.
+    /// A thread could not be started, or panicked.
     #[error("{0}")]
     Thread(String),
-    /// The coordinator did not say when a phase starts.
-    #[error("waiting to be told when to start: {0}")]
+    /// The coordinator sent no start time for a phase.
+    #[error("waiting for the coordinator's start time: {0}")]
     Coordinator(#[source] std::io::Error),
 }

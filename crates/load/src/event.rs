@@ -1,10 +1,10 @@
-//! What a trial says while it runs.
+//! Progress events of a trial.
 
 use crate::live::LiveCounts;
 use dbdyno_probes::disk::DiskActivity;
 use dbdyno_probes::process::CpuShare;
 
-/// What a trial says while it runs.
+/// Progress of a running trial.
 #[derive(Debug)]
 pub enum Event {
     /// A phase begins: `connect`, `warmup`, `window`.
@@ -16,16 +16,16 @@ pub enum Event {
 /// One interval of the timeline.
 #[derive(Debug, Clone)]
 pub struct Interval {
-    /// Its number, from 0.
+    /// Its number, counted from 0.
     pub index: u64,
     /// Its start and end in seconds of the window.
     pub span_s: (f64, f64),
-    /// What was done in it.
+    /// Work done in it.
     pub counts: LiveCounts,
-    /// 50th and 99th percentile and greatest service time in nanoseconds, of the transactions recorded in it.
+    /// 50th percentile, 99th percentile and maximum of the service times recorded in it, in nanoseconds.
     pub service_ns: Option<(u64, u64, u64)>,
     /// CPU used.
     pub cpu: CpuShare,
-    /// What the disk did.
+    /// Disk activity.
     pub disk: Option<DiskActivity>,
 }

@@ -1,4 +1,4 @@
-//! Failures by what the system said of them, so that several causes of one kind do not hide one another.
+//! Failures by the system's error code, so that different causes of one kind stay distinguishable.
 
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// How many codes are told apart. A system may put anything there, and memory must not grow with it.
+/// Maximum number of distinct codes. A system controls the codes, and memory must not grow with them.
 const MOST: usize = 20;
 
-/// The code of failures that have none, or one beyond the [`MOST`].
+/// The code for failures without one, and for codes beyond [`MOST`].
 const OTHER: &str = "other";
 
 /// Transactions that failed with one code.
@@ -17,7 +17,7 @@ const OTHER: &str = "other";
 pub struct FailedByCode {
     /// The kind of the failures.
     pub kind: FailureKind,
-    /// The system's own name or number for them; `other`: they have none, or one of the many that came later.
+    /// The system's name or number for the error. `other`: it has none, or [`MOST`] other codes occurred first.
     pub code: Cow<'static, str>,
     /// How many transactions.
     pub count: u64,
@@ -25,37 +25,37 @@ pub struct FailedByCode {
     pub message: String,
 }
 
-/// All failures of a trial, each of which is in one and only one of the counts.
+/// All failures of a trial. Each is in exactly one of the counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failures(Vec<FailedByCode>);
 
 impl Failures {
-    /// Counts a transaction that failed.
+    /// Counts a failed transaction.
     #[cold]
     pub fn count(&mut self, failure: &Failure) {
         let code = failure.code.clone().unwrap_or(Cow::Borrowed(OTHER));
         self.put(failure.kind, code, 1, &failure.message);
     }
 
-    /// Adds another's counts.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         for each in &other.0 {
             self.put(each.kind, each.code.clone(), each.count, &each.message);
         }
     }
 
-    /// The counts, in the order in which their codes came.
+    /// The counts, in order of first occurrence.
     pub fn all(&self) -> &[FailedByCode] {
         &self.0
     }
 
     fn put(&mut self, kind: FailureKind, code: Cow<'static, str>, count: u64, message: &str) {
-        if self.is_counted(kind, &code, count) {
+        if self.add_to_known(kind, &code, count) {
             return;
         }
         let known = self.0.iter().filter(|each| each.code != OTHER).count();
         let code = if known < MOST { code } else { Cow::Borrowed(OTHER) };
-        if !self.is_counted(kind, &code, count) {
+        if !self.add_to_known(kind, &code, count) {
             self.0.push(FailedByCode {
                 kind,
                 code,
@@ -65,10 +65,10 @@ impl Failures {
         }
     }
 
-    /// Counts failures whose code is there already; tells whether it is.
-    fn is_counted(&mut self, kind: FailureKind, code: &str, count: u64) -> bool {
-        let there = self.0.iter_mut().find(|each| each.kind == kind && each.code == code);
-        there.map(|each| each.count += count).is_some()
+    /// Adds to the count of a known code. Returns false if the code is new.
+    fn add_to_known(&mut self, kind: FailureKind, code: &str, count: u64) -> bool {
+        let known = self.0.iter_mut().find(|each| each.kind == kind && each.code == code);
+        known.map(|each| each.count += count).is_some()
     }
 }
 
@@ -108,8 +108,8 @@ mod tests {
             let mut sum = counted(&a);
             sum.add(&counted(&b));
             for kind in FailureKind::ALL {
-                let there = a.iter().chain(&b).filter(|failure| failure.kind == kind).count();
-                prop_assert_eq!(of_kind(&sum, kind), there as u64);
+                let occurred = a.iter().chain(&b).filter(|failure| failure.kind == kind).count();
+                prop_assert_eq!(of_kind(&sum, kind), occurred as u64);
             }
             prop_assert!(sum.all().len() <= MOST + FailureKind::ALL.len());
         }

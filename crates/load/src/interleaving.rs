@@ -1,33 +1,34 @@
-//! Trials that are interleaved: each runs in short slices of time while the others are suspended, so that what disturbs the machine
-//! disturbs all of them alike.
+//! Schedule of interleaved trials: each runs in short time slices while the other trials are suspended, so that
+//! disturbances of the machine affect all trials equally.
 //!
-//! When the slices are is said here; how a thread keeps to them is in `suspension`.
+//! `suspension` makes a thread follow the schedule.
 
 use dbdyno_plan::document;
 use dbdyno_probes::cpus;
 use std::sync::OnceLock;
 
-/// Nanoseconds between two slices, in which nobody runs. A thread that ends its slice when the next one begins would be pushed
-/// off the processor that both are on, and notice only a slice of the kernel's time later that its slice is over.
+/// Nanoseconds of gap between two slices. If a slice ended exactly when the next one begins, its thread would be
+/// preempted on their shared CPU, and would notice the end of its slice only one scheduler time slice later.
 const GAP: u64 = 100_000;
 
-/// Nanoseconds within which all threads have heard that the others have ended.
-const HEARD: u64 = 1_000_000;
+/// Nanoseconds within which all threads have seen that the other trials ended.
+const NOTICE: u64 = 1_000_000;
 
-/// When a process's slices are: one of each period, from a start that is common to all. Nanoseconds of the clock.
+/// Schedule of a process's time slices: one slice per period, counted from a start time shared by all processes. In
+/// nanoseconds of the clock.
 ///
-/// *Active* time is that of the slices only; a trial that is not interleaved is always active.
+/// *Active* time is time within the slices. A trial that isn't interleaved is always active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interleaving {
     start: u64,
     length: u64,
     period: u64,
-    /// From when on all time is the trial's own.
+    /// From here on, all time belongs to this trial.
     alone: u64,
 }
 
 impl Interleaving {
-    /// One slice without an end, from `start` on.
+    /// One slice without an end, starting at `start`.
     pub fn none(start: u64) -> Self {
         Self {
             start,
@@ -46,13 +47,13 @@ impl Interleaving {
         }
     }
 
-    /// The start and the number of the first slice that begins at `moment` or later.
+    /// The start and number of the first slice that begins at `moment` or later.
     pub fn next(&self, moment: u64) -> (u64, u64) {
         let number = moment.saturating_sub(self.start).div_ceil(self.period);
         (self.start.saturating_add(number.saturating_mul(self.period)), number)
     }
 
-    /// How long a slice is.
+    /// Length of a slice.
     pub fn length(&self) -> u64 {
         self.length
     }
@@ -62,7 +63,7 @@ impl Interleaving {
         moment.saturating_add(self.length)
     }
 
-    /// The start and the number of the slice that runs at `moment`, or of the next where none does.
+    /// The start and number of the slice that is running at `moment`, or of the next one.
     pub fn at(&self, moment: u64) -> (u64, u64) {
         let number = moment.saturating_sub(self.start) / self.period;
         let start = self.start.saturating_add(number.saturating_mul(self.period));
@@ -73,13 +74,13 @@ impl Interleaving {
         }
     }
 
-    /// The start and the number of the slice that does not end where the others had ended at `moment`: one that begins late
-    /// enough for all threads to have heard of it.
+    /// The start and number of the slice that doesn't end, if the other trials ended at `moment`. It begins late enough
+    /// for all threads to notice.
     pub fn last(&self, moment: u64) -> (u64, u64) {
-        self.next(moment.saturating_add(HEARD))
+        self.next(moment.saturating_add(NOTICE))
     }
 
-    /// These slices where the others had ended at `moment`; 0: they have not.
+    /// This schedule if the other trials ended at `moment`; 0 means they haven't.
     pub fn alone_from(self, moment: u64) -> Self {
         if moment == 0 || self.alone != u64::MAX {
             return self;
@@ -90,7 +91,7 @@ impl Interleaving {
         }
     }
 
-    /// The active time at a moment of a client's own clock, which runs in its slices only.
+    /// The active time at a moment of a client's own clock, which only runs in its slices.
     pub fn own(&self, moment: u64) -> u64 {
         moment.saturating_sub(self.start)
     }
@@ -102,7 +103,7 @@ impl Interleaving {
         active + moment.saturating_sub(self.alone)
     }
 
-    /// The moment by which so much active time has passed.
+    /// The moment at which `active` nanoseconds of active time have passed.
     pub fn moment(&self, active: u64) -> u64 {
         if self.alone != u64::MAX {
             let before = self.active(self.alone);
@@ -115,13 +116,13 @@ impl Interleaving {
     }
 }
 
-/// The processors of a client of a trial that is interleaved: one for each slice.
+/// The CPUs of a client of an interleaved trial, one per slice.
 ///
-/// One processor may be slower than another for a while, above all a virtual one whose host has other work, and left to
-/// the kernel each trial would stay on its own. So that all trials see the same ones, a client is on the next one in each
-/// of its slices, and on the same one as the other trials' client of its number. Moved there but not kept there, two clients
-/// were on one of two processors for many slices: when a client waits for a moment, a virtual processor that was idle until
-/// just now goes to sleep at once, and the kernel may then wake the client up on the other one.
+/// One CPU may be slower than another for a while, especially a virtual CPU whose host is busy, and the kernel tends to
+/// keep a process where it is. To give all trials the same CPUs, a client moves to the next CPU in each of its slices,
+/// in step with the client of the same number in the other trials. The client is pinned rather than only moved: when it
+/// waits for a moment, its idle virtual CPU goes to sleep and the kernel may wake the client on another one. Without
+/// pinning, two clients shared one of two CPUs for many slices.
 #[derive(Debug, Clone, Copy)]
 pub struct Processors {
     allowed: &'static [usize],
@@ -129,7 +130,7 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// Those of a client; `None` where it is not interleaved, or the kernel does not say which there are.
+    /// The CPUs of a client. `None` if the trial isn't interleaved or the kernel doesn't report the allowed CPUs.
     pub fn of(trial: &document::Trial, client: u32) -> Option<Self> {
         static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
         let interleaving = trial.interleaving?;
@@ -140,22 +141,22 @@ impl Processors {
         })
     }
 
-    /// Has the calling thread run on that of a slice, by the slice's number. Where it may not, the trial is as good as it was.
-    /// A signal handler may call it.
+    /// Pins the calling thread to the CPU of a slice. If pinning isn't permitted, the trial continues without it. Safe
+    /// to call in a signal handler.
     pub fn take(&self, slice: u64) {
         let number = self.first.wrapping_add(slice as usize) % self.allowed.len();
         let _ = cpus::pin(self.allowed[number]);
     }
 }
 
-/// How long before a process's first slice the first of all slices is.
+/// Time from the first slice of all trials to the first slice of this process.
 pub fn delay(interleaving: Option<document::Interleaving>) -> u64 {
     interleaving.map_or(0, |interleaving| {
         slot(interleaving).saturating_mul(u64::from(interleaving.index))
     })
 }
 
-/// From the start of one trial's slice to that of the next one's.
+/// Time from the start of one trial's slice to the start of the next trial's slice.
 fn slot(interleaving: document::Interleaving) -> u64 {
     length(interleaving) + if interleaving.of > 1 { GAP } else { 0 }
 }
@@ -181,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn moments_and_active_time_answer_each_other(length in 1u64..1_000, of in 1u32..9, active in 0u64..10_000_000_000) {
+        fn moment_is_the_inverse_of_active_time(length in 1u64..1_000, of in 1u32..9, active in 0u64..10_000_000_000) {
             let interleaving = interleaving(length as f64, of);
             let moment = interleaving.moment(active);
             prop_assert_eq!(interleaving.active(moment), active);
@@ -189,7 +190,7 @@ mod tests {
         }
 
         #[test]
-        fn active_time_never_runs_back_and_stands_between_turns(
+        fn active_time_is_monotonic_and_stops_between_slices(
             length in 1u64..1_000, of in 2u32..9, moment in 0u64..10_000_000_000, later in 0u64..10_000_000_000
         ) {
             let interleaving = interleaving(length as f64, of);
@@ -208,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_is_alone_is_not_suspended(
+        fn a_trial_is_not_suspended_after_the_others_ended(
             length in 1u64..1_000, of in 2u32..9, alone in 1u64..10_000_000_000, later in 0u64..10_000_000_000
         ) {
             let interleaving = interleaving(length as f64, of);
@@ -218,7 +219,7 @@ mod tests {
             let from = freed.alone;
             prop_assert_eq!(interleaving.next(from), interleaving.last(alone));
             prop_assert_eq!(interleaving.last(alone).0, from);
-            prop_assert!(from >= alone + HEARD && from < alone.max(1_000) + HEARD + interleaving.period);
+            prop_assert!(from >= alone + NOTICE && from < alone.max(1_000) + NOTICE + interleaving.period);
             prop_assert_eq!(freed.active(from), interleaving.active(from));
             prop_assert_eq!(freed.active(from + later) - freed.active(from), later);
             let active = freed.active(from + later);

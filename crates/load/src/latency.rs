@@ -1,4 +1,4 @@
-//! Latencies: histograms, and the array that they are first counted in.
+//! Latency histograms, and the array that latencies are counted in first.
 
 use hdrhistogram::Histogram;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 /// A histogram of nanoseconds up to an hour, with three significant digits.
 pub type Latencies = Histogram<u64>;
 
-/// An hour in nanoseconds; what takes longer counts as an hour.
+/// An hour in nanoseconds. Longer times count as an hour.
 const LONGEST: u64 = 3_600_000_000_000;
 
-/// Buckets have 2^11 = 2048 places, the least power of 2 that gives three digits; all but the first use their upper half.
+/// A bucket has 2^11 = 2048 places, the smallest power of 2 that gives three digits. All buckets but the first use only
+/// their upper half.
 const PLACES_LOG2: u32 = 11;
 
 /// An empty histogram.
@@ -20,22 +21,22 @@ pub fn latencies() -> Latencies {
     }
 }
 
-/// How many places there are.
+/// Number of places.
 const PLACES: usize = place(LONGEST) + 1;
 
-/// How many latencies are noted before they are counted.
+/// Number of latencies that are buffered before they are counted.
 const NOTED: usize = 64;
 
-/// The latencies of one interval. Counting one is a store, and later a shift and an addition; sums, extremes and the rest
-/// are left to the histogram that the counts go to at the interval's end. Its places are those of an HdrHistogram with
+/// The latencies of one interval. Recording one is a store, and later a shift and an addition. The histogram computes
+/// sums and extremes when it receives the counts at the interval's end. The places are those of an HdrHistogram with
 /// three digits.
 ///
-/// The places lie far apart, and by the next operation the processor's caches may have lost them. So latencies are noted
-/// one beside the other first, and counted many at a time: the processor waits for all their places at once.
+/// The places are far apart in memory, and other work evicts them from the CPU's caches. So latencies are buffered
+/// contiguously and counted in batches: the CPU then waits for all their cache lines at once.
 #[derive(Debug)]
 pub struct Counts {
     noted: [u64; NOTED],
-    /// How many are noted; less than all between two calls.
+    /// Number of buffered latencies; less than [`NOTED`] between two calls.
     filled: usize,
     counts: Box<[u64; PLACES]>,
 }
@@ -45,7 +46,7 @@ impl Default for Counts {
         Self {
             noted: [0; NOTED],
             filled: 0,
-            // By way of a vector, which is never on the stack.
+            // From a vector, so that the array is never on the stack.
             counts: vec![0; PLACES]
                 .into_boxed_slice()
                 .try_into()
@@ -54,14 +55,14 @@ impl Default for Counts {
     }
 }
 
-/// Where a value is counted.
+/// Index at which a value is counted.
 #[inline(always)]
 const fn place(value: u64) -> usize {
     let bucket = (value | ((1 << PLACES_LOG2) - 1)).ilog2() + 1 - PLACES_LOG2;
     ((bucket as usize) << (PLACES_LOG2 - 1)) + (value >> bucket) as usize
 }
 
-/// The least value that is counted at a place.
+/// The smallest value that is counted at a place.
 fn least(place: usize) -> u64 {
     let half = 1 << (PLACES_LOG2 - 1);
     let bucket = (place / half).saturating_sub(1);
@@ -72,7 +73,7 @@ impl Counts {
     /// Counts a latency in nanoseconds.
     #[inline(always)]
     pub fn record(&mut self, nanoseconds: u64) {
-        // It never is as many as there are places.
+        // `filled` is always less than `NOTED` here; the remainder avoids the bounds check.
         self.noted[self.filled % NOTED] = nanoseconds;
         self.filled += 1;
         if self.filled == NOTED {
@@ -88,12 +89,12 @@ impl Counts {
         self.filled = 0;
     }
 
-    /// Moves what was counted to histograms.
+    /// Moves the counts to histograms.
     pub fn drain(&mut self, histograms: &mut [&mut Latencies]) {
         self.drain_times(histograms, 1);
     }
 
-    /// Moves what was counted to histograms, each as so many.
+    /// Moves the counts to histograms, multiplied by `times`.
     pub fn drain_times(&mut self, histograms: &mut [&mut Latencies], times: u64) {
         self.count_noted();
         for (place, count) in self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0) {
@@ -105,16 +106,16 @@ impl Counts {
     }
 }
 
-/// The latencies of the interval that the live display will show next, from all threads.
+/// The latencies, from all threads, of the interval that the live display shows next.
 #[derive(Debug)]
 pub struct Timeline {
-    /// The length of an interval in nanoseconds.
+    /// Interval length in nanoseconds.
     pub interval: u64,
     pending: Mutex<Latencies>,
 }
 
 impl Timeline {
-    /// A timeline with intervals of so many nanoseconds.
+    /// A timeline with the given interval in nanoseconds.
     pub fn new(interval: u64) -> Self {
         Self {
             interval: interval.max(1_000_000),
@@ -122,13 +123,14 @@ impl Timeline {
         }
     }
 
-    /// Moves what one thread counted here, and to the whole.
+    /// Moves the counts of one thread to this timeline and to the thread's histogram.
     pub fn take_in(&self, counts: &mut Counts, whole: &mut Latencies) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         counts.drain(&mut [&mut pending, whole]);
     }
 
-    /// Takes what has come in: 50th and 99th percentile and greatest, in nanoseconds; `None` if nothing has.
+    /// Takes the latencies received so far: 50th percentile, 99th percentile and maximum in nanoseconds. `None` if
+    /// there are none.
     pub fn take(&self) -> Option<(u64, u64, u64)> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         let summary = (!pending.is_empty()).then(|| {
@@ -161,7 +163,7 @@ mod tests {
             counts.drain(&mut [&mut through]);
             prop_assert_eq!(&through, &direct);
             counts.drain(&mut [&mut through]);
-            prop_assert_eq!(through, direct, "what was drained is gone");
+            prop_assert_eq!(through, direct, "draining empties the counts");
         }
 
         #[test]

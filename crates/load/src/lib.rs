@@ -1,7 +1,7 @@
-//! The load: clients, pacing, warm-up, recording, accounting.
+//! The load generator: clients, pacing, warm-up, recording, accounting.
 //!
-//! [`trial::run`] carries out one trial on any engine. The client loop ([`client`]) is written once, generic over the
-//! engine's session, and compiled for each: no dynamic dispatch, no allocation, no lock and no formatting per operation.
+//! [`trial::run`] runs one trial on any engine. The client loop ([`client`]) is written once, generic over the engine's
+//! session, and monomorphized for each engine: no dynamic dispatch, allocation, lock or formatting per operation.
 
 pub mod accounting;
 pub mod attempt;
@@ -33,7 +33,7 @@ pub mod time;
 pub mod trial;
 
 pub use accounting::Accounting;
-pub use coordinator::{Alone, Coordinator};
+pub use coordinator::{Coordinator, LocalCoordinator};
 pub use error::TrialError;
 pub use event::{Event, Interval};
 pub use outcome::Outcome;

@@ -1,4 +1,4 @@
-//! The counts that are shown while a trial runs and are the accounts when it has ended: each thread's its own to write.
+//! Counters that are shown while a trial runs and become its accounting at the end. Each thread writes its own.
 
 use dbdyno_engine::Rows;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 struct Count(AtomicU64);
 
 impl Count {
-    /// One writer only, so a load and a store make an addition.
+    /// With a single writer, a load and a store are enough; no atomic addition is needed.
     #[inline(always)]
     fn add(&self, more: u64) {
         self.0.store(self.0.load(Ordering::Relaxed) + more, Ordering::Relaxed);
@@ -19,7 +19,7 @@ impl Count {
     }
 }
 
-/// The counts of one transaction or statement of the plan, on cache lines that no other thread writes.
+/// The counters of one transaction or statement of the plan, on cache lines that no other thread writes.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line {
@@ -29,14 +29,14 @@ struct Line {
     changed: Count,
 }
 
-/// What one thread's clients have done, by transaction and by statement of the plan.
+/// The work of one thread's clients, by transaction and by statement of the plan.
 #[derive(Debug)]
 pub struct Live {
     transactions: Box<[Line]>,
     statements: Box<[Line]>,
 }
 
-/// What one statement of the plan did, also in transactions that failed.
+/// Work of one statement of the plan, including failed transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatementCount {
     /// Times it ran without failing.
@@ -47,28 +47,28 @@ pub struct StatementCount {
     pub changed: u64,
 }
 
-/// How one transaction of the plan ended.
+/// Results of one transaction of the plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransactionCount {
-    /// Well.
+    /// Transactions that completed.
     pub ok: u64,
-    /// With a failure.
+    /// Transactions that failed.
     pub failed: u64,
 }
 
-/// What transactions did.
+/// Work done by transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Statements they ran.
+    /// Statements executed.
     pub statements: u64,
-    /// Rows these returned.
+    /// Rows returned.
     pub returned: u64,
-    /// Rows these changed.
+    /// Rows changed.
     pub changed: u64,
 }
 
 impl Work {
-    /// One statement.
+    /// The work of one statement.
     #[inline(always)]
     pub fn of(rows: Rows) -> Self {
         Self {
@@ -78,20 +78,20 @@ impl Work {
         }
     }
 
-    /// Counts a statement.
+    /// Adds a statement.
     #[inline(always)]
     pub fn statement(&mut self, rows: Rows) {
         self.add(&Self::of(rows));
     }
 
-    /// Adds another's work.
+    /// Adds the work of `other`.
     pub fn add(&mut self, other: &Self) {
         self.statements += other.statements;
         self.returned += other.returned;
         self.changed += other.changed;
     }
 
-    /// What is left without another's work, which is part of it.
+    /// Subtracts the work of `other`, which must be part of this.
     pub fn without(&self, other: &Self) -> Self {
         Self {
             statements: self.statements - other.statements,
@@ -102,7 +102,7 @@ impl Work {
 }
 
 impl Live {
-    /// Counts of nothing, for a plan of so many transactions and statements.
+    /// Zeroed counters for a plan with this many transactions and statements.
     pub fn new(transactions: usize, statements: usize) -> Self {
         let lines = |n| (0..n).map(|_| Line::default()).collect();
         Self {
@@ -111,18 +111,18 @@ impl Live {
         }
     }
 
-    /// A transaction ended well.
+    /// Counts a completed transaction.
     #[inline(always)]
     pub fn ok(&self, transaction: usize) {
         self.transactions[transaction].ok.add(1);
     }
 
-    /// A transaction failed for good.
+    /// Counts a transaction that failed after all retries.
     pub fn failed(&self, transaction: usize) {
         self.transactions[transaction].failed.add(1);
     }
 
-    /// A statement ended well.
+    /// Counts a completed statement.
     #[inline(always)]
     pub fn statement(&self, statement: usize, rows: Rows) {
         let line = &self.statements[statement];
@@ -131,7 +131,7 @@ impl Live {
         line.changed.add(rows.changed);
     }
 
-    /// How each transaction ended.
+    /// Results of each transaction.
     pub fn transactions(&self) -> impl Iterator<Item = TransactionCount> {
         self.transactions.iter().map(|line| TransactionCount {
             ok: line.ok.get(),
@@ -139,7 +139,7 @@ impl Live {
         })
     }
 
-    /// What each statement did.
+    /// Work of each statement.
     pub fn statements(&self) -> impl Iterator<Item = StatementCount> {
         self.statements.iter().map(|line| StatementCount {
             executions: line.ok.get(),
@@ -148,7 +148,7 @@ impl Live {
         })
     }
 
-    /// What all statements did.
+    /// Work of all statements.
     pub fn work(&self) -> Work {
         self.statements().fold(Work::default(), |sum, count| Work {
             statements: sum.statements + count.executions,
@@ -158,21 +158,21 @@ impl Live {
     }
 }
 
-/// A reading of all threads' [`Live`] counts.
+/// Sum of all threads' [`Live`] counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LiveCounts {
-    /// Transactions that ended well.
+    /// Completed transactions.
     pub ok: u64,
-    /// Transactions that failed.
+    /// Failed transactions.
     pub failed: u64,
-    /// Statements run, also in transactions that have not ended.
+    /// Statements executed, including unfinished transactions.
     pub statements: u64,
-    /// Rows returned or changed by them.
+    /// Rows returned or changed.
     pub rows: u64,
 }
 
 impl LiveCounts {
-    /// The sum over threads.
+    /// Sums the counters of all threads.
     pub fn read(live: &[Live]) -> Self {
         let mut sum = Self::default();
         for live in live {
@@ -187,7 +187,7 @@ impl LiveCounts {
         sum
     }
 
-    /// What has come since an earlier reading.
+    /// The increase since an earlier reading.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             ok: self.ok.saturating_sub(earlier.ok),

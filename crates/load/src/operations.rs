@@ -1,45 +1,46 @@
-//! Times of operations: of each transaction where there are several, of each statement, of beginning and ending.
+//! Operation times: of each transaction if there are several, of each statement, and of begin, commit and rollback.
 //!
-//! A load of one transaction that is one statement has nothing to add: the service time is the time of both.
+//! A load of one transaction with one statement needs none of these, because its service time is the time of both.
 //!
-//! Reading the clock at each statement would be more than one percent of the shortest ones of an engine in the calling
-//! thread. There the first transactions of each client are timed, and then one in [`ONE_IN`] at random, which counts as
-//! so many: a load of few transactions has them all, one of many is not slowed. A server's are all timed.
+//! Reading the clock at each statement would cost more than one percent of the shortest statements of an embedded
+//! engine. For embedded engines, the first transactions of each client are timed, then one in [`ONE_IN`] at random,
+//! with the weight [`ONE_IN`]. So a load of few transactions times them all, and a load of many isn't slowed down. For
+//! servers, all transactions are timed.
 
 use crate::latency::{Counts, Latencies, latencies};
 use dbdyno_program::Op;
 
-/// How a transaction of the engine begins and ends, as reports name it.
+/// Operations that begin and end a transaction, as named in reports.
 pub const CONTROLS: [&str; 3] = ["begin", "commit", "rollback"];
 
-/// How many transactions of each client are timed before only some are.
+/// Number of each client's transactions that are timed before sampling begins.
 const FIRST: u32 = 256;
 
-/// One in so many is timed then.
+/// After that, one in this many transactions is timed.
 pub const ONE_IN: u64 = 8;
 
-/// For how many transactions one that is timed stands.
+/// How many transactions a timed transaction represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// For itself.
+pub enum Weight {
+    /// Only itself.
     One,
-    /// For [`ONE_IN`].
+    /// [`ONE_IN`] transactions.
     Many,
 }
 
 /// Chooses which transactions of a client are timed.
 #[derive(Debug)]
 pub struct Timing {
-    /// How many more are timed one after another.
+    /// How many more transactions are timed without gaps.
     first: u32,
-    /// How many are left out before the next that is timed.
+    /// Transactions to skip before the next timed one.
     gap: u32,
-    /// The state of the generator of gaps; 0: nothing is timed.
+    /// State of the random generator for the gaps; 0 if no transaction is timed.
     state: u32,
 }
 
 impl Timing {
-    /// Nothing is timed.
+    /// Times no transaction.
     pub fn none() -> Self {
         Self {
             first: 0,
@@ -48,7 +49,7 @@ impl Timing {
         }
     }
 
-    /// For a client of this number; `all`: none is left out.
+    /// The choice for a client. `all`: time every transaction.
     pub fn new(all: bool, client: u32) -> Self {
         Self {
             first: if all { u32::MAX } else { FIRST },
@@ -57,9 +58,9 @@ impl Timing {
         }
     }
 
-    /// Tells whether the next transaction is timed, and for how many it stands.
+    /// Returns the weight of the next transaction if it is timed.
     #[inline(always)]
-    pub fn choose(&mut self) -> Option<Standing> {
+    pub fn choose(&mut self) -> Option<Weight> {
         if self.first == 0 && self.gap > 0 {
             self.gap -= u32::from(self.state != 0);
             return None;
@@ -68,50 +69,51 @@ impl Timing {
     }
 
     #[inline(never)]
-    fn chosen(&mut self) -> Option<Standing> {
+    fn chosen(&mut self) -> Option<Weight> {
         if self.first == u32::MAX {
-            return Some(Standing::One);
+            return Some(Weight::One);
         }
         if self.first > 0 {
             self.first -= 1;
-            return Some(Standing::One);
+            return Some(Weight::One);
         }
-        // Marsaglia, Xorshift RNGs (2003). The gaps differ, so that no rhythm of the load's own falls in with them.
+        // Marsaglia, Xorshift RNGs (2003). Randomize the gaps so that sampling doesn't alias with periodic patterns in
+        // the load.
         self.state ^= self.state << 13;
         self.state ^= self.state >> 17;
         self.state ^= self.state << 5;
         self.gap = self.state % (2 * ONE_IN as u32 - 1);
-        Some(Standing::Many)
+        Some(Weight::Many)
     }
 }
 
-/// The times of one thread's clients, those alone that ended well. Places that nothing was counted at take no memory.
+/// Operation times of one thread's clients, successful operations only. Places without counts use no memory.
 #[derive(Debug, Default)]
 pub struct Operations {
     transactions: Box<[Counts]>,
-    /// Of the statements, then of [`CONTROLS`].
+    /// Statements, then [`CONTROLS`].
     steps: Box<[Counts]>,
-    /// Likewise, of transactions that stand for [`ONE_IN`].
+    /// The same, of transactions with the weight [`ONE_IN`].
     sampled: Box<[Counts]>,
-    /// Nanoseconds of the transactions that were timed, each as often as it stands for.
+    /// Weighted sum of the timed transactions' nanoseconds.
     timed: u64,
 }
 
-/// The times of all threads' clients in nanoseconds, by place in the plan.
+/// Operation times of all threads in nanoseconds, by index in the plan.
 #[derive(Debug, Default)]
 pub struct Histograms {
-    /// Of transactions that ended well; none where there is one transaction.
+    /// Times of completed transactions; empty if the plan has only one.
     pub transactions: Vec<Latencies>,
-    /// Of statements.
+    /// Times of statements.
     pub statements: Vec<Latencies>,
-    /// Of [`CONTROLS`].
+    /// Times of [`CONTROLS`].
     pub controls: Vec<Latencies>,
-    /// Of all transactions whose operations were timed, each as often as it stands for.
+    /// Weighted sum of the timed transactions' times.
     pub timed: u64,
 }
 
 impl Operations {
-    /// Room for a plan of so many transactions and, where their operations are timed, statements.
+    /// Space for a plan with this many transactions and, if operations are timed, statements.
     pub fn new(transactions: usize, timed_statements: Option<usize>) -> Self {
         let room = |many| (0..many).map(|_| Counts::default()).collect();
         let steps = timed_statements.map_or(0, |statements| statements + CONTROLS.len());
@@ -123,7 +125,7 @@ impl Operations {
         }
     }
 
-    /// A transaction of a plan with several ended well.
+    /// Records a completed transaction, if the plan has several.
     #[inline(always)]
     pub fn transaction(&mut self, transaction: usize, service: u64) {
         if let Some(counts) = self.transactions.get_mut(transaction) {
@@ -131,18 +133,18 @@ impl Operations {
         }
     }
 
-    /// A transaction whose operations were timed has ended, well or not.
-    pub fn whole(&mut self, service: u64, standing: Standing) {
+    /// Records the end of a transaction whose operations were timed, completed or failed.
+    pub fn whole(&mut self, service: u64, weight: Weight) {
         self.timed += service
-            * match standing {
-                Standing::One => 1,
-                Standing::Many => ONE_IN,
+            * match weight {
+                Weight::One => 1,
+                Weight::Many => ONE_IN,
             };
     }
 
-    /// An operation of a session ended well.
+    /// Records a completed operation of a session.
     #[inline(always)]
-    pub fn step(&mut self, op: &Op, nanoseconds: u64, standing: Standing) {
+    pub fn step(&mut self, op: &Op, nanoseconds: u64, weight: Weight) {
         let controls = self.steps.len().saturating_sub(CONTROLS.len());
         let place = match op {
             Op::Execute(execute) => execute.statement,
@@ -151,9 +153,9 @@ impl Operations {
             Op::Rollback => controls + 2,
             _ => return,
         };
-        let steps = match standing {
-            Standing::One => &mut self.steps,
-            Standing::Many => &mut self.sampled,
+        let steps = match weight {
+            Weight::One => &mut self.steps,
+            Weight::Many => &mut self.sampled,
         };
         if let Some(counts) = steps.get_mut(place) {
             counts.record(nanoseconds);
@@ -162,7 +164,7 @@ impl Operations {
 }
 
 impl Histograms {
-    /// Adds what the clients of a thread took.
+    /// Adds the times of one thread's clients.
     pub fn add(&mut self, mut operations: Operations) {
         self.timed += operations.timed;
         add_each(&mut self.transactions, &mut operations.transactions, 1);
@@ -198,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn each_operation_is_counted_at_its_place() {
+    fn each_operation_is_counted_at_its_index() {
         let mut operations = Operations::new(2, Some(2));
         operations.transaction(1, 100);
-        operations.step(&execute(0), 10, Standing::One);
-        operations.step(&execute(1), 20, Standing::One);
-        operations.step(&execute(1), 30, Standing::One);
-        operations.step(&Op::Commit, 40, Standing::One);
-        operations.step(&Op::Jump { to: 0 }, 50, Standing::One);
+        operations.step(&execute(0), 10, Weight::One);
+        operations.step(&execute(1), 20, Weight::One);
+        operations.step(&execute(1), 30, Weight::One);
+        operations.step(&Op::Commit, 40, Weight::One);
+        operations.step(&Op::Jump { to: 0 }, 50, Weight::One);
         let mut histograms = Histograms::default();
         histograms.add(operations);
         let counts = |all: &[Latencies]| all.iter().map(Latencies::len).collect::<Vec<_>>();
@@ -218,27 +220,27 @@ mod tests {
     #[test]
     fn a_sampled_transaction_counts_as_many() {
         let mut operations = Operations::new(1, Some(1));
-        operations.step(&execute(0), 10, Standing::One);
-        operations.step(&execute(0), 20, Standing::Many);
+        operations.step(&execute(0), 10, Weight::One);
+        operations.step(&execute(0), 20, Weight::Many);
         let mut histograms = Histograms::default();
         histograms.add(operations);
         assert_eq!(histograms.statements[0].len(), 1 + ONE_IN);
     }
 
     #[test]
-    fn one_in_so_many_is_timed_after_the_first() {
+    fn one_in_eight_is_timed_after_the_first_ones() {
         let mut timing = Timing::new(false, 3);
         let drawn = 200_000;
         let stands: u64 = (0..drawn)
             .filter_map(|_| timing.choose())
-            .map(|standing| match standing {
-                Standing::One => 1,
-                Standing::Many => ONE_IN,
+            .map(|weight| match weight {
+                Weight::One => 1,
+                Weight::Many => ONE_IN,
             })
             .sum();
         assert!(stands.abs_diff(drawn) < drawn / 50, "{stands} of {drawn}");
         let mut all = Timing::new(true, 0);
-        assert!((0..10_000).all(|_| all.choose() == Some(Standing::One)));
+        assert!((0..10_000).all(|_| all.choose() == Some(Weight::One)));
         let mut none = Timing::none();
         assert!((0..10_000).all(|_| none.choose().is_none()));
     }
@@ -248,17 +250,17 @@ mod tests {
         let mut histograms = Histograms::default();
         for nanoseconds in [10, 20] {
             let mut operations = Operations::new(1, Some(1));
-            operations.step(&execute(0), nanoseconds, Standing::One);
+            operations.step(&execute(0), nanoseconds, Weight::One);
             histograms.add(operations);
         }
         assert_eq!(histograms.statements[0].len(), 2);
     }
 
     #[test]
-    fn one_transaction_of_one_statement_takes_no_room() {
+    fn one_transaction_of_one_statement_uses_no_memory() {
         let mut operations = Operations::new(1, None);
         operations.transaction(0, 5);
-        operations.step(&execute(0), 5, Standing::One);
+        operations.step(&execute(0), 5, Weight::One);
         let mut histograms = Histograms::default();
         histograms.add(operations);
         assert!(histograms.transactions.is_empty() && histograms.statements.is_empty());

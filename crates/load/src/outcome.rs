@@ -1,4 +1,4 @@
-//! What a trial found, put together from what its clients and its coordinating thread have seen.
+//! Result of a trial, combined from its clients and its coordinating thread.
 
 use crate::accounting::Accounting;
 use crate::changed::Changed;
@@ -29,109 +29,110 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a trial found.
+/// Result of a trial.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The accounts.
+    /// Transaction counts.
     pub accounting: Accounting,
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
     /// The failures by code.
     pub failures: Failures,
-    /// Transactions begun in the window that ended well, in it or later; what is told for a transaction is of these.
+    /// Transactions begun in the window that completed, in it or later. All figures per transaction refer to these.
     pub completed: u64,
-    /// Transactions that ended well and do not count, of the warm-up and around the window.
+    /// Completed transactions that don't count: the warm-up's, and those around the window.
     pub besides: u64,
-    /// Where later values of the clients' counters go on.
+    /// The first value that a later trial may use for the clients' counters.
     pub next_use: u64,
-    /// When the window began, nanoseconds of the kernel's monotonic clock.
+    /// When the window began, in nanoseconds of the kernel's monotonic clock.
     pub began_ns: u64,
-    /// How fast they were.
+    /// Throughput.
     pub rate: Rate,
-    /// The times that transactions took of their clients, thinking included; none in an open loop.
+    /// Time per transaction, think time included; empty in an open loop.
     pub cycles: Cycles,
     /// Seconds from the window's start to the end of the last transaction that counts, or to the window's end.
     pub elapsed_s: f64,
-    /// Seconds of the trial between the two readings of the machine's figures.
+    /// Seconds of the trial between the two readings of the machine's counters.
     pub watched_s: f64,
     /// What ended the window.
     pub ended_by: EndedBy,
     /// Seconds the warm-up took.
     pub warmup_s: f64,
-    /// By how many seconds the thread that watches the window woke late at most.
+    /// Maximum lateness, in seconds, with which the coordinating thread woke up.
     pub late_s: f64,
-    /// Where the trial was interleaved with others: seconds that it went on after its slices, by client, and all
-    /// seconds of its window, the others' slices included.
+    /// If the trial was interleaved: seconds that each client overran its slices, and seconds of the whole window
+    /// including the slices of other trials.
     pub interleaving: Option<(f64, f64)>,
     /// By transaction: name, ok, failed.
     pub transactions: Vec<(String, u64, u64)>,
     /// By statement: name, executions, rows returned, rows changed.
     pub statements: Vec<(String, u64, u64, u64)>,
-    /// What the completed transactions did.
+    /// Work of the completed transactions.
     pub work: Work,
-    /// The sum of the squares of the rows each of them returned: how much they differ in that.
+    /// Sum, over these transactions, of the squared number of returned rows. It gives their variance.
     pub returned_squared: f64,
-    /// How many of them changed rows.
+    /// How many of these changed rows.
     pub changing: u64,
-    /// Latencies by name: `service`, and those of `response`, `queue` and the phases that were recorded.
+    /// Latencies by name: `service`, and if recorded `response`, `queue` and the phases.
     pub histograms: BTreeMap<&'static str, Latencies>,
-    /// Times of transactions and their operations, each by itself, where they are wanted.
+    /// Times of transactions and their operations, if requested.
     pub operations: Option<Histograms>,
     /// CPU used.
     pub cpu: CpuShare,
-    /// CPU used by the server's processes, in percent of one processor; where they are known.
+    /// CPU used by the server's processes in percent of one CPU, if they are known.
     pub server_cpu_percent: Option<f64>,
-    /// Seconds that threads of the server were ready but had no CPU, summed over them; where its processes are known.
+    /// Seconds that the server's threads were runnable but had no CPU, summed over threads. `None` if its processes are
+    /// unknown.
     pub server_run_queue_s: Option<f64>,
-    /// What CPU quotas did to this process, `client`, and to the `server`.
+    /// CPU throttling by quotas of this process (`client`) and of the `server`.
     pub throttling: Vec<(&'static str, Throttling)>,
-    /// What each tier used.
+    /// CPU use of each tier.
     pub tiers: Vec<TierUse>,
-    /// Switches of threads: voluntary, involuntary.
+    /// Context switches: voluntary, involuntary.
     pub switches: (u64, u64),
-    /// How many of the clients' threads took no processor from another.
+    /// Number of client threads that ran without preempting others (`SCHED_BATCH`).
     pub gave_way: u32,
-    /// What the disk did.
+    /// Disk activity.
     pub disk: Option<DiskActivity>,
-    /// How often the disks below the data were flushed, by all programs, from the window's start to its end.
+    /// How often the disks that hold the data were flushed, by all programs, from the window's start to its end.
     pub flushes: Option<DeviceFlushes>,
-    /// Bytes the process fetched from and sent to storage.
+    /// Bytes that the process read from and wrote to storage.
     pub process_io: (u64, u64),
-    /// Where the clients' time went.
+    /// Breakdown of the clients' time.
     pub time: Time,
-    /// What the engine asked of the file system and waited for.
+    /// The engine's file system calls and waits.
     pub thread: ThreadCounters,
-    /// What the sessions' page caches did.
+    /// Page cache counters of the sessions.
     pub session: SessionCounters,
-    /// Contended mutexes, where they were watched.
+    /// Contended mutexes, if they were watched.
     pub contention: Option<Contention>,
-    /// What the engine told of what it did beneath its transactions, where it tells.
+    /// The engine's own counters, if it has any.
     pub observed: Option<Observed>,
-    /// What the server's sessions waited for, or why that was not seen, where a server can tell.
+    /// Waits of the server's sessions, or why they could not be sampled. `None` if the system has no such data.
     pub waits: Option<Result<Waits, Failure>>,
-    /// Other programs that locked the data, where there were any.
+    /// Other programs that locked the data, if any.
     pub lock_holders: Option<LockHolders>,
-    /// What was counted of the calls that the trial changes, where it changes any.
+    /// Calls that the trial changed, if it changes any.
     pub changed: Option<Changed>,
-    /// The most memory the process had.
+    /// Peak memory of the process.
     pub peak_rss_bytes: u64,
 }
 
-/// What a tier used, in percent of one processor.
+/// CPU use of a tier, in percent of one CPU.
 #[derive(Debug, Clone)]
 pub struct TierUse {
     /// Its name.
     pub name: String,
-    /// All of its processes; `None` where they were not there.
+    /// All its processes; `None` if they don't exist.
     pub cpu_percent: Option<f64>,
-    /// Its busiest threads: name, process, and what each used.
+    /// Its busiest threads: name, process ID and CPU use.
     pub threads: Vec<(String, i32, f64)>,
 }
 
-/// Times of transactions: how many, their sum in seconds, and that of their squares.
+/// Times of transactions: count, sum in seconds, and sum of squares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cycles {
-    /// How many, those that failed included.
+    /// Number of transactions, including failed ones.
     pub count: u64,
     /// Their sum in seconds.
     pub seconds: f64,
@@ -139,7 +140,7 @@ pub struct Cycles {
     pub squares: f64,
 }
 
-/// CPU used between two readings in nanoseconds, in percent of one processor.
+/// CPU use between two readings in nanoseconds, as percent of one CPU.
 fn percent_of(watched: &Watched, before: Option<u64>, after: Option<u64>) -> Option<f64> {
     let (before, after) = before.zip(after)?;
     Some(percent(watched, after.saturating_sub(before)))
@@ -153,7 +154,7 @@ fn cpu(usage: &Option<TreeUsage>) -> Option<u64> {
     usage.as_ref().map(|usage| usage.cpu_ns)
 }
 
-/// Puts together what the clients and the coordinating thread have seen.
+/// Combines the measurements of the clients and of the coordinating thread.
 pub(crate) fn conclude<E: Engine>(
     shared: &Shared<'_, E>,
     records: Vec<Record<'_>>,
@@ -264,7 +265,7 @@ pub(crate) fn conclude<E: Engine>(
     let (mut begun, mut squares) = (0, 0.0);
     for Record {
         clients,
-        share,
+        usage,
         recorder,
         gave_way,
     } in records
@@ -297,20 +298,21 @@ pub(crate) fn conclude<E: Engine>(
         named.extend(recorder.phases.histograms);
         named.extend(recorder.opened.map(|histogram| ("connect", histogram)));
         for (name, histogram) in named {
-            // All have the same bounds, so nothing can fail to fit.
+            // All histograms have the same bounds, so adding cannot fail.
             let _ = outcome.histograms.entry(name).or_insert_with(latencies).add(&histogram);
         }
         if let Some(operations) = &mut outcome.operations {
             operations.add(recorder.operations);
         }
-        outcome.thread.add(&share.counters);
-        changed.add(&share.changed);
+        outcome.thread.add(&usage.counters);
+        changed.add(&usage.changed);
         let (measured, thread) = times(&clients);
-        // A thread of several clients works on for those that have ended while others have not: that is none of their time.
+        // A thread with several clients keeps running after the first of them ends. Subtract its time after a client's
+        // end.
         let part = |nanoseconds: u64| (u128::from(nanoseconds) * measured / thread.max(1)) as u64;
         total += measured as u64;
-        cpu += part(share.cpu_ns);
-        run_queue += part(share.run_queue_ns);
+        cpu += part(usage.cpu_ns);
+        run_queue += part(usage.run_queue_ns);
         idle += recorder.idle_ns;
         prepare += recorder.prepare_ns;
         for report in &clients {
@@ -325,7 +327,7 @@ pub(crate) fn conclude<E: Engine>(
         all_clients.extend(clients);
     }
     outcome.elapsed_s = ended.saturating_sub(watched.window_start) as f64 / 1e9;
-    // A window of a given length counts as that long, wherever the last transaction ended.
+    // A window of a given length counts as that long, whenever the last transaction ended.
     if let (EndedBy::Seconds, Some(seconds)) = (outcome.ended_by, trial.window.seconds) {
         outcome.elapsed_s = seconds;
     }
@@ -358,7 +360,7 @@ pub(crate) fn conclude<E: Engine>(
     outcome
 }
 
-/// The nanoseconds that the clients of a thread were measured, summed over them; and as many times those of the thread.
+/// Nanoseconds measured, summed over the clients of a thread, and the thread's nanoseconds times the number of clients.
 fn times(clients: &[ClientReport]) -> (u128, u128) {
     let measured = clients
         .iter()
@@ -372,7 +374,7 @@ fn times(clients: &[ClientReport]) -> (u128, u128) {
     )
 }
 
-/// The sum of the squares of the values of a histogram.
+/// Sum of the squares of a histogram's values.
 fn sum_of_squares(histogram: &Latencies) -> f64 {
     let (mean, deviation) = (histogram.mean(), histogram.stdev());
     histogram.len() as f64 * (mean * mean + deviation * deviation)

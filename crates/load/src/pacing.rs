@@ -8,34 +8,34 @@ use rand::Rng as _;
 use std::future::Future;
 use std::time::Duration;
 
-/// How a client waits, which depends on how the engine's sessions run.
+/// How a client waits. It depends on how the engine's sessions run.
 pub trait Timer {
-    /// Waits until the clock shows `at` nanoseconds; returns at once if it does already.
+    /// Waits until the clock shows `at` nanoseconds. Returns at once if it already does.
     fn sleep_until(&self, at: u64) -> impl Future<Output = ()>;
 
-    /// Waits for so many nanoseconds, as nearly as it can be done; gives how many it were.
+    /// Waits for the given nanoseconds as precisely as possible. Returns the actual time.
     fn hold(&self, nanoseconds: u64) -> impl Future<Output = u64>;
 }
 
-/// Waits by putting the thread to sleep: for engines with a thread for each client.
+/// Puts the thread to sleep. For engines with one thread per client.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadTimer {
     clock: Clock,
 }
 
 impl ThreadTimer {
-    /// A timer by this clock.
+    /// A timer that uses this clock.
     pub fn new(clock: Clock) -> Self {
         Self { clock }
     }
 }
 
-/// The kernel wakes a sleeper late by about this many nanoseconds, so the rest is waited awake.
+/// The kernel wakes a sleeper about this many nanoseconds late, so the remaining time is spent spinning.
 const LATENESS: u64 = 60_000;
 
 impl Timer for ThreadTimer {
     async fn sleep_until(&self, at: u64) {
-        // Once, but for a clock that stood still meanwhile.
+        // One iteration, unless the clock was stopped between slices.
         loop {
             let left = at.saturating_sub(self.clock.now());
             if left <= LATENESS {
@@ -44,7 +44,7 @@ impl Timer for ThreadTimer {
             std::thread::sleep(Duration::from_nanos(left - LATENESS));
         }
         while self.clock.now() < at {
-            // A thread that is ready but has no processor may be the very one this one waits for.
+            // The thread that this one waits for may need this CPU.
             std::thread::yield_now();
         }
     }
@@ -59,7 +59,7 @@ impl Timer for ThreadTimer {
 pub struct Schedule {
     stream: Stream,
     gaps: Gaps,
-    /// Nanoseconds between two starts, on average.
+    /// Mean nanoseconds between two starts.
     mean: f64,
     next: f64,
 }
@@ -71,7 +71,7 @@ impl Schedule {
             return None;
         };
         let mean = 1e9 * f64::from(clients) / rate;
-        // A stream of its own: the parameters of the transactions stay the same whatever the pacing.
+        // A separate stream, so that the transactions' parameters don't depend on the pacing.
         let stream = client_stream(!seed, client);
         let mut schedule = Self {
             stream,
@@ -80,7 +80,7 @@ impl Schedule {
             next: start as f64,
         };
         match gaps {
-            // One client after the other.
+            // Clients start one after the other.
             Gaps::Even => schedule.next += mean * f64::from(client) / f64::from(clients),
             Gaps::Poisson => schedule.advance(),
         }
@@ -92,7 +92,7 @@ impl Schedule {
         self.next as u64
     }
 
-    /// Goes on to the start after that.
+    /// Advances to the following start.
     pub fn advance(&mut self) {
         self.next += match self.gaps {
             Gaps::Even => self.mean,
@@ -104,8 +104,7 @@ impl Schedule {
         };
     }
 
-    /// How many starts from the next one on are scheduled before `end`, each of which is told; the schedule then stands behind
-    /// them.
+    /// Advances to the first start at or after `end`. Calls `tell` with each skipped start and returns their number.
     pub fn skip_until(&mut self, end: u64, mut tell: impl FnMut(u64)) -> u64 {
         let mut skipped = 0;
         while self.peek() < end {

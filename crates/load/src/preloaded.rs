@@ -1,4 +1,4 @@
-//! Changes that a server makes itself, by the library that it preloads.
+//! Changes inside the server, made by a library that it preloads.
 
 use crate::error::TrialError;
 use dbdyno_delays::{Call, Counts, Shared};
@@ -6,21 +6,19 @@ use dbdyno_plan::changes::Changes;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// What was counted of flushes, reads and writes, in this order; `None` where there was never such a call since the server
-/// began.
+/// Counts of flushes, reads and writes, in this order. `None` if the server has never made such a call.
 pub(crate) type Readings = [Option<Counts>; 3];
 
-/// The memory that is shared with the library, and what is to be changed. When this goes, the server's calls are no longer
-/// changed.
+/// The memory shared with the preloaded library, and the requested changes. Dropping it stops the changes.
 #[derive(Debug)]
 pub(crate) struct Preloaded {
     page: Shared,
-    /// Nanoseconds of delay of flushes, reads and writes, and whether these are skipped; `None`: not changed.
+    /// Delay in nanoseconds of flushes, reads and writes, and whether to skip the call. `None`: unchanged.
     wanted: [Option<(u64, bool)>; 3],
 }
 
 impl Preloaded {
-    /// Opens the file that a plan names, if it names any. Fails where no server has loaded the library.
+    /// Opens the file that a plan names, if any. Fails if no server has loaded the library.
     pub(crate) fn of(changes: &Changes) -> Result<Option<Self>, TrialError> {
         let Some(server) = &changes.server else {
             return Ok(None);
@@ -48,7 +46,7 @@ impl Preloaded {
         [&self.page.sync, &self.page.read, &self.page.write]
     }
 
-    /// From now on the server's calls are counted and changed.
+    /// Starts counting and changing the server's calls.
     pub(crate) fn begin(&self) {
         for (call, wanted) in self.calls().into_iter().zip(self.wanted) {
             if let Some((delay, skip)) = wanted {
@@ -57,12 +55,12 @@ impl Preloaded {
         }
     }
 
-    /// From now on they are not.
+    /// Stops counting and changing them.
     pub(crate) fn end(&self) {
         self.calls().into_iter().for_each(Call::end);
     }
 
-    /// What was counted until now of what is changed.
+    /// The current counts of the changed calls.
     pub(crate) fn read(&self) -> Readings {
         let mut readings = self.calls().map(Call::counts);
         for (reading, wanted) in readings.iter_mut().zip(self.wanted) {
@@ -78,7 +76,7 @@ impl Drop for Preloaded {
     }
 }
 
-/// What has come between two readings. A kind that was not seen before the first and is now was counted from nothing.
+/// The increase between two readings. A kind without a first reading was counted from zero.
 pub(crate) fn rise(before: &Readings, after: &Readings) -> Readings {
     let mut rise = *after;
     for (now, then) in rise.iter_mut().zip(before) {
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_file_fails() {
+    fn a_file_of_another_format_is_refused() {
         let error = Preloaded::of(&changes(Path::new("/nowhere/page")))
             .unwrap_err()
             .to_string();

@@ -1,84 +1,85 @@
-//! How fast the clients were: transactions completed, over the time that these took.
+//! Throughput: completed transactions, divided by the time they took.
 //!
-//! Counting what ended in a window and dividing by its length is right where much ends in it. Where little does, the count
-//! is a whole number over a constant: of transactions of 1.1 s a window of 2 s holds one, as it does of those of 1.9 s.
-//! So each client is measured over whole transactions: all that it began in the window, from the first one's start to the
-//! last one's end, which may lie after the window. The number is a stopping time (whether one more is begun is known when
-//! the last has ended), so its expected value times the mean time of a transaction is the expected time (Wald 1944,
-//! doi:10.1214/aoms/1177731235): the quotient of the sums over clients and rounds has no error of the ends.
+//! Dividing the completions within a window by its length works if there are many. If there are few, the count is too
+//! coarse: a 2 s window contains one transaction of 1.1 s, and also one of 1.9 s. So each client is measured over whole
+//! transactions: all that it began in the window, from the start of the first to the end of the last, which may be
+//! after the window. Their number is a stopping time, because each client decides on another transaction only when the
+//! last one ends. So its expectation times the mean transaction time equals the expected total time (Wald 1944,
+//! doi:10.1214/aoms/1177731235), and the quotient of the sums over clients and rounds is free of edge effects.
 //!
-//! Clients with many transactions are added up one by one, since they may be of different speed. Of a client with few the
-//! quotient by itself is too great on average (Jensen's inequality), so those are taken together: their number, times
-//! what they completed, by the time it took all of them, which is Little's law (1961, doi:10.1287/opre.9.3.383) with
-//! clients in place of customers.
+//! Clients with many transactions are summed one by one, since they may differ in speed. For a client with few, the
+//! quotient is biased upward (Jensen's inequality), so these clients are pooled: their number, times the transactions
+//! they completed, divided by their total time. This is Little's law (1961, doi:10.1287/opre.9.3.383) with clients as
+//! customers.
 //!
-//! That holds for clients that do not depend on one another. Where one runs while the others wait for its lock, the long
-//! waits lie across the window's start and are left out. Then the times of whole transactions cover little of the window,
-//! and what counts is each transaction's part of the window, at both ends: transactions are as many as their parts. Few
-//! of different length make that too great, since the window begins where one ends. So few clients have both figures, the
-//! likelier one is the rate, and by how much the two differ goes into its interval.
+//! This assumes independent clients. If one client runs while the others wait for its lock, the long waits span the
+//! window's start and are left out, and whole transactions cover little of the window. In that case each transaction
+//! counts with the fraction of it that is within the window, at both ends. With few transactions of varying length this
+//! is biased upward, because the window begins when a transaction ends. So both estimates are stored for clients with
+//! few transactions: the more plausible one is the rate, and their difference widens its interval.
 
 use crate::report::{ClientReport, EndedBy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Transactions of a client in a window, from which on its own quotient is right to less than a thousandth.
+/// From this many transactions of a client on, its own quotient is accurate to a thousandth.
 pub const MANY: u64 = 100;
 
-/// The share of the window that whole transactions of clients which do not depend on one another cover at least.
+/// The minimum share of the window that whole transactions of independent clients cover.
 const COVERED: f64 = 0.5;
 
-/// The rate of a trial in parts that can be added to those of other processes: transactions a second are `many_per_s`
-/// and, where they are not nothing, what [`Rate::few_per_s`] says and `whole.completed / whole.seconds`.
+/// The rate of a trial, in parts that can be added across processes. The rate is `many_per_s`, plus
+/// [`Rate::few_per_s`], plus `whole.completed / whole.seconds`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rate {
-    /// The sum over clients of many transactions.
+    /// Sum over clients with many transactions.
     pub many_per_s: f64,
-    /// Clients of few transactions.
+    /// Clients with few transactions.
     pub few: Few,
-    /// A window that a number of transactions or statements ended, or one of an open loop: what was completed in it.
+    /// Transactions completed in a window that a number of transactions or statements ended, or in an open loop's
+    /// window.
     pub whole: Whole,
     /// Seconds that the clients' transactions took, summed over clients.
     pub client_s: f64,
-    /// Clients.
+    /// Number of clients.
     pub clients: u64,
 }
 
 /// Clients that completed few transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Few {
-    /// How many.
+    /// Number of clients.
     pub clients: u64,
-    /// What they completed.
+    /// Transactions they completed.
     pub completed: u64,
-    /// The time it took, summed over them.
+    /// Time these took, summed over clients.
     pub seconds: f64,
-    /// What they completed of the window's own time: whole transactions, and the parts of those that its ends cut.
+    /// Transactions within the window: whole ones, plus the fractions of transactions that its ends cut.
     pub within: f64,
-    /// The window's length, summed over them.
+    /// Window length, summed over clients.
     pub window_s: f64,
 }
 
-/// What was completed in a time.
+/// Transactions completed in a given time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Whole {
-    /// Transactions; a fraction where the window's end cut some.
+    /// Transactions, with a fraction if the window's end cut some.
     pub completed: f64,
-    /// The time.
+    /// Seconds.
     pub seconds: f64,
 }
 
 impl Rate {
-    /// The rate of clients whose window was to last `seconds`; `elapsed_s`: what it lasted. `open`: their transactions began
-    /// by the clock.
+    /// The rate of clients with a window of `seconds`, if its length was fixed. `elapsed_s`: actual length. `open`:
+    /// transactions began by the clock.
     pub fn of(clients: &[ClientReport], seconds: Option<f64>, elapsed_s: f64, open: bool) -> Self {
         let mut rate = Self::default();
         let by_number = |client: &ClientReport| matches!(client.ended_by, EndedBy::Transactions | EndedBy::Statements);
-        // Who ended by number waited for the others.
+        // If a number of transactions ended the window, clients that reached it early waited for slower ones.
         let whole = open || clients.iter().any(by_number);
         for client in clients {
             let time = client.ended.saturating_sub(client.begun) as f64 / 1e9;
-            // What ended after a window's end counts for its part in it.
+            // A transaction that ended after the window counts with its fraction in it.
             let within = client.completed as f64 - if client.late { 1.0 - client.cut } else { 0.0 };
             rate.clients += 1;
             rate.client_s += time;
@@ -101,16 +102,16 @@ impl Rate {
         rate
     }
 
-    /// Transactions a second.
+    /// Transactions per second.
     pub fn per_s(&self) -> f64 {
-        let by = |above: f64, below: f64| if below > 0.0 { above / below } else { 0.0 };
-        self.many_per_s + self.few_per_s() + by(self.whole.completed, self.whole.seconds)
+        let quotient = |above: f64, below: f64| if below > 0.0 { above / below } else { 0.0 };
+        self.many_per_s + self.few_per_s() + quotient(self.whole.completed, self.whole.seconds)
     }
 
-    /// Transactions a second of the clients of few.
+    /// Transactions per second of the clients with few transactions.
     ///
-    /// `clients · completed / seconds`; but `clients · within / window_s` beside clients of many, and where several
-    /// clients' transactions cover less than half the window.
+    /// It is `clients · completed / seconds`, or `clients · within / window_s` if there are also clients with many
+    /// transactions, or if the transactions of several clients cover less than half the window.
     fn few_per_s(&self) -> f64 {
         let few = &self.few;
         let depend = self.many_per_s > 0.0 || few.seconds < COVERED * few.window_s;
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn few_transactions_have_the_rate_of_the_time_that_they_took() {
+    fn the_rate_of_few_transactions_follows_from_their_times() {
         let rate = Rate::of(&[client(2, 2.2)], Some(2.0), 2.0, false);
         assert!(near(rate.per_s(), 1.0 / 1.1), "{rate:?}");
         let rate = Rate::of(&[client(2, 3.8)], Some(2.0), 2.0, false);
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_of_different_speed_are_added_up() {
+    fn rates_of_clients_of_different_speed_are_summed() {
         let clients = [client(1000, 1.0), client(9, 1.1)];
         assert!(near(
             Rate::of(&clients, Some(1.0), 1.0, false).per_s(),
@@ -164,8 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_wait_for_one_another_have_the_rate_of_the_window() {
-        // One has the lock nearly all the time; the others' waits began before the window and end behind it.
+    fn the_rate_of_contending_clients_uses_the_window() {
+        // One client has the lock nearly all the time. The other waits began before the window and end after it.
         let mut clients = [client(15, 2.0), client(1, 0.1), client(1, 0.1), client(1, 0.1)];
         for waiting in &mut clients[1..] {
             (waiting.led_in, waiting.late, waiting.cut) = (0.7, true, 0.0);
@@ -175,33 +176,33 @@ mod tests {
     }
 
     #[test]
-    fn a_number_of_transactions_took_as_long_as_the_last_of_them() {
+    fn a_window_of_n_transactions_lasts_until_the_last_one() {
         let mut clients = [client(100, 1.0), client(100, 2.0)];
         for client in &mut clients {
             client.ended_by = EndedBy::Transactions;
         }
         assert!(near(Rate::of(&clients, None, 2.0, false).per_s(), 100.0));
-        // One that had done its number waited for the window's end.
+        // A client that reached its number waited for the window's end.
         clients[1].ended_by = EndedBy::Seconds;
         assert!(near(Rate::of(&clients, Some(4.0), 4.0, false).per_s(), 50.0));
     }
 
     #[test]
-    fn what_an_open_loop_s_end_cuts_counts_for_its_part() {
+    fn a_transaction_cut_by_the_end_of_an_open_loop_counts_partly() {
         let mut late = client(10, 2.5);
         (late.late, late.cut) = (true, 0.25);
         assert!(near(Rate::of(&[late], Some(2.0), 2.0, true).per_s(), 9.25 / 2.0));
     }
 
     #[test]
-    fn nothing_completed_is_no_rate() {
+    fn the_rate_is_zero_if_nothing_completed() {
         assert_eq!(Rate::of(&[client(0, 3.0)], Some(2.0), 2.0, false).per_s(), 0.0);
         assert_eq!(Rate::of(&[], Some(2.0), 0.0, false).per_s(), 0.0);
     }
 
     proptest! {
         #[test]
-        fn equal_transactions_have_their_rate_however_the_window_cuts_them(
+        fn the_rate_of_equal_transactions_does_not_depend_on_the_window(
             milliseconds in 1u64..5_000, seconds in 1u64..8, clients in 1usize..65
         ) {
             let begun = (seconds * 1000).div_ceil(milliseconds);

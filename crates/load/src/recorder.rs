@@ -1,8 +1,8 @@
-//! What the clients of one thread record.
+//! Measurements recorded by the clients of one thread.
 //!
-//! Latencies are counted in an array of the current interval of the timeline, which is added to the whole at the
-//! interval's end: one count of an operation serves both. What is counted by transaction and by statement is in
-//! [`Live`], where it can be read while the trial runs.
+//! Latencies are counted in an array for the current interval of the timeline. At the interval's end, it is added to
+//! the totals, so an operation is counted only once. Counts per transaction and per statement are in [`Live`], where
+//! other threads can read them while the trial runs.
 
 use crate::accounting::Accounting;
 use crate::failures::Failures;
@@ -15,10 +15,10 @@ use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
 use std::collections::BTreeMap;
 
-/// Histograms of parts of transactions, made only where they are wanted.
+/// Histograms of the phases of transactions, created when first used.
 #[derive(Debug, Clone, Default)]
 pub struct Phases {
-    /// By name: `connect`, `prepare`, `execute`, `fetch`, `commit`.
+    /// By phase: `connect`, `prepare`, `execute`, `fetch`, `commit`.
     pub histograms: BTreeMap<&'static str, Latencies>,
 }
 
@@ -32,64 +32,64 @@ impl Phases {
     }
 }
 
-/// What a record is to hold, by the plan.
+/// What to record, according to the plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// The loop is open.
+    /// Whether the loop is open.
     pub open: bool,
-    /// How many transactions there are.
+    /// Number of transactions.
     pub transactions: usize,
-    /// How many statements, where they are timed.
+    /// Number of statements, if they are timed.
     pub timed_statements: Option<usize>,
 }
 
-/// The record of the clients of one thread.
+/// The measurements of one thread's clients.
 #[derive(Debug)]
 pub struct Recorder<'a> {
-    /// The counts by transaction and statement.
+    /// Counts per transaction and statement.
     pub live: &'a Live,
     timeline: &'a Timeline,
     shape: Shape,
-    /// When the window began that is recorded, and its slices, where there are any.
+    /// When the recorded window began, and its slices if the trial is interleaved.
     start: Option<u64>,
     interleaving: Option<Interleaving>,
-    /// The end of the interval.
+    /// End of the current interval.
     boundary: u64,
     interval: Counts,
-    /// Actual start to end, of transactions that ended well.
+    /// Actual start to end, of completed transactions.
     pub service: Latencies,
     /// Scheduled start to end; open loop only.
     pub response: Option<Latencies>,
     /// Scheduled to actual start; open loop only.
     pub queue: Option<Latencies>,
-    /// Actual start to end, of transactions that failed.
+    /// Actual start to end, of failed transactions.
     pub failed: Option<Latencies>,
-    /// Lower bounds of the response time, in a closed loop of the service time, of what did not end well: until it failed, or
-    /// until the end of the trial where it was skipped.
+    /// Lower bounds of the response time (closed loop: service time) of transactions that failed or were skipped: the
+    /// time until the failure, or until the end of the trial.
     pub at_least: Option<Latencies>,
-    /// Transactions and their operations, each by itself.
+    /// Times of transactions and their operations.
     pub operations: Operations,
-    /// Parts of transactions.
+    /// Phases of transactions.
     pub phases: Phases,
-    /// Connecting, of sessions that last the whole trial: that is before the window, and is kept all the same.
+    /// Connect times of sessions that last the whole trial. These connect before the window, and their times are kept.
     pub opened: Option<Latencies>,
-    /// The accounts, but for `ok`, which is in `live`.
+    /// Transaction counts, except `ok`, which is in `live`.
     pub accounting: Accounting,
     /// The first message of each kind of failure.
     pub messages: BTreeMap<FailureKind, String>,
     /// The failures by code.
     pub failures: Failures,
-    /// What was done in tries that failed; it is in `live` all the same.
+    /// Work of failed attempts; `live` includes it.
     pub failed_work: Work,
-    /// The sum, over the transactions that ended well, of the squares of the rows each returned.
+    /// Sum, over completed transactions, of the squared number of returned rows.
     pub returned_squared: u128,
-    /// How many of those changed rows.
+    /// How many of these changed rows.
     pub changing: u64,
-    /// What thinking adds to the sum, over transactions, of the squares of the time from start to end; square nanoseconds.
+    /// Increase that think time causes in the sum of squared transaction times; square nanoseconds.
     pub thought_squared: f64,
-    /// Nanoseconds in parsing statements, where that is timed.
+    /// Nanoseconds spent parsing statements, if timed.
     pub prepare_ns: u64,
-    /// Nanoseconds in which clients had nothing to do: thinking, or waiting for a scheduled start.
+    /// Nanoseconds in which clients were idle: thinking, or waiting for a scheduled start.
     pub idle_ns: u64,
 }
 
@@ -124,8 +124,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Forgets everything but the connecting: the window began at `start` by the clock. Of a thread's clients the first does
-    /// it for all.
+    /// Discards everything except connect times: the window began at `start`. The first client of a thread does this
+    /// for all.
     pub fn begin(&mut self, start: u64, interleaving: Option<Interleaving>) {
         if self.start == Some(start) {
             return;
@@ -139,19 +139,19 @@ impl<'a> Recorder<'a> {
         self.boundary = start.saturating_add(self.timeline.interval);
     }
 
-    /// A session that is to last the whole trial was opened in so many nanoseconds.
+    /// Records the connect time of a session that lasts the whole trial.
     pub fn opened(&mut self, nanoseconds: u64) {
         self.opened.get_or_insert_with(latencies).saturating_record(nanoseconds);
     }
 
-    /// A transaction that ended well returned and changed so many rows.
+    /// Records the rows of a completed transaction.
     #[inline(always)]
     pub fn rows(&mut self, work: &Work) {
         self.returned_squared += u128::from(work.returned) * u128::from(work.returned);
         self.changing += u64::from(work.changed > 0);
     }
 
-    /// A transaction ended well. Times in nanoseconds of the clock; `service` excludes time spent thinking.
+    /// Records a completed transaction. Times are in nanoseconds of the clock; `service` excludes think time.
     #[inline(always)]
     pub fn ok(&mut self, transaction: usize, service: u64, end: u64) {
         self.live.ok(transaction);
@@ -162,33 +162,33 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// A transaction ended well after the window: it is in the latencies, and in none of the counts.
+    /// Records a transaction that completed after the window: in the latencies but not in the counts.
     pub fn late(&mut self, transaction: usize, service: u64) {
         self.operations.transaction(transaction, service);
         self.interval.record(service);
     }
 
-    /// A transaction took `service` nanoseconds until it failed, and would have taken `response` at least.
+    /// Records a transaction that failed after `service` nanoseconds; `response` is a lower bound.
     #[cold]
     pub fn unserved(&mut self, service: u64, response: u64) {
         self.failed.get_or_insert_with(latencies).saturating_record(service);
         self.never_begun(response);
     }
 
-    /// A transaction that did not end well would have taken so many nanoseconds at least.
+    /// Records a lower bound, in nanoseconds, for a transaction that didn't complete.
     #[cold]
     pub fn never_begun(&mut self, response: u64) {
         self.at_least.get_or_insert_with(latencies).saturating_record(response);
     }
 
-    /// A transaction of `cycle` nanoseconds thought for some of them.
+    /// Records the think time of a transaction that took `cycle` nanoseconds.
     pub fn thought(&mut self, cycle: u64, thought: u64) {
         self.idle_ns += thought;
         let (cycle, service) = (cycle as f64, (cycle - thought) as f64);
         self.thought_squared += cycle * cycle - service * service;
     }
 
-    /// The same transaction waited `queue` nanoseconds before it began.
+    /// Records the response time of the same transaction, and the time it waited before it began.
     pub fn delayed(&mut self, response: u64, queue: u64) {
         if let Some(histogram) = &mut self.response {
             histogram.saturating_record(response);
@@ -198,7 +198,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// A transaction failed for good.
+    /// Counts a transaction that failed after all retries.
     #[cold]
     pub fn failed(&mut self, transaction: usize, failure: &Failure, end: u64) {
         *self.accounting.failed.entry(failure.kind).or_default() += 1;
@@ -212,8 +212,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// A client's window is over: what the last interval holds is added to the whole, and what was counted to the
-    /// accounts: the transactions that the client began, and those that it was to begin and did not.
+    /// Ends a client's window. Adds the last interval to the totals, and the transactions that the client began and
+    /// skipped to the accounting.
     pub fn end(&mut self, begun: u64, skipped: u64) {
         self.next_interval(u64::MAX);
         self.accounting.issued += begun + skipped;
@@ -225,7 +225,7 @@ impl<'a> Recorder<'a> {
     fn next_interval(&mut self, end: u64) {
         self.timeline.take_in(&mut self.interval, &mut self.service);
         let Some(start) = self.start else { return };
-        // Where a thread is late for its slices its own time falls behind the timeline's.
+        // If a thread is late for its slices, its own time falls behind the timeline.
         let active = self.interleaving.map_or(end.saturating_sub(start), |interleaving| {
             interleaving
                 .active(Clock::real().now())
@@ -250,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_latency_is_lost_at_the_intervals_ends(steps in proptest::collection::vec(1u64..5_000_000, 1..200)) {
+        fn no_latency_is_lost_at_interval_boundaries(steps in proptest::collection::vec(1u64..5_000_000, 1..200)) {
             let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
             let mut recorder = Recorder::new(&live, &timeline, SHAPE);
             recorder.begin(0, None);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_before_the_window_is_forgotten() {
+    fn measurements_before_the_window_are_discarded() {
         let (live, timeline) = (Live::new(1, 1), Timeline::new(10_000_000));
         let mut recorder = Recorder::new(&live, &timeline, SHAPE);
         recorder.late(0, 5);

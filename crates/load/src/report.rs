@@ -1,8 +1,8 @@
-//! What a client has to say when it has ended.
+//! The final report of a client.
 
 use dbdyno_engine::SessionCounters;
 
-/// What ended a client's window; of all clients, the greatest counts.
+/// What ended a client's window. The greatest value among the clients counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndedBy {
@@ -19,30 +19,30 @@ pub enum EndedBy {
     Interrupted,
 }
 
-/// What one client has to say when it has ended, beside what its thread recorded. Times in nanoseconds of the clock, which
-/// stands still between slices.
+/// The final report of a client, in addition to its thread's recorder. Times are nanoseconds of the clock, which stops
+/// between slices.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClientReport {
-    /// When its first transaction that counts began.
+    /// When its first counted transaction began.
     pub begun: u64,
-    /// When the last one ended, which may be after the window.
+    /// When its last counted transaction ended, which may be after the window.
     pub ended: u64,
-    /// Of the transactions that it began in the window, those that ended well, then or later.
+    /// Transactions begun in the window that completed, in it or later.
     pub completed: u64,
-    /// Whether the last of those ended after the window.
+    /// Whether the last of these ended after the window.
     pub late: bool,
-    /// The part of that one which lies in the window, 0 to 1.
+    /// The fraction of that transaction within the window, 0 to 1.
     pub cut: f64,
-    /// The part in the window of the transaction that ended well and lies across its start, 0 to 1.
+    /// The fraction within the window of the transaction that spans its start, 0 to 1.
     pub led_in: f64,
-    /// Nanoseconds that it went on after its slices.
+    /// Nanoseconds by which it overran its slices.
     pub overrun: u64,
-    /// Why no further one was begun.
+    /// Why it stopped beginning transactions.
     pub ended_by: EndedBy,
-    /// Transactions that ended well and do not count, of the warm-up and around the window.
+    /// Completed transactions that don't count: the warm-up's, and those around the window.
     pub uncounted: u64,
-    /// Where later values of its counters go on; see [`dbdyno_plan::document::Trial::first_use`].
+    /// The first value that a later trial may use for its counters; see [`dbdyno_plan::document::Trial::first_use`].
     pub next_use: u64,
-    /// What the engine counted for the client's sessions from the first that counts to the last.
+    /// The engine's counters for the client's sessions, from the first counted transaction to the last.
     pub session: SessionCounters,
 }

@@ -1,4 +1,4 @@
-//! How clients run: alone in a thread, or many in one that waits for whichever is answered next.
+//! Runs clients: one in a thread, or many in one thread that waits for any of their answers.
 
 use crate::pacing::Timer;
 use dbdyno_engine::alarm::Alarm;
@@ -9,8 +9,8 @@ use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Runs a future whose parts all answer at once, in this thread.
-pub fn run_alone<F: Future>(future: F) -> F::Output {
+/// Runs a future that never waits for an event, in this thread.
+pub fn run_inline<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {
@@ -21,19 +21,19 @@ pub fn run_alone<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Runs futures that wait for a server beside one another in this thread; gives what they give in the order they end.
-pub fn run_together<F: Future>(futures: impl Iterator<Item = F>) -> io::Result<Vec<F::Output>> {
+/// Runs futures that wait for a server concurrently in this thread. Returns their outputs in order of completion.
+pub fn run_concurrently<F: Future>(futures: impl Iterator<Item = F>) -> io::Result<Vec<F::Output>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Each has a waker of its own, so that an answer wakes the one that it is for.
+    // `FuturesUnordered` has one waker per future, so an answer wakes only its own client.
     Ok(runtime.block_on(futures.collect::<FuturesUnordered<F>>().collect()))
 }
 
-/// Waits without holding up the thread's other clients: for engines that wait for a server.
+/// Waits without blocking the thread's other clients. For engines that wait for a server.
 #[derive(Debug)]
 pub struct SharedTimer(Alarm);
 
 impl SharedTimer {
-    /// A client's timer by this clock.
+    /// A client's timer that uses this clock.
     pub fn new(clock: Clock) -> Self {
         Self(Alarm::new(clock))
     }

@@ -1,28 +1,28 @@
-//! What the clients of one thread used of the machine together, within their windows.
+//! Resources used by the clients of one thread within their windows.
 
 use dbdyno_engine::Engine;
 use dbdyno_engine::changes::{self, Counted};
 use dbdyno_engine::probe::ThreadCounters;
 use dbdyno_probes::process::{thread_cpu_ns, thread_run_queue_ns};
 
-/// What a thread used from the start of its first client's window to the end of its last one's.
+/// Resources used by a thread from the start of its first client's window to the end of its last client's.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadReport {
-    /// What the engine counted for the thread.
+    /// The engine's counters for the thread.
     pub counters: ThreadCounters,
-    /// The calls that the trial changes.
+    /// Calls that the trial changes.
     pub changed: Counted,
     /// CPU nanoseconds.
     pub cpu_ns: u64,
-    /// Nanoseconds in which the thread was ready without a processor.
+    /// Nanoseconds in which the thread was runnable but had no CPU.
     pub run_queue_ns: u64,
 }
 
-/// The reading of a thread: its clients begin and end it, each for itself.
+/// Readings of a thread. Each of its clients begins and ends them.
 #[derive(Debug, Default)]
-pub struct Share {
+pub struct ThreadUsage {
     before: Option<ThreadReport>,
-    /// The whole, once the last client has ended.
+    /// The result, once the last client has ended.
     pub report: ThreadReport,
 }
 
@@ -35,13 +35,13 @@ fn read<E: Engine>(engine: &E) -> ThreadReport {
     }
 }
 
-impl Share {
-    /// A client's window begins.
+impl ThreadUsage {
+    /// Begins a client's window.
     pub fn begin<E: Engine>(&mut self, engine: &E) {
         self.before.get_or_insert_with(|| read(engine));
     }
 
-    /// A client's window has ended.
+    /// Ends a client's window.
     pub fn end<E: Engine>(&mut self, engine: &E) {
         if let Some(before) = &self.before {
             let now = read(engine);

@@ -1,4 +1,4 @@
-//! What the clients of a trial and its coordinating thread share: the plan, the clock, and the phases they pass together.
+//! State shared by the clients of a trial and its coordinating thread: the plan, the clock, and the phases.
 
 use crate::coordinator::Coordinator;
 use crate::error::TrialError;
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a client that shares its thread waits until it looks again whether a phase starts.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// How often a client that shares its thread checks whether a phase starts.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What the clients of a trial share.
+/// State shared by the clients of a trial.
 pub struct Shared<'a, E: Engine> {
     pub(crate) engine: &'a E,
     pub(crate) trial: &'a Trial,
@@ -24,48 +24,48 @@ pub struct Shared<'a, E: Engine> {
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
     pub(crate) stop: &'a AtomicBool,
-    /// What is changed on purpose in the clients' threads, and in the server.
+    /// Changes to calls in the clients' threads, and in the server.
     pub(crate) changes: Option<&'static Changes>,
     pub(crate) preloaded: Option<&'a Preloaded>,
-    /// How many threads the clients are divided among.
+    /// Number of threads that run the clients.
     pub(crate) threads: u32,
-    /// When the others of those that are interleaved had ended; nanoseconds of the clock, 0 where they have not.
+    /// When the other interleaved trials had ended, in nanoseconds of the clock; 0 until then.
     pub(crate) alone: Arc<AtomicU64>,
-    /// Whether these take no processor from a server.
+    /// Whether these threads avoid preempting a server.
     pub(crate) give_way: bool,
-    /// Clients that have connected, or failed to.
+    /// Clients that have connected or failed to connect.
     pub(crate) connected: AtomicU32,
     /// Clients that have warmed up.
     pub(crate) warm: AtomicU32,
-    /// When the warm-up starts; 0: not known yet; the greatest number: never.
+    /// When the warm-up starts; 0: not known yet; `u64::MAX`: never.
     pub(crate) warmup_start: AtomicU64,
-    /// When the window's phase starts, likewise.
+    /// When the window's phase starts, with the same special values.
     pub(crate) window_start: AtomicU64,
-    /// Clients that have ended a transaction of the lead-in.
+    /// Clients that have completed a lead-in transaction.
     pub(crate) led_in: AtomicU32,
-    /// When the window began, after the lead-in; 0: not yet. By the clients' clock, which stands still between slices.
+    /// When the window began, after the lead-in; 0 until then. In the clients' clock, which stops between slices.
     pub(crate) measured_from: AtomicU64,
-    /// Clients that have ended all transactions that count.
+    /// Clients that have completed all counted transactions.
     pub(crate) settled: AtomicU32,
-    /// Set between the first and the last reading of the machine's figures.
+    /// Set between the first and the last reading of the machine's counters.
     pub(crate) watched: AtomicBool,
     pub(crate) refused: AtomicBool,
-    /// Set when all is over: the clients' threads, whose CPU times are read to the end, may end.
+    /// Set at the end: the clients' threads, whose CPU times are read until then, may exit.
     pub(crate) released: AtomicBool,
-    /// Wakes the clients' threads that wait for one of the two starts, or to be released.
+    /// Wakes the clients' threads that wait for one of the two starts or for their release.
     pub(crate) announced: (Mutex<()>, Condvar),
-    /// The coordinating thread, which is woken when something has come.
+    /// The coordinating thread, to unpark it after an event.
     pub(crate) coordinator: std::thread::Thread,
 }
 
 impl<E: Engine> Shared<'_, E> {
-    /// Whether the trial is to end early.
+    /// Whether the trial must end early.
     #[inline(always)]
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Counts a client in.
+    /// Counts a client that has reached a phase.
     pub(crate) fn arrive(&self, at: &AtomicU32, result: &Result<(), Failure>) {
         if result.is_err() {
             self.refused.store(true, Ordering::Relaxed);
@@ -79,20 +79,20 @@ impl<E: Engine> Shared<'_, E> {
         self.wake_clients();
     }
 
-    /// Lets the clients' threads end.
+    /// Lets the clients' threads exit.
     pub(crate) fn release(&self) {
         self.released.store(true, Ordering::Release);
         self.wake_clients();
     }
 
     fn wake_clients(&self) {
-        // A thread that is about to wait has the lock, and would miss the call otherwise.
+        // Take the lock first: a thread about to wait holds it, and would miss the notification.
         drop(self.announced.0.lock().unwrap_or_else(PoisonError::into_inner));
         self.announced.1.notify_all();
     }
 
-    /// Waits, in a client's own thread, for what is announced. A thread that looked again and again would take the CPU from
-    /// the clients still at work: with some hundreds of threads nearly all of it.
+    /// Blocks a client's own thread until the condition holds. Polling would take the CPU from the clients that are
+    /// still running: with hundreds of threads, nearly all of it.
     fn wait_until(&self, announced: impl Fn() -> bool) {
         let mut lock = self.announced.0.lock().unwrap_or_else(PoisonError::into_inner);
         while !announced() {
@@ -100,25 +100,25 @@ impl<E: Engine> Shared<'_, E> {
         }
     }
 
-    /// Waits, in a client's own thread, until it may end.
+    /// Blocks a client's own thread until it may exit.
     pub(crate) fn wait_for_release(&self) {
         self.wait_until(|| self.released.load(Ordering::Acquire));
     }
 
-    /// Counts all clients as having come: one never will, since its thread panicked.
+    /// Counts all clients as arrived, because one never will: its thread panicked.
     pub(crate) fn break_off(&self) {
         self.refused.store(true, Ordering::Relaxed);
         self.connected.fetch_add(self.trial.clients, Ordering::Release);
         self.warm.fetch_add(self.trial.clients, Ordering::Release);
     }
 
-    /// Waits until a start has been set and has come.
+    /// Waits until a start has been set and reached.
     pub(crate) async fn wait_for<T: Timer>(&self, timer: &T, start: &AtomicU64) -> u64 {
         loop {
             match start.load(Ordering::Acquire) {
                 // The thread has no other clients.
                 0 if !E::REMOTE => self.wait_until(|| start.load(Ordering::Acquire) != 0),
-                0 => tokio::time::sleep(LOOK_AGAIN).await,
+                0 => tokio::time::sleep(POLL_INTERVAL).await,
                 u64::MAX => return u64::MAX,
                 at => {
                     timer.sleep_until(at).await;
@@ -128,7 +128,7 @@ impl<E: Engine> Shared<'_, E> {
         }
     }
 
-    /// Whether the window begins and ends while all clients are at work; see `client`.
+    /// Whether the window begins and ends while all clients are busy; see `client`.
     pub(crate) fn leads_in(&self) -> bool {
         let window = &self.trial.window;
         matches!(self.trial.arrival, Arrival::Closed)
@@ -138,7 +138,7 @@ impl<E: Engine> Shared<'_, E> {
             && window.rows.is_none()
     }
 
-    /// The window begins at `moment` by the clients' clock, if it has not yet.
+    /// Begins the window at `moment` of the clients' clock, unless it has begun.
     pub(crate) fn begin_measuring(&self, moment: u64) {
         let begun = self
             .measured_from
@@ -148,7 +148,7 @@ impl<E: Engine> Shared<'_, E> {
         }
     }
 
-    /// When the window began by the clients' clock; `None`: it has not yet.
+    /// When the window began in the clients' clock; `None` if it hasn't.
     pub(crate) fn measured_from(&self) -> Option<u64> {
         match self.measured_from.load(Ordering::Acquire) {
             0 => None,
@@ -156,7 +156,7 @@ impl<E: Engine> Shared<'_, E> {
         }
     }
 
-    /// Asks when a phase starts; where nobody says, the clients wait for it no longer.
+    /// Asks the coordinator when a phase starts. If that fails, cancels the phase so that the clients stop waiting.
     pub(crate) fn start(
         &self,
         coordinator: &mut impl Coordinator,
@@ -169,7 +169,7 @@ impl<E: Engine> Shared<'_, E> {
         })
     }
 
-    /// The number of a client among those of all processes, by its number in this one; and how many there are.
+    /// The number of a client among the clients of all processes, from its number in this one, and the total.
     pub(crate) fn place_of(&self, client: u32) -> (u32, u32) {
         match self.trial.part {
             None => (client, self.trial.clients),
@@ -177,7 +177,7 @@ impl<E: Engine> Shared<'_, E> {
         }
     }
 
-    /// Waits, in the coordinating thread, until all clients have come.
+    /// Blocks the coordinating thread until all clients have arrived.
     pub(crate) fn gather(&self, at: &AtomicU32) {
         while at.load(Ordering::Acquire) < self.trial.clients {
             std::thread::sleep(std::time::Duration::from_micros(200));
@@ -185,7 +185,7 @@ impl<E: Engine> Shared<'_, E> {
     }
 }
 
-/// Nanoseconds between telling the start and the start itself, so that every client is there.
+/// Nanoseconds between the announcement of a start and the start itself, so that every client is ready.
 fn notice<E: Engine>() -> u64 {
     if E::REMOTE { 10_000_000 } else { 2_000_000 }
 }

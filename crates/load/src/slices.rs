@@ -1,20 +1,19 @@
-//! Slices of time in which an engine is watched closely: one in so many, chosen by chance.
+//! Time slices in which an engine is observed closely, chosen at random.
 
 use dbdyno_engine::probe::Slices;
 use dbdyno_program::random::{below, mix};
 
-/// When watching begins and ends, and how much of the time was watched.
+/// Decides when observation begins and ends, and measures how much of the time was observed.
 ///
-/// Time is cut into periods of `one_in` slices, and one slice of each period, drawn anew, is watched: every moment with the
-/// same probability, so that no pattern in the load can keep step, and the start of a window, in which caches are cold,
-/// weighs no more than it lasts. The switch may be turned late, so what was seen is scaled by the time that was in fact
-/// watched.
+/// Time is divided into periods of `one_in` slices, and one random slice of each period is observed. Every moment has
+/// the same probability, so sampling doesn't alias with patterns in the load, and the cold start of a window has no
+/// extra weight. Switching may happen late, so results are scaled by the time that was actually observed.
 #[derive(Debug)]
 pub struct Switch {
     slices: Slices,
     seed: u64,
     start: u64,
-    /// The number of the period.
+    /// Number of the current period.
     period: u64,
     on: bool,
     turned: u64,
@@ -22,7 +21,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// A switch that is off at `start`; nanoseconds, as all times here.
+    /// A switch that is off at `start`. All times here are nanoseconds.
     pub fn new(slices: Slices, seed: u64, start: u64) -> Self {
         Self {
             slices,
@@ -35,14 +34,14 @@ impl Switch {
         }
     }
 
-    /// When it is to be turned next.
+    /// When to switch next.
     pub fn next(&self) -> u64 {
         let many = u64::from(self.slices.one_in);
         let chosen = below(mix(self.seed ^ mix(self.period)), many);
         self.start + (self.period * many + chosen + u64::from(self.on)) * self.slices.length_ns
     }
 
-    /// Turns it if its time has come by `now`; tells whether it is on then, or `None` where it was not turned.
+    /// Switches if it is due at `now`. Returns the new state, or `None` if it didn't switch.
     pub fn turn(&mut self, now: u64) -> Option<bool> {
         if now < self.next() {
             return None;
@@ -56,8 +55,8 @@ impl Switch {
         Some(self.on)
     }
 
-    /// How much longer all the time up to `now` is than what was watched of it; `None` where that was no whole slice, from
-    /// which nothing can be told.
+    /// The time up to `now`, divided by the observed time. `None` if no slice has been observed completely, which is
+    /// too little for an estimate.
     pub fn scale(&self, now: u64) -> Option<f64> {
         let last = if self.on { now.saturating_sub(self.turned) } else { 0 };
         let watched = self.watched + last;
@@ -75,7 +74,7 @@ mod tests {
     };
 
     #[test]
-    fn one_slice_of_each_period_is_watched_and_each_as_often_as_the_others() {
+    fn each_slice_of_a_period_is_observed_equally_often() {
         let mut switch = Switch::new(SLICES, 7, 1000);
         let mut places = [0; 8];
         for period in 0..8000 {
@@ -95,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_was_watched_counts_not_the_time_that_was_meant() {
+    fn the_scale_uses_the_time_actually_observed() {
         let mut switch = Switch::new(SLICES, 1, 0);
         assert_eq!(switch.scale(0), None);
         let begin = switch.next();
-        assert_eq!(switch.scale(begin), None, "nothing has been watched");
+        assert_eq!(switch.scale(begin), None, "no slice has been observed");
         assert_eq!(switch.turn(begin), Some(true));
         assert_eq!(switch.scale(begin + 5), None, "half a slice");
-        // Turned off 30 late.
+        // Switched off 30 late.
         assert_eq!(switch.turn(begin + 40), Some(false));
         assert_eq!(switch.scale(begin + 80), Some((begin + 80) as f64 / 40.0));
         let again = switch.next().max(begin + 80);

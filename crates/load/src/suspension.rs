@@ -1,9 +1,9 @@
-//! How a thread keeps to its slices: at the end of each a signal interrupts it, wherever it is, and it sleeps in the
-//! handler until the next. So transactions and statements of any length are interleaved, and the code that runs them knows
-//! nothing of it; its clock stands still meanwhile ([`Clock::that_stands_still`]).
+//! Makes a thread follow its slices. At the end of each slice a signal interrupts the thread, which sleeps in the
+//! handler until its next slice. So transactions and statements of any length can be interleaved, and the code that
+//! runs them is unaware of it. The thread's clock stops in the meantime ([`Clock::that_stands_still`]).
 //!
-//! A call to the kernel that cannot be interrupted, as a sync, is ended first, and the time by which it goes on after the
-//! slice is told. What the thread holds it goes on to hold; others of its trial are suspended at the same time.
+//! System calls that cannot be interrupted, such as fsync, complete first, and the overrun is recorded. A suspended
+//! thread keeps its locks. This is harmless, because all threads of its trial are suspended at the same time.
 
 use crate::interleaving::{Interleaving, Processors};
 use dbdyno_probes::Clock;
@@ -12,37 +12,37 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Nanoseconds within which a thread that has a processor to itself is awake.
+/// Nanoseconds within which a thread with a CPU of its own wakes up.
 const WAKING: u64 = 200_000;
 
-/// What the handler needs to know.
+/// State of the signal handler.
 #[derive(Clone, Copy)]
-struct Taking {
+struct SliceState {
     interleaving: Interleaving,
     processors: Option<Processors>,
-    /// When the others had ended, or 0. It is there for as long as `Suspension` is.
+    /// When the other trials ended, or 0. Valid as long as `Suspension`.
     alone: *const AtomicU64,
     clock: Clock,
     timer: libc::timer_t,
-    /// The number of the slice that runs, when the thread was back for it, and when it ends.
+    /// Number of the current slice, when the thread resumed for it, and when it ends.
     number: u64,
     back: u64,
     end: u64,
     overrun: u64,
 }
 
-impl Taking {
-    /// Whether the others have ended, and the slice that runs has begun since.
+impl SliceState {
+    /// Whether the other trials have ended and the current slice began after that.
     fn alone(&self) -> bool {
-        // SAFETY: the pointer is to a value that is there as long as the thread is kept to its slices.
+        // SAFETY: the pointee outlives the thread's `Suspension`.
         let moment = unsafe { &*self.alone }.load(Ordering::Acquire);
         moment != 0 && self.number >= self.interleaving.last(moment).1
     }
 
-    /// Ends the slice that runs, and returns in the next.
-    fn next_turn(&mut self) {
+    /// Ends the current slice and returns in the next one.
+    fn next_slice(&mut self) {
         let began = self.clock.now();
-        // Armed in nanoseconds of one clock and measured by another, a slice may seem to end a moment early.
+        // The timer and the measurement use different clocks, so a slice may appear to end slightly early.
         let over = began.max(self.end);
         if self.alone() {
             self.number += 1;
@@ -51,7 +51,8 @@ impl Taking {
             return;
         }
         let (start, number) = self.interleaving.at(over);
-        // What went on into its next slice went astray up to that only, and goes on: it may hold what others of its trial wait for.
+        // A thread that overran into its next slice continues there, since it may hold locks that its trial needs. Only
+        // the time before that slice is overrun.
         self.overrun += over.min(start).saturating_sub(self.end.max(self.back));
         self.number = number;
         self.end = self.interleaving.end(start);
@@ -59,8 +60,8 @@ impl Taking {
         if start > over {
             sleep_until(self.clock, start);
             self.back = self.clock.now();
-            // That the kernel takes a moment to wake a thread is the suspension's doing; that another client of the trial has the
-            // processor in its slice is not.
+            // The kernel's wake-up latency is caused by the suspension and excluded. Waiting for a CPU that another
+            // client of the trial uses is not.
             let waited = self.back.min(self.end).saturating_sub(start + WAKING);
             self.clock.leave_out(self.back - began - waited);
         }
@@ -74,18 +75,18 @@ impl Taking {
 }
 
 thread_local! {
-    static TAKING: Cell<Option<Taking>> = const { Cell::new(None) };
+    static STATE: Cell<Option<SliceState>> = const { Cell::new(None) };
 }
 
-/// Keeps the calling thread to its slices for as long as it is there. It belongs to the thread.
+/// Makes the calling thread follow its slices until dropped. It belongs to that thread.
 pub struct Suspension<'a> {
     timer: libc::timer_t,
     alone: PhantomData<&'a AtomicU64>,
 }
 
 impl<'a> Suspension<'a> {
-    /// Begins with a slice that starts at `start`, nanoseconds of the real clock. `alone`: when the others had ended; 0: they
-    /// have not.
+    /// Begins with a slice that starts at `start`, in nanoseconds of the real clock. `alone`: when the other trials
+    /// ended; 0 until then.
     pub fn begin(
         interleaving: Interleaving,
         processors: Option<Processors>,
@@ -93,7 +94,7 @@ impl<'a> Suspension<'a> {
         start: u64,
     ) -> io::Result<Self> {
         install()?;
-        // SAFETY: all zeroes is a value of the structure; the fields that are read are then set.
+        // SAFETY: all zeroes is a valid value; the fields that the kernel reads are set below.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = signal();
@@ -103,7 +104,7 @@ impl<'a> Suspension<'a> {
         if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let taking = Taking {
+        let state = SliceState {
             interleaving,
             processors,
             alone,
@@ -114,26 +115,26 @@ impl<'a> Suspension<'a> {
             end: interleaving.end(start),
             overrun: 0,
         };
-        TAKING.set(Some(taking));
-        // A slice that is over already is ended by the signal that comes at once.
-        arm(&taking);
+        STATE.set(Some(state));
+        // If the slice is already over, the signal arrives at once and ends it.
+        arm(&state);
         Ok(Self {
             timer,
             alone: PhantomData,
         })
     }
 
-    /// Nanoseconds that the thread has gone on after its slices.
+    /// Nanoseconds by which the thread has overrun its slices.
     pub fn overrun(&self) -> u64 {
-        TAKING.get().map_or(0, |taking| taking.overrun)
+        STATE.get().map_or(0, |state| state.overrun)
     }
 }
 
 impl Drop for Suspension<'_> {
     fn drop(&mut self) {
-        // A signal that is on its way finds nothing to do.
-        TAKING.set(None);
-        // SAFETY: the timer was made by `begin` and is deleted once; nothing knows it any more.
+        // A pending signal now has no effect.
+        STATE.set(None);
+        // SAFETY: `begin` created the timer, and it is deleted once; no other reference to it remains.
         unsafe { libc::timer_delete(self.timer) };
     }
 }
@@ -143,29 +144,29 @@ fn signal() -> libc::c_int {
 }
 
 fn install() -> io::Result<()> {
-    // SAFETY: all zeroes is a value of the structure: an empty mask, no flags.
+    // SAFETY: all zeroes is a valid value: an empty mask, no flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = suspend as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler keeps to what a handler may do, see there.
+    // SAFETY: the handler is async-signal-safe, see there.
     if unsafe { libc::sigaction(signal(), &raw const action, std::ptr::null_mut()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
 }
 
-/// The handler of the signal that ends a slice.
+/// Handler of the signal that ends a slice.
 ///
-/// All it does a handler may do: it reads clocks and thread-local values without a destructor, chooses a processor,
+/// It is async-signal-safe: it reads clocks and thread-local values without a destructor, sets the CPU affinity,
 /// sleeps, and sets a timer.
 extern "C" fn suspend(_: libc::c_int) {
-    // SAFETY: the location is the thread's own. What was interrupted must find its error as it was.
+    // SAFETY: the location belongs to the thread. The interrupted code must find its errno unchanged.
     let errno = unsafe { *libc::__errno_location() };
-    if let Some(mut taking) = TAKING.get() {
-        taking.next_turn();
-        TAKING.set(Some(taking));
-        // One that was woken after its slice is interrupted again at once.
-        arm(&taking);
+    if let Some(mut state) = STATE.get() {
+        state.next_slice();
+        STATE.set(Some(state));
+        // A thread that woke up after its slice is interrupted again at once.
+        arm(&state);
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
@@ -178,20 +179,21 @@ fn sleep_until(clock: Clock, at: u64) {
             return;
         }
         let time = time_of(left);
-        // SAFETY: the pointer is to a live value. Woken by another signal it sleeps again.
+        // SAFETY: the pointer is to a live value. If another signal wakes the thread, it sleeps again.
         unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
     }
 }
 
-/// Has the signal come when the slice ends, or at once.
-fn arm(taking: &Taking) {
-    let left = taking.end.saturating_sub(taking.clock.now()).max(1);
+/// Sets the timer to the end of the slice, or to fire at once if that has passed.
+fn arm(state: &SliceState) {
+    let left = state.end.saturating_sub(state.clock.now()).max(1);
     let when = libc::itimerspec {
         it_interval: time_of(0),
         it_value: time_of(left),
     };
-    // SAFETY: the timer is there as long as `Suspension` is, and the pointer is to a live value. It cannot fail with these.
-    unsafe { libc::timer_settime(taking.timer, 0, &raw const when, std::ptr::null_mut()) };
+    // SAFETY: the timer exists as long as `Suspension`, and the pointer is to a live value. The call cannot fail with
+    // these arguments.
+    unsafe { libc::timer_settime(state.timer, 0, &raw const when, std::ptr::null_mut()) };
 }
 
 fn time_of(nanoseconds: u64) -> libc::timespec {
@@ -219,27 +221,27 @@ mod tests {
         let interleaving = Interleaving::new(plan, start);
         let alone = AtomicU64::new(0);
         let suspension = Suspension::begin(interleaving, None, &alone, start).expect("timers can be made");
-        // SAFETY: the location is the thread's own.
+        // SAFETY: the location belongs to the thread.
         unsafe { *libc::__errno_location() = 77 };
         let mut last = own.now();
         while last < start + 20_000_000 {
             let now = own.now();
-            assert!(now >= last, "own time never runs back");
+            assert!(now >= last, "own time is monotonic");
             last = now;
         }
         // SAFETY: as above.
         assert_eq!(unsafe { *libc::__errno_location() }, 77);
         let (real_ns, overrun) = (real.now() - start, suspension.overrun());
-        // Ten slices, or fewer that went on in those of the others, and between each two of them two of the others': were
-        // these in its own time, less would have passed. Its time goes on in a slice in which it has no processor, so that
-        // how far it goes at once says nothing.
+        // Ten slices, or fewer if some overran, with two slices of other trials between each two. If the thread's own
+        // time included these, less real time would have passed. Own time also runs while the thread has no CPU in its
+        // slice, so a single jump proves nothing.
         let in_turn = 20_000_000u64.saturating_sub(overrun);
         assert!(
             real_ns >= in_turn + (in_turn / 2_000_000).saturating_sub(1) * 4_000_000,
             "{real_ns}, {overrun}"
         );
         alone.store(real.now(), Ordering::Release);
-        // A suspension may have begun when the others ended.
+        // A suspension may have begun just when the other trials ended.
         std::thread::sleep(std::time::Duration::from_millis(10));
         let (own_ns, real_ns) = (own.now(), real.now());
         for _ in 0..5 {
@@ -247,6 +249,9 @@ mod tests {
         }
         let real_spent = real.now() - real_ns;
         // Own time is read first and last.
-        assert!(own.now() - own_ns >= real_spent, "nobody is suspended for");
+        assert!(
+            own.now() - own_ns >= real_spent,
+            "suspended although no other trial runs"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The threads that clients run in.
+//! The threads that run the clients.
 
 use crate::attempt::times_each;
 use crate::client;
@@ -8,7 +8,7 @@ use crate::pacing::ThreadTimer;
 use crate::recorder::{Recorder, Shape};
 use crate::report::ClientReport;
 use crate::runtime::{self, SharedTimer};
-use crate::share::{Share, ThreadReport};
+use crate::share::{ThreadReport, ThreadUsage};
 use crate::shared::Shared;
 use dbdyno_engine::{Engine, Failure, changes};
 use dbdyno_plan::document::{Arrival, FailureKind, Trial};
@@ -16,18 +16,18 @@ use dbdyno_probes::cpus;
 use dbdyno_program::Programs;
 use std::cell::RefCell;
 
-/// What the clients of one thread have to say when they have ended.
+/// The final report of one thread's clients.
 pub(crate) struct Record<'a> {
     pub(crate) clients: Vec<ClientReport>,
-    pub(crate) share: ThreadReport,
+    pub(crate) usage: ThreadReport,
     pub(crate) recorder: Recorder<'a>,
-    /// Whether the thread took no processor from another.
+    /// Whether the thread ran without preempting others.
     pub(crate) gave_way: bool,
 }
 
-/// How many threads the clients run in: one each where the engine computes in them, else one for each processor. With
-/// fewer, answers from the other processors have to wake a thread there, which costs both sides more than sharing the
-/// processor with a server on the same machine does; with more, threads are switched that could have stayed.
+/// Number of client threads: one per client for embedded engines, otherwise one per CPU. With fewer, answers produced
+/// on other CPUs must wake a thread elsewhere, which costs both sides more than sharing a CPU with a local server. With
+/// more, there are needless context switches.
 pub(crate) fn threads<E: Engine>(trial: &Trial) -> u32 {
     if !E::REMOTE {
         return trial.clients;
@@ -39,16 +39,16 @@ fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
-/// Clients for each processor from which on their threads take none away from the server.
+/// From this many clients per CPU on, their threads don't preempt the server.
 const MANY: u32 = 4;
 
-/// Whether the clients' threads wait for a processor rather than take one from a server on the same machine, where the plan
-/// lets them.
+/// Whether the clients' threads wait for a CPU instead of preempting a server on the same machine, if the plan allows
+/// it.
 ///
-/// A thread that is woken by an answer may push aside the one that gave it, which is about to wait for the next question:
-/// then each answer costs both of them a switch. Where there are so many clients that processors never lack work, that
-/// is of no use to anybody. With few of them, or with time to think, the server can run out of questions while the client
-/// waits, so that there the kernel decides as it does for any program.
+/// A thread that an answer wakes may preempt the server thread that sent it, just before that thread would wait for the
+/// next request. Then each answer costs two context switches. If enough clients keep all CPUs busy, this gains nothing.
+/// With few clients, or with think time, the server could run idle while a client waits, so the kernel decides as
+/// usual.
 pub(crate) fn give_way<E: Engine>(trial: &Trial, programs: &Programs) -> bool {
     trial.give_way && E::REMOTE && keep_all_busy(trial, programs.think(), processors())
 }
@@ -58,7 +58,7 @@ fn keep_all_busy(trial: &Trial, thinking: bool, processors: u32) -> bool {
     closed && !thinking && trial.clients >= processors.saturating_mul(MANY)
 }
 
-/// Runs the clients of one thread; gives what they have to say, and the failure of the first that could not connect.
+/// Runs the clients of one thread. Returns their reports, and the failure of the first client that could not connect.
 pub(crate) fn run_thread<'a, E: Engine>(
     shared: &Shared<'_, E>,
     live: &'a Live,
@@ -78,24 +78,24 @@ pub(crate) fn run_thread<'a, E: Engine>(
         timed_statements: times_each(shared.trial, shared.programs).then_some(shared.trial.statements.len()),
     };
     let recorder = RefCell::new(Recorder::new(live, timeline, shape));
-    let share = RefCell::new(Share::default());
+    let usage = RefCell::new(ThreadUsage::default());
     let numbers = (number..shared.trial.clients).step_by(threads as usize);
-    let (recorder_of, share_of) = (&recorder, &share);
+    let (recorder_ref, usage_ref) = (&recorder, &usage);
     let uncounted = Live::new(shared.trial.transactions.len(), shared.trial.statements.len());
     let counts = (live, &uncounted);
-    // One that may not goes on as any other.
+    // Without permission, the thread keeps its normal scheduling.
     let gave_way = shared.give_way && cpus::take_none_away().is_ok();
     let ended: Vec<(u32, Result<ClientReport, Failure>)> = if E::REMOTE {
         let clients = numbers.clone().map(|number| async move {
             let timer = SharedTimer::new(shared.clock);
             (
                 number,
-                client::run(shared, &timer, recorder_of, share_of, counts, number).await,
+                client::run(shared, &timer, recorder_ref, usage_ref, counts, number).await,
             )
         });
-        runtime::run_together(clients).unwrap_or_else(|error| {
+        runtime::run_concurrently(clients).unwrap_or_else(|error| {
             let failure = Failure::new(FailureKind::Other, format!("starting to wait for events: {error}"));
-            // Those who wait for all clients must not wait for these.
+            // Count these clients as arrived; otherwise the coordinator would wait for them.
             numbers
                 .clone()
                 .for_each(|_| shared.arrive(&shared.connected, &Err(failure.clone())));
@@ -107,13 +107,13 @@ pub(crate) fn run_thread<'a, E: Engine>(
             .map(|number| {
                 (
                     number,
-                    runtime::run_alone(client::run(shared, &timer, &recorder, &share, counts, number)),
+                    runtime::run_inline(client::run(shared, &timer, &recorder, &usage, counts, number)),
                 )
             })
             .collect()
     };
-    let share = share.into_inner().report;
-    shared.engine.probe().add_contention(&share.counters);
+    let usage = usage.into_inner().report;
+    shared.engine.probe().add_contention(&usage.counters);
     let (mut clients, mut failures) = (Vec::with_capacity(ended.len()), Vec::new());
     for (number, result) in ended {
         match result {
@@ -126,7 +126,7 @@ pub(crate) fn run_thread<'a, E: Engine>(
     (
         Record {
             clients,
-            share,
+            usage,
             recorder,
             gave_way,
         },
@@ -161,6 +161,9 @@ mod tests {
             rate: 10.0,
             gaps: Gaps::Even,
         };
-        assert!(!keep_all_busy(&trial(8, open), false, 2), "they wait for the clock");
+        assert!(
+            !keep_all_busy(&trial(8, open), false, 2),
+            "clients that wait for the clock"
+        );
     }
 }

@@ -1,21 +1,21 @@
-//! Where the clients' time went.
+//! Breakdown of the clients' time.
 
 use dbdyno_engine::probe::ThreadCounters;
 
-/// Where the clients' time went, in nanoseconds summed over clients.
+/// Breakdown of the clients' time, in nanoseconds summed over clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Time {
-    /// All of it: each client from the window's start to its last transaction's end.
+    /// Total: from the window's start to the client's last transaction's end, summed over clients.
     pub total: u64,
-    /// CPU time of the clients' threads, whatever they did.
+    /// CPU time of the clients' threads, for any work.
     pub cpu: u64,
     /// Waiting for the device to sync.
     pub sync: u64,
-    /// In reads of the file, from the operating system's cache or the device.
+    /// Reading the file, from the operating system's cache or the device.
     pub read: u64,
-    /// In writes.
+    /// Writing the file.
     pub write: u64,
-    /// In calls to lock and unlock the file.
+    /// Calls that lock and unlock the file.
     pub lock_calls: u64,
     /// Waiting for a mutex.
     pub mutex_wait: u64,
@@ -23,38 +23,39 @@ pub struct Time {
     pub file_lock_wait: u64,
     /// Parsing statements.
     pub prepare: u64,
-    /// Nothing to do: thinking, or waiting for a scheduled start.
+    /// Idle: thinking, or waiting for a scheduled start.
     pub idle: u64,
-    /// Ready, but without a processor.
+    /// Runnable, but without a CPU.
     pub run_queue: u64,
-    /// Computing in the engine (and the client loop): CPU time in none of the above.
+    /// Computing in the engine and the client loop: CPU time in none of the above.
     pub engine: u64,
-    /// Computing in the client, where the engine is a server's.
+    /// Computing in the client, if the engine is a server.
     pub client: u64,
     /// Waiting for a server's answers.
     pub server: u64,
-    /// None of these.
+    /// Time that none of these explains.
     pub unknown: u64,
 }
 
 impl Time {
-    /// Divides the total. The parts always add up to it.
+    /// Divides the total into parts that always add up to it.
     ///
-    /// What was timed as it happened is either a *wait* (idle, sync, mutex, file lock) or *work* (reads, writes, lock calls,
-    /// parsing, and as the rest the engine).
+    /// Directly timed intervals are either *waits* (idle, sync, mutex, file lock) or *work* (reads, writes, lock calls,
+    /// parsing, and the engine as the remainder).
     ///
-    /// The scheduler knows how long the threads computed, and how long they were ready without a processor. Of the rest
-    /// of the time they were *blocked*. A wait that ends takes until the thread runs again, and so holds time in which it was
-    /// ready; and those for a mutex, in reads and in lock calls are seen by sample, in which few long ones stand for many. So
-    /// in this order they have at most the blocked time that idling, syncs and file locks leave. (It errs to the low side by
-    /// what those computed.) A lock call may wait for a mutex: that is then the mutex's.
+    /// The scheduler reports how long the threads ran and how long they were runnable without a CPU. In the remaining
+    /// time they were *blocked*. A measured wait lasts until the thread runs again, so it includes some run queue time.
+    /// Waits for mutexes, in reads and in lock calls are sampled, so a few long ones are scaled up. Therefore these
+    /// three, in this order, are limited to the blocked time that idling, syncs and file locks leave. (The limit is
+    /// slightly too low, by the CPU time spent in these.) If a lock call waits for a mutex, the wait counts as the
+    /// mutex's.
     ///
-    /// A thread that is pushed off its processor while it works makes each kind of work look longer in proportion, but
-    /// reads and lock calls, which are told without that. What the scheduler says of it is taken off the others alike.
-    /// Of the engine's part, what exceeds the CPU time that the others leave is unknown.
+    /// A thread that is preempted while it works makes each kind of work look longer in proportion, except reads and
+    /// lock calls, which are measured without preemption. The scheduler's run queue time is subtracted from the other
+    /// kinds in proportion. The engine's part is limited to the remaining CPU time; any excess is unknown.
     ///
-    /// `remote`: they are clients of a server. Their CPU time is no engine's, and what is left when all that they did is
-    /// taken off, they waited for answers. Parsing was the server's, and was waited for as well.
+    /// `remote`: these are clients of a server. Their CPU time isn't the engine's, and the time that remains after all
+    /// their work was spent waiting for answers. The server does the parsing, so parsing counts as waiting too.
     pub(crate) fn divide(
         total: u64,
         cpu: u64,
@@ -113,7 +114,7 @@ impl Time {
     }
 }
 
-/// As much of a part as is left of a whole, taken off it.
+/// Subtracts `part` from `left`, limited to what is left, and returns the amount.
 fn take(left: &mut u64, part: u64) -> u64 {
     let taken = part.min(*left);
     *left -= taken;
@@ -147,14 +148,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_add_up_and_contradict_neither_the_scheduler_nor_one_another(
+        fn the_parts_add_up_and_agree_with_the_scheduler(
             total in 0u64..1_000_000_000_000,
             parts in proptest::array::uniform10(0u64..300_000_000_000),
             waits in proptest::array::uniform2(0.0..1.0f64),
         ) {
             let [cpu, run_queue, idle, prepare, read, locks, write, sync, file_lock, mutex] = parts;
-            let of = |part: u64, share: f64| (part, (part as f64 * share) as u64);
-            let counters = counters(of(read, waits[0]), of(locks, waits[1]), write, (sync, file_lock, mutex));
+            let with_share = |part: u64, share: f64| (part, (part as f64 * share) as u64);
+            let counters = counters(with_share(read, waits[0]), with_share(locks, waits[1]), write, (sync, file_lock, mutex));
             for remote in [false, true] {
                 let time = Time::divide(total, cpu, run_queue, idle, prepare, &counters, remote);
                 prop_assert_eq!(sum(&time), total);
@@ -162,7 +163,7 @@ mod tests {
                 let known = time.idle + time.sync + time.file_lock_wait;
                 let rest = total - known;
                 prop_assert!(time.mutex_wait <= rest.saturating_sub(cpu).saturating_sub(run_queue));
-                // A wait for a mutex takes nothing off that for a processor.
+                // A mutex wait doesn't reduce the run queue time.
                 prop_assert_eq!(time.run_queue, run_queue.min(rest.saturating_sub(cpu)));
             }
         }
@@ -173,17 +174,17 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_processor_is_taken_off_the_work_that_it_made_longer() {
-        // Of what is neither reads nor the wait for a processor, half was CPU time.
+    fn run_queue_time_is_subtracted_from_the_work_it_prolonged() {
+        // Half of the time outside reads and the run queue was CPU time.
         let time = divide(10_000, 5_000, 3_000, &counters((2_000, 0), (0, 0), 2_000, (0, 0, 0)));
         assert_eq!((time.read, time.run_queue), (2_000, 3_000));
         assert_eq!(time.write, 2_000 * 5 / 8);
-        // What is blocked may be writes' waits: nothing says that it is not.
+        // The blocked time may be waits in writes, so it isn't attributed to the engine.
         assert_eq!((time.engine, time.unknown), (3_000, 750));
     }
 
     #[test]
-    fn who_is_ready_waits_for_a_processor_and_not_for_a_mutex() {
+    fn a_runnable_thread_waits_for_a_cpu_and_not_for_a_mutex() {
         let waits = counters((0, 0), (0, 0), 0, (0, 0, 4_000));
         let time = divide(10_000, 5_000, 4_500, &waits);
         assert_eq!((time.mutex_wait, time.run_queue, time.engine), (500, 4_500, 5_000));
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mutex_has_what_syncs_leave() {
+    fn mutex_waits_are_limited_to_the_time_without_syncs() {
         let time = divide(80, 4, 2, &counters((0, 0), (0, 0), 0, (60, 0, 40)));
         assert_eq!(
             (time.sync, time.mutex_wait, time.run_queue, time.engine),
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_a_lock_call_is_the_mutex_s_first() {
+    fn waits_in_lock_calls_count_as_mutex_waits_first() {
         let time = divide(
             10_000,
             6_000,
@@ -214,20 +215,20 @@ mod tests {
     }
 
     #[test]
-    fn the_engine_computes_what_cpu_time_the_rest_leaves() {
-        // Of reads of five seconds four waited for the device; so one of the three on a processor was theirs.
+    fn the_engine_gets_the_remaining_cpu_time() {
+        // Reads took five seconds, of which four waited for the device. So reads used one of the three CPU seconds.
         let time = divide(10_000, 3_000, 0, &counters((5_000, 4_000), (0, 0), 0, (0, 0, 0)));
         assert_eq!((time.read, time.engine, time.unknown), (5_000, 2_000, 3_000));
-        // Reads that the device had answered waited for a processor as well: that is not theirs.
+        // Reads completed by the device also waited for a CPU. That time is not read time.
         let time = divide(10_000, 2_000, 3_000, &counters((8_000, 8_000), (0, 0), 0, (0, 0, 0)));
         assert_eq!((time.read, time.run_queue, time.engine), (5_000, 3_000, 2_000));
-        // Nothing was blocked: writes computed.
+        // No time was blocked, so writes computed.
         let time = divide(10_000, 10_000, 0, &counters((0, 0), (0, 0), 4_000, (0, 0, 0)));
         assert_eq!((time.write, time.engine), (4_000, 6_000));
     }
 
     #[test]
-    fn a_server_s_parsing_is_no_cpu_time_of_its_client() {
+    fn parsing_in_a_server_is_not_cpu_time_of_its_client() {
         let time = Time::divide(10_000, 2_000, 0, 0, 3_000, &ThreadCounters::default(), true);
         assert_eq!((time.prepare, time.client, time.server), (3_000, 2_000, 5_000));
         let time = Time::divide(10_000, 2_000, 0, 0, 1_500, &ThreadCounters::default(), false);
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_explains_is_unknown() {
+    fn unexplained_time_is_unknown() {
         let time = divide(10_000, 3_000, 0, &ThreadCounters::default());
         assert_eq!((time.engine, time.unknown), (3_000, 7_000));
     }

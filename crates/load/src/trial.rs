@@ -1,4 +1,4 @@
-//! One trial from start to end: the clients' threads, the phases they pass together, the timeline, and the result.
+//! One trial from start to end: the clients' threads, their phases, the timeline, and the result.
 
 use crate::capacity;
 use crate::coordinate::coordinate;
@@ -26,9 +26,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Carries out a trial.
+/// Runs a trial.
 ///
-/// `stop` ends the window early when it is set; `coordinator` says when its phases start.
+/// Setting `stop` ends the window early. `coordinator` decides when its phases start.
 pub fn run<E: Engine>(
     engine: &E,
     trial: &Trial,
@@ -36,7 +36,7 @@ pub fn run<E: Engine>(
     site: Site<'_>,
     stop: &AtomicBool,
     coordinator: &mut impl Coordinator,
-    mut say: impl FnMut(Event),
+    mut emit: impl FnMut(Event),
 ) -> Result<Outcome, TrialError> {
     let programs = Programs::compile(&trial.transactions, trial.statements.len())?;
     check(trial, E::REMOTE)?;
@@ -81,18 +81,18 @@ pub fn run<E: Engine>(
     let timeline = Timeline::new(trial.record.interval_ms * 1_000_000);
     let finished = AtomicU32::new(0);
     let first_error: Mutex<Option<(u32, Failure)>> = Mutex::new(None);
-    // What a disk did it did for all that are interleaved.
+    // Disk counters cover all interleaved trials, so they are meaningless for one of them.
     let counted = engine.probe().counters();
     let put_off = engine.probe().backlog().and_then(Result::ok);
     let disk = site.storage.filter(|_| trial.interleaving.is_none()).and_then(Disk::of);
-    say(Event::Phase("connect"));
+    emit(Event::Phase("connect"));
     std::thread::scope(|scope| {
         let mut handles = Vec::with_capacity(threads as usize);
         for (number, live) in live.iter().enumerate() {
             let number = number as u32;
             let (shared, timeline, finished, first_error) = (&shared, &timeline, &finished, &first_error);
             let body = move || {
-                let _broken = Broken { shared, finished };
+                let _broken = ArrivalGuard { shared, finished };
                 let (record, failures) = run_thread(shared, live, timeline, number, threads);
                 if let Some(failure) = failures {
                     let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ pub fn run<E: Engine>(
             match builder.spawn_scoped(scope, body) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    // The clients that were started wait for a start that will never come.
+                    // The clients that were started wait for a start that will never be announced.
                     shared.announce(&shared.warmup_start, u64::MAX);
                     shared.release();
                     return Err(TrialError::Thread(format!(
@@ -120,7 +120,7 @@ pub fn run<E: Engine>(
                 }
             }
         }
-        // Without a thread to watch them, the waits of the server's sessions are not known.
+        // Without a thread to sample them, the waits of the server's sessions are unknown.
         let builder = std::thread::Builder::new().name("waits".into());
         let waits = (E::REMOTE && trial.record.waits)
             .then(|| builder.spawn_scoped(scope, || sample_waits(&shared)).ok())
@@ -140,14 +140,14 @@ pub fn run<E: Engine>(
             (disk.as_ref(), site),
             &finished,
             coordinator,
-            &mut say,
+            &mut emit,
         );
         shared.release();
         let mut records = Vec::with_capacity(handles.len());
         for handle in handles {
             let record = handle
                 .join()
-                .map_err(|_| TrialError::Thread("a client's thread broke off".into()))?;
+                .map_err(|_| TrialError::Thread("a client's thread panicked".into()))?;
             records.push(record);
         }
         if let Some((client, failure)) = first_error.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -172,13 +172,13 @@ pub fn run<E: Engine>(
     })
 }
 
-/// Counts the clients of a thread that panics as having come, so that nobody waits for them.
-struct Broken<'a, 'b, E: Engine> {
+/// If a thread panics, counts its clients as arrived so that the coordinator doesn't wait for them.
+struct ArrivalGuard<'a, 'b, E: Engine> {
     shared: &'a Shared<'b, E>,
     finished: &'a AtomicU32,
 }
 
-impl<E: Engine> Drop for Broken<'_, '_, E> {
+impl<E: Engine> Drop for ArrivalGuard<'_, '_, E> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.shared.break_off();
@@ -188,7 +188,7 @@ impl<E: Engine> Drop for Broken<'_, '_, E> {
     }
 }
 
-/// Reads what the engine's counters rose by since they were read first, now that all sessions are closed.
+/// Reads the increase of the engine's counters, after all sessions are closed.
 fn observe<E: Engine>(engine: &E, before: Result<Counters, Failure>, observed: &mut Observed) {
     let after = engine.probe().counters().unwrap_or_else(|| Ok(Counters::new()));
     match before.and_then(|before| Ok(rise(&before, &after?))) {
@@ -197,7 +197,7 @@ fn observe<E: Engine>(engine: &E, before: Result<Counters, Failure>, observed: &
     }
 }
 
-/// Waits for the window to begin; false if there will be none.
+/// Waits for the window to begin. Returns false if it won't.
 fn wait_for_window<E: Engine>(shared: &Shared<'_, E>) -> bool {
     while !shared.watched.load(Ordering::Acquire) {
         if shared.released.load(Ordering::Acquire) {
@@ -213,7 +213,7 @@ fn lock_holders<E: Engine>(shared: &Shared<'_, E>, data: &Path, ranges: &[LockRa
     wait_for_window(shared).then(|| locks::sample(data, ranges, || shared.watched.load(Ordering::Acquire)))
 }
 
-/// Looks at what the server's sessions wait for during the window.
+/// Samples the waits of the server's sessions during the window.
 fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failure>> {
     if !wait_for_window(shared) {
         return None;
@@ -224,7 +224,7 @@ fn sample_waits<E: Engine>(shared: &Shared<'_, E>) -> Option<Result<Waits, Failu
         .sample_waits(&|| shared.watched.load(Ordering::Acquire))
 }
 
-/// What the server changes by the library that it preloads. Of several processes that are clients the first sees to it.
+/// The server's preloaded changes. If the clients are several processes, the first one controls them.
 fn preloaded(trial: &Trial) -> Result<Option<Preloaded>, TrialError> {
     match &trial.changes {
         Some(changes) if trial.part.is_none_or(|part| part.first == 0) => Preloaded::of(changes),
@@ -232,7 +232,7 @@ fn preloaded(trial: &Trial) -> Result<Option<Preloaded>, TrialError> {
     }
 }
 
-/// Fails unless each step has a value for each place of its statement.
+/// Fails unless each step gives a value for each parameter of its statement.
 fn check_values(trial: &Trial, programs: &Programs) -> Result<(), PlanError> {
     for op in programs.all().iter().flat_map(|program| &program.ops) {
         let Op::Execute(Execute { statement, params, .. }) = op else {
@@ -240,8 +240,9 @@ fn check_values(trial: &Trial, programs: &Programs) -> Result<(), PlanError> {
         };
         let (given, places) = (params.len(), trial.statements[*statement].places.len());
         if given != places {
-            let problem =
-                format!("there are {places} places, and a step gives {given} values: give the byte offset of each `?`");
+            let problem = format!(
+                "the statement has {places} places, but a step gives {given} values; list the byte offset of each `?`"
+            );
             return Err(PlanError::invalid(
                 format!("task.statements[{statement}].places"),
                 problem,
@@ -251,7 +252,7 @@ fn check_values(trial: &Trial, programs: &Programs) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What the types of a plan cannot exclude.
+/// Checks constraints that the types of a plan don't express.
 fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
     let wrong = |place: &str, problem: &str| {
         Err(TrialError::Plan(PlanError::Invalid {
@@ -265,29 +266,29 @@ fn check(trial: &Trial, remote: bool) -> Result<(), TrialError> {
     if window.seconds.is_none() && amounts.iter().all(Option::is_none) {
         return wrong(
             "task.window",
-            "something must end the window: seconds, transactions, statements or rows",
+            "the window needs an end: seconds, transactions, statements or rows",
         );
     }
     if trial
         .part
         .is_some_and(|part| part.first.checked_add(trial.clients).is_none_or(|end| end > part.of))
     {
-        return wrong("task.part", "there are more clients than in all processes");
+        return wrong("task.part", "more clients than all processes have together");
     }
     if let Some(interleaving) = trial.interleaving {
         if interleaving.index >= interleaving.of {
-            return wrong("task.interleaving.index", "it must be below `of`");
+            return wrong("task.interleaving.index", "must be less than `of`");
         }
         if !matches!(trial.arrival, Arrival::Closed) {
             return wrong(
                 "task.interleaving",
-                "transactions of an open loop start by the clock, and cannot be interleaved",
+                "open-loop transactions start by the clock and cannot be interleaved",
             );
         }
         if remote {
             return wrong(
                 "task.interleaving",
-                "a server is not suspended between the slices of its clients",
+                "clients of a server cannot be interleaved, because the server isn't suspended",
             );
         }
     }

@@ -1,16 +1,16 @@
-//! Whole trials on the null engine and on real SQLite.
+//! Complete trials on the null engine and on SQLite.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Site};
 use dbdyno_engines::Target;
 use dbdyno_load::report::EndedBy;
-use dbdyno_load::{Alone, Event, Outcome, TrialError};
+use dbdyno_load::{Event, LocalCoordinator, Outcome, TrialError};
 use dbdyno_plan::document::{FailureKind, Trial};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A trial of one transaction, with parts of its plan replaced.
+/// A trial of one transaction, with some keys of its plan replaced.
 fn trial(steps: Value, parts: Value) -> Trial {
     let mut plan = json!({
         "target": {"engine": "null"},
@@ -22,7 +22,7 @@ fn trial(steps: Value, parts: Value) -> Trial {
     for (key, part) in parts.as_object().unwrap() {
         plan[key] = part.clone();
     }
-    // What watches SQLite's library is installed once a process, and the trials here share one.
+    // Watching SQLite is installed once per process, and the trials here share one.
     for watched in ["io", "mutexes"] {
         plan["record"][watched] = json!(false);
     }
@@ -33,27 +33,27 @@ fn run(trial: &Trial) -> Outcome {
     try_run(trial, &AtomicBool::new(false), |_| {}).unwrap()
 }
 
-/// A trial, for an engine to run it.
+/// Runs a trial on an engine.
 struct Run<'a, F> {
     trial: &'a Trial,
     stop: &'a AtomicBool,
-    say: F,
+    emit: F,
 }
 
 impl<F: FnMut(Event)> Measure for Run<'_, F> {
     type Output = Result<Outcome, TrialError>;
 
     fn measure<E: Engine>(self, engine: &E, site: Site<'_>) -> Self::Output {
-        dbdyno_load::run(engine, self.trial, 1, site, self.stop, &mut Alone, self.say)
+        dbdyno_load::run(engine, self.trial, 1, site, self.stop, &mut LocalCoordinator, self.emit)
     }
 }
 
-/// With the two engines alone: that of the registry is a match of all, for each of which the load would be compiled.
-fn try_run(trial: &Trial, stop: &AtomicBool, say: impl FnMut(Event)) -> Result<Outcome, TrialError> {
+/// Matches two engines only: `Target::measure` would compile the load for every engine.
+fn try_run(trial: &Trial, stop: &AtomicBool, emit: impl FnMut(Event)) -> Result<Outcome, TrialError> {
     let measured = match Target::try_from(&trial.target)? {
-        Target::Null(driver) => driver.measure(trial, Run { trial, stop, say }),
-        Target::Sqlite(driver) => driver.measure(trial, Run { trial, stop, say }),
-        other => panic!("no trial here is on {other:?}"),
+        Target::Null(driver) => driver.measure(trial, Run { trial, stop, emit }),
+        Target::Sqlite(driver) => driver.measure(trial, Run { trial, stop, emit }),
+        other => panic!("no test uses {other:?}"),
     };
     measured.unwrap_or_else(|failure| Err(TrialError::Connect { client: 0, failure }))
 }
@@ -81,7 +81,7 @@ fn balance(outcome: &Outcome) {
         accounting.issued,
         accounting.ok + accounting.failures() + accounting.skipped + accounting.in_flight
     );
-    // Those that the window's end cut are timed to their own end.
+    // Transactions cut by the window's end are timed to their own end.
     assert!((accounting.ok..=accounting.ok + accounting.in_flight).contains(&outcome.completed));
     assert_eq!(outcome.histograms["service"].len(), outcome.completed);
     let failed = outcome.histograms.get("failed").map_or(0, |failed| failed.len());
@@ -117,7 +117,7 @@ fn a_number_of_statements_ends_the_window_at_a_transactions_end() {
 }
 
 #[test]
-fn the_time_ends_the_window_and_what_runs_then_is_in_flight() {
+fn the_time_ends_the_window_and_running_transactions_are_in_flight() {
     let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": 30}}]);
     let outcome = run(&trial(steps, json!({"window": {"seconds": 0.1}})));
     balance(&outcome);
@@ -125,23 +125,23 @@ fn the_time_ends_the_window_and_what_runs_then_is_in_flight() {
     assert_eq!(outcome.accounting.in_flight, 2);
     assert_eq!(outcome.completed, outcome.accounting.ok + 2);
     assert!((outcome.elapsed_s - 0.1).abs() < 1e-9);
-    // What was thought is no service, but it is where the time went.
+    // Think time isn't service time, but it is part of the time breakdown.
     assert!(outcome.histograms["service"].max() < 20_000_000);
     assert!(outcome.time.idle > outcome.time.total / 2);
 }
 
 #[test]
-fn the_rate_of_few_transactions_is_that_of_the_time_they_took() {
-    // One of each ends in the window, and 3 and 2 begin.
+fn the_rate_of_few_transactions_follows_from_their_times() {
+    // One of each ends in the window; 3 and 2 begin.
     for think in [440.0, 600.0] {
         let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": think}}]);
         let outcome = run(&trial(steps, json!({"clients": 1, "window": {"seconds": 0.8}})));
         balance(&outcome);
         assert_eq!((outcome.accounting.ok, outcome.completed), (1, 2));
         let rate = outcome.rate.per_s();
-        // A busy machine makes it slower, and never faster.
+        // A busy machine makes it slower, never faster.
         assert!(rate <= 1000.0 / think && rate > 600.0 / think, "{rate} at {think}");
-        // The times are all alike.
+        // The times are nearly equal.
         let cycles = outcome.cycles;
         assert_eq!(cycles.count, 2);
         assert!(cycles.squares * 2.0 / cycles.seconds.powi(2) < 1.25, "{cycles:?}");
@@ -149,9 +149,9 @@ fn the_rate_of_few_transactions_is_that_of_the_time_they_took() {
 }
 
 #[test]
-fn a_window_begins_and_ends_while_all_clients_are_at_work() {
+fn a_window_begins_and_ends_while_all_clients_are_busy() {
     let (_directory, target) = database();
-    // Each holds the lock for 20 ms: started at one moment, the first would wait for nobody.
+    // Each client holds the lock for 20 ms. If all started at once, the first would never wait.
     let steps = json!([
         {"do": "begin", "mode": "immediate"}, {"do": "execute", "statement": 0},
         {"do": "think", "milliseconds": {"kind": "constant", "value": 20}}, {"do": "commit"},
@@ -163,11 +163,11 @@ fn a_window_begins_and_ends_while_all_clients_are_at_work() {
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
     assert_eq!(outcome.accounting.failures(), 0, "{:?}", outcome.messages);
-    // 50 a second can have the lock, and each client has a part of one at the window's end.
+    // 50 per second can have the lock, and each client has part of a transaction at the window's end.
     assert!(outcome.accounting.ok <= 16, "{:?}", outcome.accounting);
     assert!(outcome.rate.few.within <= 20.0, "{:?}", outcome.rate);
     assert!(outcome.besides >= 4);
-    // What was run before the window and after it changed rows, and is in no count.
+    // Transactions before and after the window changed rows but aren't counted.
     let read = json!([{"do": "execute", "statement": 0, "into": ["v"]},
         {"do": "when", "left": {"kind": "variable", "name": "v"}, "compare": "gt",
          "right": {"kind": "constant", "value": outcome.completed}, "then": [{"do": "execute", "statement": 0}]}]);
@@ -178,7 +178,7 @@ fn a_window_begins_and_ends_while_all_clients_are_at_work() {
 }
 
 #[test]
-fn what_a_transaction_costs_is_told_of_whole_ones() {
+fn costs_per_transaction_refer_to_whole_transactions() {
     let (_directory, target) = database();
     let steps = json!([
         {"do": "execute", "statement": 0},
@@ -191,7 +191,7 @@ fn what_a_transaction_costs_is_told_of_whole_ones() {
     });
     let outcome = run(&trial(steps, parts));
     balance(&outcome);
-    // A journal and a file are synced for each of two commits, whatever the window cuts.
+    // Each of two commits syncs a journal and a file, even if the window cuts the second.
     assert_eq!((outcome.completed, outcome.work.changed), (2, 4));
     assert_eq!(outcome.thread.syncs % 4, 0, "{:?}", outcome.thread);
     assert!(outcome.watched_s > 0.4 && outcome.time.total >= 1_200_000_000);
@@ -209,7 +209,7 @@ fn a_failure_is_counted_by_kind_and_its_work_is_not() {
     balance(&outcome);
     assert_eq!(outcome.accounting.failed[&FailureKind::Constraint], 600);
     assert!(outcome.messages[&FailureKind::Constraint].contains("UNIQUE"));
-    // The statements that ran are known, but no transaction ended well.
+    // The statements that ran are counted, but no transaction completed.
     assert_eq!(outcome.statements[0].1, 600);
     assert_eq!((outcome.work.statements, outcome.work.returned), (0, 0));
     assert_eq!(outcome.returned_squared, 0.0);
@@ -246,7 +246,7 @@ fn a_failed_transaction_is_rolled_back() {
 #[test]
 fn a_retried_transaction_is_one_transaction_with_the_same_values() {
     let (_directory, target) = database();
-    // The first try of each key fails, as the key is there; the second, which must draw the same one, does not.
+    // The first attempt fails because the key exists. The second, which must draw the same key, succeeds.
     let steps = json!([
         {"do": "set", "variable": "k", "value": {"kind": "uniform", "low": 1, "high": 1_000_000}},
         {"do": "execute", "statement": 0, "params": [{"kind": "variable", "name": "k"}], "into": ["n"]},
@@ -268,7 +268,8 @@ fn a_retried_transaction_is_one_transaction_with_the_same_values() {
     assert_eq!(outcome.accounting.failures(), 0, "{:?}", outcome.messages);
     assert_eq!((outcome.accounting.issued, outcome.accounting.ok), (100, 100));
     assert_eq!(outcome.accounting.retries, 100);
-    // Of each first try, only the failing statement did not run; its two others are no work of a transaction.
+    // Each first attempt ran two statements before the failing one. They don't count as work of a completed
+    // transaction.
     assert_eq!(outcome.statements[0].1, 200);
     assert_eq!(outcome.work.statements, 200);
 }
@@ -292,7 +293,7 @@ fn a_session_for_each_transaction_is_opened_and_closed() {
 }
 
 #[test]
-fn a_session_that_lasts_is_timed_though_it_was_opened_before_the_window() {
+fn the_connect_time_of_a_lasting_session_is_kept() {
     let (_directory, target) = database();
     let steps = json!([{"do": "execute", "statement": 0}]);
     let parts = json!({
@@ -306,7 +307,7 @@ fn a_session_that_lasts_is_timed_though_it_was_opened_before_the_window() {
 
 #[test]
 fn an_open_loop_keeps_its_schedule_and_counts_what_it_could_not_begin() {
-    // Two clients that think 20 ms can begin 100 a second; 1000 are due.
+    // Two clients that think 20 ms can begin 100 per second; 1000 are due.
     let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": 20}}]);
     let parts = json!({"window": {"seconds": 0.3}, "arrival": {"loop": "open", "rate": 1000.0, "gaps": "even"}});
     let outcome = run(&trial(steps, parts));
@@ -318,9 +319,9 @@ fn an_open_loop_keeps_its_schedule_and_counts_what_it_could_not_begin() {
     );
     assert!(outcome.accounting.skipped > 200, "{}", outcome.accounting.skipped);
     assert_eq!(outcome.histograms["response"].len(), outcome.completed);
-    // What was skipped had waited since it was due.
+    // Skipped transactions waited since they were due.
     assert!(outcome.histograms["at_least"].max() > 200_000_000);
-    // The later ones waited for most of the window; their waits are in the response, not in the service.
+    // Later transactions waited for most of the window. These waits are in the response time, not in the service time.
     assert!(outcome.histograms["queue"].max() > 100_000_000);
     assert!(outcome.histograms["response"].max() >= outcome.histograms["queue"].max());
 }
@@ -376,7 +377,7 @@ fn the_warm_up_is_not_counted() {
 }
 
 #[test]
-fn a_system_that_cannot_be_reached_is_no_trial() {
+fn an_unreachable_system_fails_the_trial() {
     let target = json!({"engine": "sqlite", "path": "/nowhere/at/all.db"});
     let error = try_run(
         &trial(json!([]), json!({"target": target})),
@@ -397,7 +398,7 @@ fn a_step_gives_a_value_for_each_place_of_its_statement() {
         "prepare": "never", "window": {"transactions": 1},
     });
     let error = try_run(&trial(steps, parts), &AtomicBool::new(false), |_| {}).unwrap_err();
-    let expected = "task.statements[0].places: there are 0 places, and a step gives 1 values";
+    let expected = "task.statements[0].places: the statement has 0 places, but a step gives 1 values";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
 
@@ -409,18 +410,18 @@ fn a_plan_that_would_never_end_is_refused() {
         |_| {},
     )
     .unwrap_err();
-    assert!(error.to_string().contains("something must end the window"), "{error}");
+    assert!(error.to_string().contains("the window needs an end"), "{error}");
 }
 
 #[test]
-fn a_trial_that_takes_interleaving_works_in_its_own_only() {
+fn an_interleaved_trial_works_only_in_its_own_slices() {
     for index in 0..2 {
-        // Each client is at work for as long as the window, unless a thread has no processor as a slice begins.
+        // Each client is busy for the whole window, unless a thread has no CPU when a slice begins.
         assert!((0..20).any(|_| time_in_own_slices(index) > 190_000_000));
     }
 }
 
-/// Checks an interleaved trial of two clients, and returns for how many nanoseconds they were at work.
+/// Checks an interleaved trial of two clients, and returns for how many nanoseconds they were busy.
 fn time_in_own_slices(index: u64) -> u64 {
     let parts = json!({
         "window": {"seconds": 0.1},
@@ -428,21 +429,21 @@ fn time_in_own_slices(index: u64) -> u64 {
         "record": {"interval_ms": 20},
     });
     let mut spans = Vec::new();
-    let say = |event| {
+    let emit = |event| {
         if let Event::Interval(interval) = event {
             spans.push((interval.span_s, interval.counts.ok));
         }
     };
-    let outcome = try_run(&trial(json!([]), parts), &AtomicBool::new(false), say).unwrap();
+    let outcome = try_run(&trial(json!([]), parts), &AtomicBool::new(false), emit).unwrap();
     balance(&outcome);
     assert_eq!(outcome.ended_by, EndedBy::Seconds);
     assert!((outcome.elapsed_s - 0.1).abs() < 1e-9, "{}", outcome.elapsed_s);
     let (overrun_s, real_s) = outcome.interleaving.unwrap();
-    // Twenty slices of 5 ms, and three of others' between each two; fewer slices where a thread had no processor at the end
-    // of one, and its transaction went on after it.
+    // Twenty slices of 5 ms, with three slices of other trials between each two. There are fewer slices if a thread had
+    // no CPU at the end of one and its transaction overran it.
     assert!(real_s >= 0.2, "{real_s}");
     assert!(overrun_s < 0.1, "{overrun_s}");
-    // They are at work in no slice of others.
+    // The clients don't work in slices of other trials.
     assert!(outcome.time.total < 300_000_000);
     assert!(outcome.time.cpu < outcome.time.total + 50_000_000);
     assert_eq!(spans.iter().map(|(_, ok)| ok).sum::<u64>(), outcome.accounting.ok);
@@ -452,7 +453,7 @@ fn time_in_own_slices(index: u64) -> u64 {
 }
 
 #[test]
-fn a_transaction_that_outlasts_its_turn_goes_on_in_the_next() {
+fn a_transaction_longer_than_a_slice_continues_in_the_next() {
     let steps = json!([{"do": "think", "milliseconds": {"kind": "constant", "value": 12}}]);
     let parts = json!({
         "clients": 1,
@@ -464,15 +465,15 @@ fn a_transaction_that_outlasts_its_turn_goes_on_in_the_next() {
     assert_eq!((outcome.accounting.ok, outcome.ended_by), (4, EndedBy::Transactions));
     assert!(outcome.elapsed_s >= 0.048, "{}", outcome.elapsed_s);
     let (overrun_s, real_s) = outcome.interleaving.unwrap();
-    // Nine slices are over before it ends, each followed by another's; fewer that went on where a thread had no processor.
-    // What went on did so in the other's slices.
+    // Nine slices pass before it ends, each followed by one of another trial; fewer if a thread had no CPU and overran.
+    // An overrun happens in the other trial's slices.
     let in_turn_s = outcome.elapsed_s - overrun_s;
     let pauses = (in_turn_s / 0.005 - 1.0).floor();
     assert!(real_s >= in_turn_s + pauses * 0.005, "{real_s}, {overrun_s}");
 }
 
 #[test]
-fn what_cannot_take_turns_is_refused() {
+fn plans_that_cannot_be_interleaved_are_refused() {
     for (parts, said) in [
         (
             json!({"interleaving": {"length_ms": 0.5, "index": 0, "of": 2}}),
@@ -518,7 +519,7 @@ fn a_number_of_rows_changed_ends_the_window_and_counters_go_on() {
         assert_eq!(outcome.ended_by, EndedBy::Rows);
         // Four transactions of three rows each pass ten, for both clients.
         assert_eq!((outcome.accounting.ok, outcome.work.changed), (8, 24));
-        // The warm-up has used three numbers of each client, too; a client's are every other one.
+        // The warm-up also used three numbers per client, and each client uses every second number.
         assert!(
             outcome.next_use >= first_use + 30,
             "{} after {first_use}",
@@ -529,7 +530,7 @@ fn a_number_of_rows_changed_ends_the_window_and_counters_go_on() {
 }
 
 #[test]
-fn clients_that_have_ended_take_no_cpu_from_those_at_work() {
+fn clients_that_have_ended_use_no_cpu() {
     let first = json!({"do": "when", "left": {"kind": "serial"}, "compare": "eq",
         "right": {"kind": "constant", "value": 1},
         "then": [{"do": "think", "milliseconds": {"kind": "constant", "value": 1000}}]});
@@ -538,6 +539,6 @@ fn clients_that_have_ended_take_no_cpu_from_those_at_work() {
         json!({"clients": 100, "window": {"transactions": 1}}),
     ));
     assert_eq!(outcome.accounting.ok, 100);
-    // A thread that looked again and again would be switched thousands of times in a second. Other tests share the process.
+    // A polling thread would cause thousands of context switches per second. Other tests share the process.
     assert!(outcome.switches.0 < 50_000, "{:?}", outcome.switches);
 }

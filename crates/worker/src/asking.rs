@@ -40,9 +40,9 @@ impl Measure for Asking {
 
     fn measure<E: Engine>(self, engine: &E, _site: Site<'_>) -> Self::Output {
         if !E::REMOTE {
-            return runtime::run_alone(first_value(engine));
+            return runtime::run_inline(first_value(engine));
         }
-        let mut answers = runtime::run_together(std::iter::once(first_value(engine)))
+        let mut answers = runtime::run_concurrently(std::iter::once(first_value(engine)))
             .map_err(|error| Failure::new(FailureKind::Other, format!("starting to wait for events: {error}")))?;
         answers.pop().unwrap_or(Ok(None))
     }

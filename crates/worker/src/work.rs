@@ -10,7 +10,7 @@ use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
 use dbdyno_engines::Target;
 use dbdyno_events::{BtreeAnswer, CheckOutcome, Event, TrialResult};
-use dbdyno_load::{Alone, Event as Said};
+use dbdyno_load::{Event as Said, LocalCoordinator};
 use dbdyno_plan::document::{Hold, Means, Question, Trial};
 use dbdyno_plan::{Plan, Task};
 use dbdyno_probes::Clock;
@@ -128,7 +128,7 @@ impl Measure for Trying<'_> {
         // Read back before the load: a database that cannot be opened is told at once, and nothing is measured.
         let facts = engine.facts()?;
         let mut written = Ok(());
-        let say = |said: Said| {
+        let emit = |said: Said| {
             let result = events.write(&match &said {
                 Said::Phase(phase) => Event::Phase { phase },
                 Said::Interval(interval) => Event::Interval(interval.as_ref().into()),
@@ -138,7 +138,7 @@ impl Measure for Trying<'_> {
             }
         };
         let outcome = if trial.part.is_none() && trial.interleaving.is_none() {
-            dbdyno_load::run(engine, trial, seed, site, stop, &mut Alone, say)
+            dbdyno_load::run(engine, trial, seed, site, stop, &mut LocalCoordinator, emit)
         } else {
             dbdyno_load::run(
                 engine,
@@ -147,7 +147,7 @@ impl Measure for Trying<'_> {
                 site,
                 stop,
                 &mut Coordinated::new(events, trial.interleaving.is_some()),
-                say,
+                emit,
             )
         }?;
         written?;
