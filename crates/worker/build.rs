@@ -1,4 +1,4 @@
-//! Packs the source of the bundled SQLite into the worker, so that other builds of the very same version can be made.
+//! Packs the source of the bundled SQLite into the worker, so that other builds of the same version can be made.
 
 use std::error::Error;
 use std::io::Write as _;

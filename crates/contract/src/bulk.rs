@@ -1,9 +1,9 @@
-//! Filling tables.
+//! Checks of bulk loading.
 #![allow(missing_docs, reason = "the name of a check says what it checks")]
 
 use crate::systems::{SELECT, System};
 use crate::{Fails as _, Outcome, ensure, same};
-use dbdyno_engine::rows::Source;
+use dbdyno_engine::rows::RowSource;
 use dbdyno_plan::document::{FailureKind, LoadTable, PrepareMode};
 use dbdyno_program::value::{Owned, Value, Values};
 use serde_json::json;
@@ -39,13 +39,13 @@ fn table<S: System>(system: &S, serial: serde_json::Value) -> serde_json::Value 
     })
 }
 
-/// Whether a row is compared.
-fn looked_at<S: System>(number: u64) -> bool {
+/// Whether a row is compared: a sample, plus the first and last rows, and rows at the edges of batches.
+fn is_compared<S: System>(number: u64) -> bool {
     let edge = |size: u64| (number + 1) % size < 3;
     number.is_multiple_of(S::COMPARED) || number < 20 || number + 3 > ROWS || [250, 500, 512].into_iter().any(edge)
 }
 
-pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> Outcome {
+pub fn a_loaded_table_contains_the_generated_values<S: System>(system: &S) -> Outcome {
     let table = table(system, json!({"kind": "serial"}));
     let load = json!({
         "before": [system.create()],
@@ -54,17 +54,17 @@ pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> 
     });
     let report = system.load(load, 7)?;
     let rows: Vec<u64> = report.iter().map(|part| part.rows).collect();
-    // Some engines tell of a last step besides: that they have counted the rows, or written them all.
+    // Some engines report another step at the end, such as counting the rows or flushing them.
     ensure!(rows.starts_with(&[ROWS, 0]), "{rows:?}");
     let table: LoadTable = serde_json::from_value(table)?;
-    let mut source = Source::of(&table, 7)?;
+    let mut source = RowSource::of(&table, 7)?;
     let mut client = system.client(PrepareMode::Once)?;
     let mut made = Values::default();
     for number in 0.. {
         if !source.next(&mut made)? {
             break;
         }
-        if !looked_at::<S>(number) {
+        if !is_compared::<S>(number) {
             continue;
         }
         let made: Vec<Value<'_>> = made.iter().collect();
@@ -76,7 +76,7 @@ pub fn a_loaded_table_holds_the_values_that_were_made<S: System>(system: &S) -> 
     Ok(())
 }
 
-pub fn loading_tells_what_is_wrong<S: System>(system: &S) -> Outcome {
+pub fn loading_errors_name_their_cause<S: System>(system: &S) -> Outcome {
     let twice = table(system, json!({"kind": "constant", "value": 1}));
     let load = json!({"before": [system.create()], "tables": [twice], "after": []});
     let failure = system.load(load, 7).failure()?;

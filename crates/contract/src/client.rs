@@ -1,4 +1,4 @@
-//! A session with short calls that take the answer, whenever it comes.
+//! A blocking client: short calls that wait for the session's answer.
 
 use crate::Problem;
 use dbdyno_engine::patience::{answer_limit, answered};
@@ -13,18 +13,18 @@ thread_local! {
     static RUNTIME: io::Result<Runtime> = Builder::new_current_thread().enable_all().build();
 }
 
-/// Runs a future to its end in this thread. A failure is a timeout if it has not ended within [`answer_limit`].
+/// Runs a future to completion in this thread. Fails with a timeout after [`answer_limit`].
 pub fn wait<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     RUNTIME.with(|runtime| match runtime {
         Ok(runtime) => runtime.block_on(answered(answer_limit(), future)),
         Err(error) => {
-            let problem = format!("starting to wait for events: {error}");
+            let problem = format!("cannot start the event loop: {error}");
             Err(Failure::new(FailureKind::Other, problem))
         }
     })
 }
 
-/// A session, and what is asked of it.
+/// A session with blocking calls.
 pub struct Client<S: Session>(pub S);
 
 impl<S: Session> Client<S> {
@@ -33,7 +33,7 @@ impl<S: Session> Client<S> {
         self.fetch(statement, params, 0).map(|(rows, _)| rows)
     }
 
-    /// Runs a statement and gives the first `columns` of its first row.
+    /// Runs a statement and returns the first `columns` of its first row.
     pub fn fetch(
         &mut self,
         statement: usize,
@@ -76,7 +76,7 @@ impl<S: Session> Client<S> {
         }
     }
 
-    /// Begins a statement, whose answer may be still to come.
+    /// Starts a statement. Its answer may be pending.
     pub fn ask(&mut self, statement: usize, params: &[Value<'_>], capture: Capture<'_>) -> Poll<Result<Rows, Failure>> {
         let mut values = Values::default();
         params.iter().for_each(|value| values.push(*value));

@@ -1,9 +1,9 @@
-//! What every engine's sessions must do, on the real system.
+//! Checks that every engine's sessions must pass, on a real system.
 //!
-//! The checks are written once, over the engines' traits; [`systems`] says what a system is, and each engine has one in its
-//! folder.
-//! Each check works on a table of its own, which is removed. A check that does not hold says what was seen; one that
-//! cannot be made on a system says why. Nothing here panics: a user runs it on a server of theirs.
+//! The checks are written once, generic over the engines' traits. [`systems`] defines what a system under check
+//! provides; each engine implements it in its folder. Each check uses a table of its own and drops it. A failed check
+//! reports what it saw, and a check that doesn't apply to a system reports why. Checks never panic, because users run
+//! them on their own servers.
 
 pub mod bulk;
 pub mod client;
@@ -17,22 +17,22 @@ pub use dbdyno_engine::driver::{Outcome, Problem};
 use std::fmt::Debug;
 use systems::System;
 
-/// Ends a check that does not hold.
+/// Fails the check unless the condition holds.
 #[macro_export]
 macro_rules! ensure {
     ($holds:expr) => {
         if !$holds {
-            return Err($crate::untrue(stringify!($holds), ""));
+            return Err($crate::violated(stringify!($holds), ""));
         }
     };
     ($holds:expr, $($seen:tt)+) => {
         if !$holds {
-            return Err($crate::untrue(stringify!($holds), &format!($($seen)+)));
+            return Err($crate::violated(stringify!($holds), &format!($($seen)+)));
         }
     };
 }
 
-/// Ends a check in which something is not what was expected.
+/// Fails the check unless two values are equal.
 #[macro_export]
 macro_rules! same {
     ($seen:expr, $expected:expr) => {
@@ -42,13 +42,13 @@ macro_rules! same {
         match (&$seen, &$expected) {
             (seen, expected) if *seen == *expected => {}
             (seen, expected) => {
-                return Err($crate::differs(stringify!($seen), &format!($($place)+), &expected, &seen));
+                return Err($crate::mismatch(stringify!($seen), &format!($($place)+), &expected, &seen));
             }
         }
     };
 }
 
-/// What has no end is cut off in messages.
+/// Longer values are truncated in messages.
 const LONGEST: usize = 300;
 
 fn short(text: &str) -> String {
@@ -58,51 +58,51 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What [`ensure`] says.
-pub fn untrue(what: &str, seen: &str) -> Problem {
+/// The problem that [`ensure`] returns.
+pub fn violated(what: &str, seen: &str) -> Problem {
     let seen = if seen.is_empty() {
         String::new()
     } else {
-        format!("; seen: {}", short(seen))
+        format!("; got: {}", short(seen))
     };
     Problem::Failed(format!("expected: {what}{seen}"))
 }
 
-/// What [`same`] says.
-pub fn differs(what: &str, place: &str, expected: &dyn Debug, seen: &dyn Debug) -> Problem {
+/// The problem that [`same`] returns.
+pub fn mismatch(what: &str, place: &str, expected: &dyn Debug, seen: &dyn Debug) -> Problem {
     let place = if place.is_empty() {
         String::new()
     } else {
         format!(" ({place})")
     };
     let (expected, seen) = (short(&format!("{expected:?}")), short(&format!("{seen:?}")));
-    Problem::Failed(format!("{what}{place}: expected {expected}, seen {seen}"))
+    Problem::Failed(format!("{what}{place}: expected {expected}, got {seen}"))
 }
 
-/// What must fail.
+/// An operation that must fail.
 pub trait Fails {
-    /// Its failure; that there is none ends the check.
+    /// Returns the failure. Success is a problem.
     fn failure(self) -> Result<Failure, Problem>;
 }
 
 impl<T> Fails for Result<T, Failure> {
     fn failure(self) -> Result<Failure, Problem> {
         match self {
-            Ok(_) => Err(Problem::Failed("it was done, and must be refused".into())),
+            Ok(_) => Err(Problem::Failed("it succeeded, but must be refused".into())),
             Err(failure) => Ok(failure),
         }
     }
 }
 
-/// A check of a kind of system.
+/// A check for a type of system.
 pub struct Check<S> {
     /// What it checks.
     pub name: &'static str,
-    /// Makes it.
+    /// Runs it.
     pub run: fn(&S) -> Outcome,
 }
 
-/// The checks that functions make: those of a module of the suite, or of where it stands.
+/// Lists the named functions as checks: from a module of this suite, or from the caller's scope.
 #[macro_export]
 macro_rules! checks {
     ($module:ident: $($name:ident),+ $(,)?) => {
@@ -113,15 +113,15 @@ macro_rules! checks {
     };
 }
 
-/// Makes all checks on a system, and tells of each as it ends. `make` makes the system of a check, by the check's number.
+/// Runs all checks on a system and reports each result. `make` creates the system for a check from the check's number.
 pub fn carry_out<S: System>(make: impl Fn(u32) -> Result<S, Problem>, tell: &mut dyn FnMut(&str, &Outcome)) {
     for (number, check) in (0..).zip(S::checks()) {
         let outcome = make(number).and_then(|system| {
             let outcome = (check.run)(&system);
-            // What a check has left behind is told where nothing worse is.
+            // Report a failed cleanup only if the check itself passed.
             let cleaned = system.clean();
             outcome?;
-            cleaned.map_err(|failure| Problem::Failed(format!("its table stays: {failure}")))
+            cleaned.map_err(|failure| Problem::Failed(format!("its table could not be dropped: {failure}")))
         });
         tell(check.name, &outcome);
     }

@@ -1,4 +1,4 @@
-//! What the systems that are servers have in common.
+//! Helpers shared by the systems that are servers.
 
 use crate::systems::unreadable;
 pub use dbdyno_engine::Failure;
@@ -6,7 +6,7 @@ pub use dbdyno_engine::rows::Loaded;
 pub use dbdyno_plan::document::PrepareMode;
 pub use serde_json::{Value, json};
 
-/// A target with other fields. Settings of sessions are added to those it has.
+/// Returns the target with some fields replaced. Session settings are merged.
 pub fn changed(target: &Value, changes: Value) -> Result<Value, Failure> {
     let mut target = target.clone();
     let Value::Object(changes) = changes else {
@@ -21,35 +21,35 @@ pub fn changed(target: &Value, changes: Value) -> Result<Value, Failure> {
     Ok(target)
 }
 
-/// A target of an engine's own.
+/// Reads an engine's own target.
 pub fn read<T: serde::de::DeserializeOwned>(target: Value) -> Result<T, Failure> {
     serde_json::from_value(target).map_err(unreadable)
 }
 
-/// A name for a table that no other check has, nor another process.
+/// A table name that no other check and no other process uses.
 pub fn table_name(number: u32) -> String {
     format!("dbdyno_check_{}_{number}", std::process::id())
 }
 
-/// A system that is a server: its type, its engine's, its target's, what loads tables, the engine's name in plans, and the
-/// settings of a session that waits for locks but shortly.
+/// Defines a system that is a server: its type, engine, target, bulk loader, the engine's name in plans, and the
+/// session settings for a short lock timeout.
 #[macro_export]
 macro_rules! server {
     ($system:ident, $engine:ty, $target:ty, $load:path, $name:literal, $locks:expr) => {
-        /// A server's database, and a table in it.
+        /// A server's database with one table.
         pub struct $system {
             target: $crate::server::Value,
             table: String,
         }
 
         impl $system {
-            /// A table in the target's database.
+            /// Uses a table in the target's database.
             pub fn new(target: $crate::server::Value, number: u32) -> Self {
                 let table = $crate::server::table_name(number);
                 Self { target, table }
             }
 
-            /// An engine whose target has other fields, for some texts.
+            /// An engine for these statements, with some target fields replaced.
             pub fn engine_of(
                 &self,
                 changes: $crate::server::Value,
@@ -66,7 +66,7 @@ macro_rules! server {
                 $load(&target, &$crate::systems::as_load(load, &named)?, seed)
             }
 
-            /// With a short wait for locks.
+            /// With a short lock timeout.
             fn standard(&self, texts: &[String], prepare: $crate::server::PrepareMode) -> Result<$engine, $crate::server::Failure> {
                 self.engine_of($crate::server::json!({ "session": $locks }), texts, prepare)
             }

@@ -1,4 +1,4 @@
-//! What holds of servers only.
+//! Checks that apply to servers only.
 #![allow(missing_docs, reason = "the name of a check says what it checks")]
 
 use crate::client::{Client, wait};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub fn columns_have_the_types_of_the_server<S: Server>(system: &S) -> Outcome {
     for prepare in MODES {
         let (_, mut columns) = system.client_for(&[S::TYPES], prepare)?.fetch(0, &[], 8)?;
-        // How many digits of a second are shown is the server's affair.
+        // Servers differ in the number of fractional digits they show.
         if let Owned::Text(time) = &mut columns[7] {
             time.truncate(21);
         }
@@ -40,7 +40,7 @@ pub fn columns_have_the_types_of_the_server<S: Server>(system: &S) -> Outcome {
     Ok(())
 }
 
-pub fn the_first_row_is_taken_of_many<S: Server>(system: &S) -> Outcome {
+pub fn the_first_of_many_rows_is_captured<S: Server>(system: &S) -> Outcome {
     for prepare in MODES {
         let sql = "select 1, 'a' union all select 2, null union all select 3, 'c' order by 1";
         let mut client = system.client_for(&[sql], prepare)?;
@@ -53,13 +53,13 @@ pub fn the_first_row_is_taken_of_many<S: Server>(system: &S) -> Outcome {
     Ok(())
 }
 
-pub fn a_deadlock_is_told_apart<S: Server>(system: &S) -> Outcome {
+pub fn a_deadlock_is_recognized<S: Server>(system: &S) -> Outcome {
     let texts = system.texts();
     let update = texts[UPDATE_ONE].as_str();
     let mut first = system.fresh(PrepareMode::Once)?;
     first.run(INSERT, &row(1))?;
     first.run(INSERT, &row(2))?;
-    // With the server's own wait for locks, which is longer.
+    // With the server's default lock timeout, which is longer.
     let engine = system.engine_with(json!({}), &[update])?;
     let connect = || wait(engine.connect(0)).map(Client);
     let (mut one, mut two) = (connect()?, connect()?);
@@ -105,12 +105,12 @@ pub fn a_statement_that_is_cancelled_is_a_timeout<S: Server>(system: &S) -> Outc
     Ok(())
 }
 
-/// Time for a server to begin with what it was asked, so that a cancellation finds it.
+/// Time for a server to start a statement, so that a cancellation reaches it.
 fn pause() {
     std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
-pub fn a_session_that_is_ended_has_lost_its_connection<S: Server>(system: &S) -> Outcome {
+pub fn a_terminated_session_reports_a_lost_connection<S: Server>(system: &S) -> Outcome {
     for prepare in MODES {
         let mut client = system.client_for(&[S::NUMBER], prepare)?;
         let number = client.one(0)?;
@@ -119,7 +119,7 @@ pub fn a_session_that_is_ended_has_lost_its_connection<S: Server>(system: &S) ->
         pause();
         let failure = client.run(0, &[]).failure()?;
         same!(failure.kind, FailureKind::Connection, "{failure}");
-        // Whatever else is asked of it fails alike, and closing it does no harm.
+        // Further calls fail the same way, and closing is harmless.
         let failure = client.control(Control::Begin(BeginMode::Deferred)).failure()?;
         same!(failure.kind, FailureKind::Connection, "{failure}");
         let _ = wait(client.0.close());
@@ -129,7 +129,7 @@ pub fn a_session_that_is_ended_has_lost_its_connection<S: Server>(system: &S) ->
     Ok(())
 }
 
-pub fn a_session_that_is_ended_within_a_statement_has_lost_its_connection<S: Server>(system: &S) -> Outcome {
+pub fn a_session_terminated_during_a_statement_reports_a_lost_connection<S: Server>(system: &S) -> Outcome {
     let mut client = system.client_for(&[S::SLOW, S::NUMBER], PrepareMode::Once)?;
     let number = client.one(1)?;
     ensure!(client.ask(0, &[], Capture::nothing()).is_pending());
@@ -148,11 +148,11 @@ fn refused<S: Server>(system: &S, changes: serde_json::Value) -> Result<Failure,
     Ok(failure)
 }
 
-pub fn what_cannot_be_connected_to_is_told<S: Server>(system: &S) -> Outcome {
+pub fn connection_errors_are_explained<S: Server>(system: &S) -> Outcome {
     for (changes, words) in [
         (json!({"host": "127.0.0.1", "port": 1}), "nothing listens there"),
         (json!({"host": "no-such-host.invalid"}), "no-such-host.invalid"),
-        (json!({"host": "/nowhere/socket"}), "there is no such socket"),
+        (json!({"host": "/nowhere/socket"}), "no such socket"),
         (json!({"user": "no_such_user", "password": "wrong"}), "no_such_user"),
         (json!({"database": "no_such_database"}), "no_such_database"),
     ] {
@@ -165,7 +165,7 @@ pub fn what_cannot_be_connected_to_is_told<S: Server>(system: &S) -> Outcome {
     Ok(())
 }
 
-pub fn settings_of_the_session_are_in_force<S: Server>(system: &S) -> Outcome {
+pub fn session_settings_take_effect<S: Server>(system: &S) -> Outcome {
     let (name, show, value) = S::SETTING;
     let engine = system.engine_with(json!({"session": [[name, value]]}), &[show])?;
     let mut client = Client(wait(engine.connect(0))?);
@@ -173,11 +173,11 @@ pub fn settings_of_the_session_are_in_force<S: Server>(system: &S) -> Outcome {
     Ok(())
 }
 
-pub fn very_long_values_go_both_ways<S: Server>(system: &S) -> Outcome {
-    // Longer than one packet of MySQL's protocol can be.
+pub fn very_long_values_are_sent_and_received<S: Server>(system: &S) -> Outcome {
+    // Longer than the maximum MySQL packet.
     let long = "0123456789abcde\n".repeat((17 << 20) / 16);
     if let Some(longest) = system.longest()?.filter(|longest| *longest < long.len() + 1024) {
-        let why = format!("the server takes no more than {longest} bytes at once: raise max_allowed_packet to 32M");
+        let why = format!("the server accepts at most {longest} bytes per packet: raise max_allowed_packet to 32M");
         return Err(Problem::NotApplicable(why));
     }
     let insert = "insert into {t} (id, s) values (?, ?)";
@@ -194,18 +194,18 @@ pub fn very_long_values_go_both_ways<S: Server>(system: &S) -> Outcome {
     Ok(())
 }
 
-/// Takes one connection on a port, and passes it on to a socket; what comes back goes in small pieces.
-fn in_pieces(socket: PathBuf) -> io::Result<u16> {
+/// A proxy that accepts one connection on a port, forwards it to a socket, and returns the answers in small fragments.
+fn start_fragmenting_proxy(socket: PathBuf) -> io::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
     std::thread::spawn(move || {
-        // Where it breaks, the session sees a connection that is closed.
-        let _ = pass_on(&listener, &socket);
+        // If forwarding fails, the session sees a closed connection.
+        let _ = forward(&listener, &socket);
     });
     Ok(port)
 }
 
-fn pass_on(listener: &TcpListener, socket: &Path) -> io::Result<()> {
+fn forward(listener: &TcpListener, socket: &Path) -> io::Result<()> {
     let (mut client, _) = listener.accept()?;
     let mut server = UnixStream::connect(socket)?;
     client.set_nodelay(true)?;
@@ -223,14 +223,14 @@ fn pass_on(listener: &TcpListener, socket: &Path) -> io::Result<()> {
     client.shutdown(Shutdown::Both)
 }
 
-pub fn answers_that_come_in_pieces_are_put_together<S: Server>(system: &S) -> Outcome {
+pub fn fragmented_answers_are_reassembled<S: Server>(system: &S) -> Outcome {
     let Some(socket) = system.socket() else {
-        return Err(Problem::NotApplicable("the server is not at a Unix socket".into()));
+        return Err(Problem::NotApplicable("the server has no Unix socket".into()));
     };
     let texts = system.texts();
     let texts = [&texts[INSERT], &texts[SELECT], &texts[ALL]].map(String::as_str);
     drop(system.fresh(PrepareMode::Never)?);
-    let port = in_pieces(socket)?;
+    let port = start_fragmenting_proxy(socket)?;
     let engine = system.engine_with(json!({"host": "127.0.0.1", "port": port}), &texts)?;
     let mut client = Client(wait(engine.connect(0))?);
     wait(client.0.prepare_all())?;
@@ -255,7 +255,7 @@ pub fn answers_that_come_in_pieces_are_put_together<S: Server>(system: &S) -> Ou
 
 pub fn many_sessions_work_at_once<S: System>(system: &S) -> Outcome {
     let mut first = system.fresh(PrepareMode::Once)?;
-    // Each has a row of its own: how long one waits for another's commit depends on what else the machine does.
+    // Each session updates its own row: how long sessions wait for each other's commits depends on the machine's load.
     let mut clients = Vec::new();
     for number in 1..=20 {
         first.run(INSERT, &row(number))?;
@@ -274,10 +274,11 @@ pub fn many_sessions_work_at_once<S: System>(system: &S) -> Outcome {
 }
 
 pub fn a_password_is_checked<S: Server>(system: &S) -> Outcome {
-    // Older servers take no more than 16 characters.
+    // Older servers limit user names to 16 characters.
     let user = system.table().replace("dbdyno_check", "dd");
     if !system.demand_password(&user) {
-        let why = "it makes a user and changes who may connect, which is done on servers of dbdyno's own only";
+        let why =
+            "the check creates a user and changes the access rules, so it runs only on servers that dbdyno started";
         return Err(Problem::NotApplicable(why.into()));
     }
     for create in S::CREATE_USER {

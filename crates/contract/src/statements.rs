@@ -1,4 +1,4 @@
-//! What holds of sessions and their statements on every system.
+//! Checks of sessions and statements that apply to every system.
 #![allow(missing_docs, reason = "the name of a check says what it checks")]
 
 use crate::client::wait;
@@ -9,7 +9,7 @@ use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_plan::transaction::BeginMode;
 use dbdyno_program::value::{Owned, Value};
 
-/// The ways of preparing.
+/// All prepare modes.
 pub const MODES: [PrepareMode; 3] = [PrepareMode::Once, PrepareMode::PerTransaction, PrepareMode::Never];
 
 pub fn row(id: i64) -> [Value<'static>; 5] {
@@ -108,14 +108,14 @@ pub fn all_rows_are_fetched_and_all_changes_counted<S: System>(system: &S) -> Ou
     Ok(())
 }
 
-pub fn the_number_of_values_must_be_that_of_the_parameters<S: System>(system: &S) -> Outcome {
+pub fn the_number_of_values_must_match_the_parameters<S: System>(system: &S) -> Outcome {
     let mut client = system.fresh(PrepareMode::Once)?;
     let failure = client.run(SELECT, &[]).failure()?;
     ensure!(failure.message.contains("1 parameter"), "{failure}");
     Ok(())
 }
 
-pub fn closing_ends_what_is_open<S: System>(system: &S) -> Outcome {
+pub fn closing_rolls_back_an_open_transaction<S: System>(system: &S) -> Outcome {
     let mut client = system.fresh(PrepareMode::Once)?;
     client.control(Control::Begin(BeginMode::Immediate))?;
     client.run(INSERT, &row(1))?;
@@ -125,7 +125,7 @@ pub fn closing_ends_what_is_open<S: System>(system: &S) -> Outcome {
     Ok(())
 }
 
-pub fn values_of_changing_kinds_go_into_one_statement<S: System>(system: &S) -> Outcome {
+pub fn one_statement_accepts_values_of_changing_types<S: System>(system: &S) -> Outcome {
     for prepare in MODES {
         let mut client = system.fresh(prepare)?;
         let values = [
@@ -151,11 +151,11 @@ pub fn values_of_changing_kinds_go_into_one_statement<S: System>(system: &S) -> 
     Ok(())
 }
 
-pub fn a_transaction_ends_as_it_is_told<S: System>(system: &S) -> Outcome {
+pub fn a_transaction_commits_or_rolls_back<S: System>(system: &S) -> Outcome {
     let begins = [BeginMode::Deferred, BeginMode::Immediate, BeginMode::Exclusive];
     for (prepare, begin) in MODES.into_iter().zip(begins) {
         let mut client = system.fresh(prepare)?;
-        // Rolling back without a transaction is no failure.
+        // A rollback without a transaction succeeds.
         client.control(Control::Rollback)?;
         client.control(Control::Begin(begin))?;
         client.run(INSERT, &row(1))?;
@@ -206,7 +206,7 @@ pub fn a_failure_in_a_transaction_is_rolled_back<S: System>(system: &S) -> Outco
     Ok(())
 }
 
-pub fn statements_are_prepared_ahead_or_it_is_told_which_cannot_be<S: System>(system: &S) -> Outcome {
+pub fn statements_are_prepared_ahead_or_named_in_the_error<S: System>(system: &S) -> Outcome {
     drop(system.fresh(PrepareMode::Never)?);
     let mut client = system.client(PrepareMode::Once)?;
     let failure = wait(client.0.prepare_all()).failure()?;
@@ -219,7 +219,7 @@ pub fn statements_are_prepared_ahead_or_it_is_told_which_cannot_be<S: System>(sy
     Ok(())
 }
 
-pub fn an_engine_says_what_it_is_and_how_it_will_do_each_statement<S: System>(system: &S) -> Outcome {
+pub fn an_engine_reports_its_version_and_query_plans<S: System>(system: &S) -> Outcome {
     let mut client = system.fresh(PrepareMode::Once)?;
     client.run(INSERT, &row(1))?;
     let facts = system.engine(PrepareMode::Once)?.facts()?;
@@ -232,7 +232,7 @@ pub fn an_engine_says_what_it_is_and_how_it_will_do_each_statement<S: System>(sy
     ensure!(facts.source_id.is_some() && !facts.durability.because.is_empty());
     ensure!(facts.settings.contains_key(S::SHOWN), "{:?}", facts.settings);
     let Some(plan) = facts.plans.get(&format!("s{SELECT}")) else {
-        return Err(Problem::Failed("the plan of a look-up is not shown".into()));
+        return Err(Problem::Failed("the query plan of a lookup is missing".into()));
     };
     let plan = plan.join("\n");
     ensure!(plan.contains(S::KEY), "{plan}");

@@ -1,4 +1,4 @@
-//! The systems that checks are made on.
+//! The systems under check.
 
 use crate::client::{Client, wait};
 use crate::{Check, Problem, checks};
@@ -8,104 +8,104 @@ use dbdyno_plan::document::{Load, PrepareMode, Statement};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The statement of the suite that makes the table.
+/// Index of the statement that creates the table.
 pub const CREATE: usize = 0;
-/// The statement of the suite that inserts a row.
+/// Index of the statement that inserts a row.
 pub const INSERT: usize = 1;
-/// The statement of the suite that reads a row by its key.
+/// Index of the statement that reads a row by its key.
 pub const SELECT: usize = 2;
-/// The statement of the suite that changes rows up to a key.
+/// Index of the statement that updates rows up to a key.
 pub const UPDATE: usize = 3;
-/// The statement of the suite that counts the rows.
+/// Index of the statement that counts the rows.
 pub const COUNT: usize = 4;
-/// The statement of the suite that is wrong.
+/// Index of the invalid statement.
 pub const WRONG: usize = 5;
-/// The statement of the suite that reads all rows.
+/// Index of the statement that reads all rows.
 pub const ALL: usize = 6;
-/// The statement of the suite that inserts as many rows as there are.
+/// Index of the statement that doubles the rows.
 pub const MANY: usize = 7;
-/// The statement of the suite that changes a row by its key.
+/// Index of the statement that updates a row by its key.
 pub const UPDATE_ONE: usize = 8;
-/// The statement of the suite that removes the table.
+/// Index of the statement that drops the table.
 pub const DROP: usize = 9;
 
-/// The client of a system's sessions.
-pub type ClientOf<S> = Client<<<S as System>::Engine as Engine>::Session>;
+/// The blocking client of a system.
+pub type SystemClient<S> = Client<<<S as System>::Engine as Engine>::Session>;
 
-/// A system whose table does not exist yet and belongs to this test alone, and engines for it.
+/// A system with a table that doesn't exist yet and belongs to one check.
 pub trait System: Sized {
     /// Its engine.
     type Engine: Engine;
 
-    /// The types of the table's columns for long text and for bytes.
+    /// Column type for long text.
     const TEXT: &str;
-    /// The same for bytes.
+    /// Column type for bytes.
     const BYTES: &str;
-    /// The name of the table's key.
+    /// Name of the table's key column.
     const ID: &str = "id";
-    /// Every how many loaded rows one is compared, beside those where batches may begin and end. A server without an index
-    /// reads all rows to find one by its key.
+    /// One in this many loaded rows is compared, plus those at possible batch edges. A server without an index reads
+    /// all rows to find one by its key.
     const COMPARED: u64 = 1;
-    /// How the plan of a lookup names the table's key.
+    /// How the query plan of a lookup names the table's key.
     const KEY: &str;
-    /// The names the engine may have.
+    /// Names that the engine may report.
     const NAMES: &[&str];
-    /// A setting that is shown.
+    /// A setting that the engine reports.
     const SHOWN: &str;
-    /// The message on the first statement that cannot be prepared although its table exists.
+    /// Error for the first statement that cannot be prepared although its table exists.
     const UNPREPARED: &str;
 
-    /// The checks that are made on such a system.
+    /// The checks that apply to this system.
     fn checks() -> Vec<Check<Self>>;
 
     /// The table's name.
     fn table(&self) -> &str;
 
-    /// An engine for some texts.
+    /// An engine for these statements.
     fn engine_for(&self, texts: &[String], prepare: PrepareMode) -> Result<Self::Engine, Failure>;
 
-    /// Fills the table by a load plan that has no target yet.
+    /// Fills the table according to a load plan without a target.
     fn load(&self, load: Value, seed: u64) -> Result<Vec<Loaded>, Failure>;
 
-    /// Removes the table.
+    /// Drops the table.
     fn clean(&self) -> Result<(), Failure>;
 
-    /// An engine for the statements of the suite.
+    /// An engine for the suite's statements.
     fn engine(&self, prepare: PrepareMode) -> Result<Self::Engine, Failure> {
         self.engine_for(&self.texts(), prepare)
     }
 
     /// A session.
-    fn client(&self, prepare: PrepareMode) -> Result<ClientOf<Self>, Failure> {
+    fn client(&self, prepare: PrepareMode) -> Result<SystemClient<Self>, Failure> {
         Ok(Client(wait(self.engine(prepare)?.connect(0))?))
     }
 
-    /// A session, and the table empty.
-    fn fresh(&self, prepare: PrepareMode) -> Result<ClientOf<Self>, Failure> {
+    /// A session with an empty table.
+    fn fresh(&self, prepare: PrepareMode) -> Result<SystemClient<Self>, Failure> {
         let mut client = self.client(prepare)?;
         client.run(DROP, &[])?;
         client.run(CREATE, &[])?;
         Ok(client)
     }
 
-    /// A session for other texts, in which `{t}` is the table.
-    fn client_for(&self, texts: &[&str], prepare: PrepareMode) -> Result<ClientOf<Self>, Failure> {
+    /// A session for other statements; `{t}` stands for the table.
+    fn client_for(&self, texts: &[&str], prepare: PrepareMode) -> Result<SystemClient<Self>, Failure> {
         let texts: Vec<String> = texts.iter().map(|text| text.replace("{t}", self.table())).collect();
         Ok(Client(wait(self.engine_for(&texts, prepare)?.connect(0))?))
     }
 
-    /// The definition of the table.
+    /// The `create table` statement.
     fn create(&self) -> String {
         let (table, text, bytes) = (self.table(), Self::TEXT, Self::BYTES);
         format!("create table {table} (id integer primary key, i bigint, r double precision, s {text}, b {bytes})")
     }
 
-    /// The definition of an index of the column `i`.
+    /// The `create index` statement for the column `i`.
     fn create_index(&self) -> String {
         format!("create index {t}_i on {t} (i)", t = self.table())
     }
 
-    /// The statements of the suite.
+    /// The suite's statements.
     fn texts(&self) -> Vec<String> {
         let texts = [
             "insert into {t} values (?, ?, ?, ?, ?)",
@@ -125,81 +125,82 @@ pub trait System: Sized {
 
 /// A system that is a server.
 pub trait Server: System {
-    /// A statement that takes some seconds.
+    /// A statement that takes several seconds.
     const SLOW: &str;
-    /// What gives a session's number.
+    /// A query that returns the session's ID.
     const NUMBER: &str;
-    /// What ends a session by its number.
+    /// A statement that terminates a session by its ID.
     const END: &str;
-    /// What ends a session's statement by its number.
+    /// A statement that cancels a session's statement by its ID.
     const CANCEL: &str;
-    /// A setting of sessions: its name, what shows it, and what it is set to.
+    /// A session setting: its name, a query that shows it, and the value to set.
     const SETTING: (&str, &str, &str);
-    /// Columns of many types.
+    /// A query with columns of many types.
     const TYPES: &str;
 
-    /// What makes the user `{u}` with the password `it's right`, in each way that it can be kept.
+    /// Statements that create the user `{u}` with the password `it's right`, once for each way to store it.
     const CREATE_USER: &[&[&str]];
-    /// What removes it.
+    /// A statement that drops the user.
     const DROP_USER: &str;
 
-    /// Settings of sessions that end a statement after a tenth of a second.
+    /// Session settings that time out a statement after 0.1 s.
     fn impatient(&self) -> Result<Value, Problem>;
 
-    /// The longest value that the server takes, in bytes; none: longer than any here.
+    /// The longest value that the server accepts, in bytes; `None` if no check exceeds it.
     fn longest(&self) -> Result<Option<usize>, Problem>;
 
-    /// Has the server ask a user for a password; tells whether it does. A server of the user's is not changed.
+    /// Makes the server require a password for a user. Returns false if it can't: a server that dbdyno didn't start is
+    /// not changed.
     fn demand_password(&self, user: &str) -> bool;
 
-    /// The server's Unix socket, if that is where it is.
+    /// The server's Unix socket, if it uses one.
     fn socket(&self) -> Option<PathBuf>;
 
-    /// An engine whose target has other fields.
+    /// An engine with some target fields replaced.
     fn engine_with(&self, changes: Value, texts: &[&str]) -> Result<Self::Engine, Failure>;
 }
 
-/// The checks of every system.
-pub fn of_all<S: System>() -> Vec<Check<S>> {
+/// The checks that apply to every system.
+pub fn system_checks<S: System>() -> Vec<Check<S>> {
     let mut all = checks!(statements:
         values_come_back_as_they_were_sent,
         nulls_and_missing_rows_are_null,
         all_rows_are_fetched_and_all_changes_counted,
-        values_of_changing_kinds_go_into_one_statement,
-        a_transaction_ends_as_it_is_told,
+        one_statement_accepts_values_of_changing_types,
+        a_transaction_commits_or_rolls_back,
         failures_have_their_kind_and_leave_the_session_usable,
         a_failure_in_a_transaction_is_rolled_back,
-        the_number_of_values_must_be_that_of_the_parameters,
-        statements_are_prepared_ahead_or_it_is_told_which_cannot_be,
-        an_engine_says_what_it_is_and_how_it_will_do_each_statement,
-        closing_ends_what_is_open,
+        the_number_of_values_must_match_the_parameters,
+        statements_are_prepared_ahead_or_named_in_the_error,
+        an_engine_reports_its_version_and_query_plans,
+        closing_rolls_back_an_open_transaction,
     );
-    all.extend(checks!(bulk: a_loaded_table_holds_the_values_that_were_made, loading_tells_what_is_wrong));
+    all.extend(checks!(bulk: a_loaded_table_contains_the_generated_values, loading_errors_name_their_cause));
     all
 }
 
-/// The checks of every server.
-pub fn of_servers<S: Server>() -> Vec<Check<S>> {
-    let mut all = of_all();
+/// The checks that apply to every server.
+pub fn server_checks<S: Server>() -> Vec<Check<S>> {
+    let mut all = system_checks();
     all.extend(checks!(servers:
         columns_have_the_types_of_the_server,
-        the_first_row_is_taken_of_many,
-        a_deadlock_is_told_apart,
+        the_first_of_many_rows_is_captured,
+        a_deadlock_is_recognized,
         a_statement_that_takes_too_long_is_a_timeout,
         a_statement_that_is_cancelled_is_a_timeout,
-        a_session_that_is_ended_has_lost_its_connection,
-        a_session_that_is_ended_within_a_statement_has_lost_its_connection,
-        what_cannot_be_connected_to_is_told,
-        settings_of_the_session_are_in_force,
-        very_long_values_go_both_ways,
-        answers_that_come_in_pieces_are_put_together,
+        a_terminated_session_reports_a_lost_connection,
+        a_session_terminated_during_a_statement_reports_a_lost_connection,
+        connection_errors_are_explained,
+        session_settings_take_effect,
+        very_long_values_are_sent_and_received,
+        fragmented_answers_are_reassembled,
         many_sessions_work_at_once,
         a_password_is_checked,
     ));
     all
 }
 
-/// Texts as statements of a plan.
+/// Statements of a plan with these SQL texts.
 pub fn statements(texts: &[String]) -> Vec<Statement> {
     let texts = texts.iter().enumerate();
     texts
@@ -207,14 +208,14 @@ pub fn statements(texts: &[String]) -> Vec<Statement> {
         .collect()
 }
 
-/// A load that has no target yet, with one.
+/// A load plan with its target added.
 pub fn as_load(mut load: Value, target: &Value) -> Result<Load, Failure> {
     load["target"] = target.clone();
     serde_json::from_value(load).map_err(unreadable)
 }
 
-/// A plan of a check's own that cannot be read.
+/// The failure for a check's plan that is invalid.
 pub fn unreadable(error: serde_json::Error) -> Failure {
-    let problem = format!("a plan of the check's own is wrong: {error}");
+    let problem = format!("the check's plan is invalid: {error}");
     Failure::new(dbdyno_plan::document::FailureKind::Other, problem)
 }

@@ -1,31 +1,32 @@
-//! Waiting for a given time, no shorter and hardly longer.
+//! Precise delays: never shorter than requested, and hardly longer.
 //!
-//! The kernel wakes a sleeper late: by the slack of its timers, which a thread may set, and by the time that it takes to
-//! put a thread on a processor. So a sleep ends by so much earlier as sleepers lately woke up late, and what is left is
-//! waited awake. A wait that is no longer than that is waited awake from its start.
+//! The kernel wakes a sleeping thread late: by its timer slack, which a thread can set, and by the time it takes to
+//! schedule the thread. So a sleep ends early by the lateness seen recently, and the remaining time is spent spinning.
+//! A wait shorter than that lateness only spins.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How late sleepers lately woke up; nanoseconds. It may be shared between threads and processes: what is lost when two write
-/// at once is one of many observations.
+/// Recent wake-up lateness in nanoseconds. It may be shared between threads and processes: if two write at once, one
+/// observation is lost.
 ///
-/// Mean and mean deviation are estimated as TCP does for round trips (Jacobson, "Congestion Avoidance and Control", 1988).
+/// Mean and mean deviation are estimated as TCP estimates round-trip times (Jacobson, "Congestion Avoidance and
+/// Control", 1988).
 #[repr(C)]
 #[derive(Debug)]
 pub struct Lateness {
-    /// 0: nobody has slept yet.
+    /// 0 until the first sleep.
     mean: AtomicU32,
     deviation: AtomicU32,
 }
 
-/// Before anybody has slept.
-const AT_FIRST: u32 = 30_000;
+/// Margin before the first sleep.
+const INITIAL_MARGIN: u32 = 30_000;
 
-/// Who woke up later than this waited for a processor, which is none of the timer's doing.
-const MOST: u32 = 60_000;
+/// Later wake-ups are attributed to waiting for a CPU, not to the timer.
+const MAX_LATENESS: u32 = 60_000;
 
 impl Lateness {
-    /// Nothing is known.
+    /// Creates an estimate without observations.
     pub const fn new() -> Self {
         Self {
             mean: AtomicU32::new(0),
@@ -33,17 +34,17 @@ impl Lateness {
         }
     }
 
-    /// By how many nanoseconds a sleep is to end early.
+    /// Nanoseconds by which a sleep should end early.
     pub fn margin(&self) -> u64 {
         match self.mean.load(Ordering::Relaxed) {
-            0 => u64::from(AT_FIRST),
-            mean => u64::from((mean + 2 * self.deviation.load(Ordering::Relaxed)).min(MOST)),
+            0 => u64::from(INITIAL_MARGIN),
+            mean => u64::from((mean + 2 * self.deviation.load(Ordering::Relaxed)).min(MAX_LATENESS)),
         }
     }
 
-    /// A sleeper woke up so many nanoseconds late.
+    /// Records a wake-up that was `late` nanoseconds late.
     pub fn note(&self, late: u64) {
-        let late = u32::try_from(late).unwrap_or(MOST).clamp(1, MOST);
+        let late = u32::try_from(late).unwrap_or(MAX_LATENESS).clamp(1, MAX_LATENESS);
         let (mean, deviation) = match self.mean.load(Ordering::Relaxed) {
             0 => (late, late / 2),
             mean => {
@@ -62,9 +63,8 @@ impl Default for Lateness {
     }
 }
 
-/// Holds up the calling thread for so many nanoseconds by a clock, and gives how many passed. Signals that come meanwhile do
-/// not shorten it.
-pub fn hold(nanoseconds: u64, lateness: &Lateness, now: impl Fn() -> u64) -> u64 {
+/// Delays the calling thread by the given nanoseconds of a clock and returns how many passed. Signals don't shorten it.
+pub fn delay(nanoseconds: u64, lateness: &Lateness, now: impl Fn() -> u64) -> u64 {
     let start = now();
     let end = start.saturating_add(nanoseconds);
     let until = end.saturating_sub(lateness.margin());
@@ -81,7 +81,7 @@ pub fn hold(nanoseconds: u64, lateness: &Lateness, now: impl Fn() -> u64) -> u64
     spin_until(end, current, now) - start
 }
 
-/// Keeps the calling thread's processor busy for so many nanoseconds by a clock, and gives how many passed.
+/// Keeps the calling thread's CPU busy for the given nanoseconds of a clock and returns how many passed.
 pub fn spin(nanoseconds: u64, now: impl Fn() -> u64) -> u64 {
     let start = now();
     spin_until(start.saturating_add(nanoseconds), start, now) - start
@@ -104,13 +104,13 @@ fn sleep(nanoseconds: u64) {
     unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
 }
 
-/// The kernel may put off the calling thread's timers by a nanosecond only.
+/// Sets the calling thread's timer slack to 1 ns.
 fn least_slack() {
-    // SAFETY: it takes a number and changes nothing but the calling thread's slack.
+    // SAFETY: the call takes a number and only changes the calling thread's timer slack.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
 }
 
-/// It may put them off by what the thread began with.
+/// Restores the thread's default timer slack.
 fn usual_slack() {
     // SAFETY: as above.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 0 as libc::c_ulong) };
@@ -127,40 +127,43 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_is_never_shorter_than_it_says() {
+    fn a_delay_is_never_too_short() {
         let (lateness, now) = (Lateness::new(), clock());
         for nanoseconds in [0, 1, 1_000, 50_000, 200_000, 2_000_000] {
             for _ in 0..5 {
                 let before = now();
-                let told = hold(nanoseconds, &lateness, &now);
+                let measured = delay(nanoseconds, &lateness, &now);
                 let passed = now() - before;
-                assert!(told >= nanoseconds && passed >= told, "{nanoseconds}: {told}, {passed}");
+                assert!(
+                    measured >= nanoseconds && passed >= measured,
+                    "{nanoseconds}: {measured}, {passed}"
+                );
             }
         }
         assert!(spin(10_000, &now) >= 10_000);
     }
 
     #[test]
-    fn a_clock_that_stands_still_is_waited_for() {
-        // It shows half of the time that has passed, as if the other half belonged to somebody else.
+    fn a_delay_follows_a_clock_that_stops() {
+        // It advances at half speed, as if the other half of the time were suspended.
         let real = clock();
         let own = || real() / 2;
         let before = real();
-        assert!(hold(1_000_000, &Lateness::new(), own) >= 1_000_000);
+        assert!(delay(1_000_000, &Lateness::new(), own) >= 1_000_000);
         assert!(real() - before >= 2_000_000 - 2);
     }
 
     #[test]
     fn the_margin_follows_how_late_sleepers_woke_up() {
         let lateness = Lateness::new();
-        assert_eq!(lateness.margin(), u64::from(AT_FIRST));
+        assert_eq!(lateness.margin(), u64::from(INITIAL_MARGIN));
         for _ in 0..50 {
             lateness.note(10_000);
         }
         assert!((9_000..12_000).contains(&lateness.margin()), "{}", lateness.margin());
-        // One that waited for a processor.
+        // This thread waited for a CPU.
         lateness.note(50_000_000);
-        assert!(lateness.margin() <= u64::from(MOST));
+        assert!(lateness.margin() <= u64::from(MAX_LATENESS));
         for _ in 0..50 {
             lateness.note(10_000);
         }

@@ -1,9 +1,9 @@
-//! Delays that are as long as they say, and the memory that a worker shares with the library that a server preloads.
+//! Precise delays, and the memory that a worker shares with the library preloaded into a server.
 //!
-//! This is a part of that library too, so that it needs nothing but libc, and allocates nothing.
+//! The preloaded library includes this crate, so it depends only on libc and never allocates.
 
 mod lateness;
 mod page;
 
-pub use lateness::{Lateness, hold, spin};
+pub use lateness::{Lateness, delay, spin};
 pub use page::{Call, Counts, MAGIC, Page, SIZE, Shared};

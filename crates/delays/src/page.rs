@@ -1,7 +1,7 @@
-//! The memory that a worker shares with the library that a server preloads: what is to be delayed, and what was counted.
+//! The memory that a worker shares with the library preloaded into a server: the delays to add, and the counts.
 //!
-//! It is a file that both map. It begins with [`MAGIC`], which is its version too, and all else in it is zero at first. The
-//! library changes nothing unless a worker asks it to.
+//! Both map the same file. It begins with [`MAGIC`], which includes its version; all other bytes are initially zero.
+//! The library changes nothing until a worker asks for it.
 
 use crate::lateness::Lateness;
 use std::fs::File;
@@ -12,22 +12,22 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// How the file begins. Who changes what follows it changes its number.
+/// First bytes of the file. Change the number if the layout changes.
 pub const MAGIC: [u8; 8] = *b"dbdyno 1";
 
-/// Bytes of the file.
+/// File size in bytes.
 pub const SIZE: usize = 4096;
 
-/// What is in the file.
+/// Layout of the file.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Page {
     magic: [u8; 8],
-    /// Processes that have mapped it as they began; those that they split off have it from them.
+    /// Processes that mapped the file at startup. Forked children inherit the mapping and aren't counted.
     pub attached: AtomicU64,
-    /// How late sleepers woke up.
+    /// Wake-up lateness.
     pub lateness: Lateness,
-    /// Flushes of the device.
+    /// Device flushes.
     pub sync: Call,
     /// Reads from files.
     pub read: Call,
@@ -35,27 +35,27 @@ pub struct Page {
     pub write: Call,
 }
 
-/// A kind of call. What it counts is on a cache line of its own.
+/// A kind of call. Each has a cache line of its own.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Call {
     /// Whether calls are counted, timed and delayed.
     pub on: AtomicU32,
-    /// Whether they are told to have succeeded, and not made.
+    /// Whether calls return success without being made.
     pub skip: AtomicU32,
-    /// By how many nanoseconds each takes longer.
+    /// Nanoseconds to add to each call.
     pub delay_ns: AtomicU64,
-    /// Whether there was any call of the kind since the server began.
+    /// Whether the server has made any such call since it started.
     pub seen: AtomicU64,
     calls: AtomicU64,
     own_ns: AtomicU64,
     added_ns: AtomicU64,
 }
 
-/// What was counted of a kind of call.
+/// Counts of one kind of call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
     /// Nanoseconds in the calls themselves.
     pub own_ns: u64,
@@ -64,14 +64,14 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds others.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.own_ns += other.own_ns;
         self.added_ns += other.added_ns;
     }
 
-    /// What has come since an earlier reading.
+    /// The increase since an earlier reading.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             calls: self.calls.saturating_sub(earlier.calls),
@@ -82,14 +82,14 @@ impl Counts {
 }
 
 impl Call {
-    /// From now on calls are counted and timed, and delayed by so many nanoseconds, or skipped.
+    /// Starts counting and timing calls, and delaying them by `delay_ns` or skipping them.
     pub fn begin(&self, delay_ns: u64, skip: bool) {
         self.delay_ns.store(delay_ns, Ordering::Relaxed);
         self.skip.store(u32::from(skip), Ordering::Relaxed);
         self.on.store(1, Ordering::Release);
     }
 
-    /// From now on nothing is done with them.
+    /// Stops counting and changing calls.
     pub fn end(&self) {
         self.on.store(0, Ordering::Release);
         self.delay_ns.store(0, Ordering::Relaxed);
@@ -105,7 +105,8 @@ impl Call {
         }
     }
 
-    /// What was counted until now; `None` where there was never a call of the kind: then the server may make them another way.
+    /// The current counts. `None` if no such call was ever seen; the server may use a system call that isn't
+    /// intercepted.
     pub fn counts(&self) -> Option<Counts> {
         (self.seen.load(Ordering::Relaxed) != 0).then(|| Counts {
             calls: self.calls.load(Ordering::Relaxed),
@@ -116,29 +117,29 @@ impl Call {
 }
 
 impl Page {
-    /// Whether the file is one of this version.
+    /// Whether the file has this version.
     pub fn is_known(&self) -> bool {
         self.magic == MAGIC
     }
 }
 
-/// A page that is mapped from a file, for as long as this is there.
+/// A page mapped from a file, until dropped.
 #[derive(Debug)]
 pub struct Shared(NonNull<Page>);
 
-// SAFETY: all that changes in a page is atomic, and the mapping belongs to no thread.
+// SAFETY: all mutable fields of a page are atomic, and the mapping isn't tied to a thread.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Maps a file. Fails where it is none of this version.
+    /// Maps a file. Fails if it isn't of this version.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::options().read(true).write(true).open(path)?;
         if file.metadata()?.len() < SIZE as u64 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is shorter than a page"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "shorter than a page"));
         }
-        // SAFETY: a new mapping, of a file that is as long.
+        // SAFETY: a new mapping of a file that is long enough.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -159,7 +160,7 @@ impl Shared {
         } else {
             Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "it is no such file, or of another version",
+                "not a dbdyno preload file, or another version",
             ))
         }
     }
@@ -169,15 +170,15 @@ impl Deref for Shared {
     type Target = Page;
 
     fn deref(&self) -> &Page {
-        // SAFETY: the mapping is as large, begins at a page's boundary, and is there as long as `self` is. Any bytes are a value
-        // of the type, and what others write to it is atomic.
+        // SAFETY: the mapping is large enough, page-aligned, and lives as long as `self`. Any bytes are a valid value
+        // of the type, and other processes write to it atomically.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's, and nothing of it is borrowed any more.
+        // SAFETY: the mapping belongs to this value, and no borrow of it remains.
         unsafe { libc::munmap(self.0.as_ptr().cast(), SIZE) };
     }
 }
@@ -199,16 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn the_page_holds_what_it_has_to() {
+    fn the_layout_fits_the_page() {
         assert!(size_of::<Page>() <= SIZE);
         assert_eq!(align_of::<Page>(), 64);
     }
 
     #[test]
-    fn two_mappings_of_a_file_are_one() {
+    fn mappings_of_a_file_share_memory() {
         let file = file(&page());
         let (ours, theirs) = (Shared::open(file.path()).unwrap(), Shared::open(file.path()).unwrap());
-        assert_eq!(theirs.sync.counts(), None, "no call was ever seen");
+        assert_eq!(theirs.sync.counts(), None, "no call has been seen");
         theirs.sync.seen.store(1, Ordering::Relaxed);
         ours.sync.begin(1500, true);
         assert_eq!(theirs.sync.delay_ns.load(Ordering::Relaxed), 1500);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_file_is_refused() {
+    fn files_of_another_format_are_refused() {
         let mut other = page();
         other[7] = b'9';
         for content in [&other[..], &page()[..100], &[0; SIZE][..]] {

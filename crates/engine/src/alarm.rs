@@ -1,4 +1,5 @@
-//! Waiting for a time without holding up the other clients of a thread, by the kernel's own timer: tokio's goes by milliseconds.
+//! A timer that doesn't block the thread's other clients. It uses a timerfd, because tokio's timers only have
+//! millisecond resolution.
 
 use dbdyno_delays::Lateness;
 use dbdyno_probes::Clock;
@@ -9,19 +10,19 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 
-/// How late those woke up who waited so.
+/// Wake-up lateness of these timers.
 static LATENESS: Lateness = Lateness::new();
 
-/// A timer of one client, to be used within a runtime of tokio.
+/// A client's timer, for use within a tokio runtime.
 #[derive(Debug)]
 pub struct Alarm {
     clock: Clock,
-    /// Made when it is first needed: most clients never wait for a time.
+    /// Created on first use, because most clients never wait for a time.
     timer: OnceCell<AsyncFd<OwnedFd>>,
 }
 
 impl Alarm {
-    /// A timer by this clock.
+    /// Creates a timer that uses this clock.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -29,7 +30,7 @@ impl Alarm {
         }
     }
 
-    /// Waits until the clock shows `at` nanoseconds; later by what the kernel takes to wake a thread.
+    /// Waits until the clock shows `at` nanoseconds. It returns late by the kernel's wake-up latency.
     pub async fn sleep_until(&self, at: u64) {
         loop {
             let left = at.saturating_sub(self.clock.now());
@@ -37,15 +38,15 @@ impl Alarm {
                 return;
             }
             if self.wait(left).await.is_err() {
-                // No descriptor is left for a timer: later by up to a millisecond, but not never.
+                // If no descriptor is available for a timer, wait up to a millisecond too long.
                 tokio::time::sleep(Duration::from_nanos(left)).await;
             }
         }
     }
 
-    /// Waits for so many nanoseconds, and hardly longer; gives how many it were. The last of them others may use, but the thread
-    /// does not sleep.
-    pub async fn hold(&self, nanoseconds: u64) -> u64 {
+    /// Waits precisely for the given nanoseconds and returns the actual time. Near the end it spins: other clients can
+    /// run, but the thread doesn't sleep.
+    pub async fn wait_exactly(&self, nanoseconds: u64) -> u64 {
         let start = self.clock.now();
         let end = start.saturating_add(nanoseconds);
         let until = end.saturating_sub(LATENESS.margin());
@@ -65,7 +66,7 @@ impl Alarm {
         }
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // SAFETY: the descriptor is owned by what registers it, and is neither taken out nor closed before.
+        // SAFETY: the `AsyncFd` owns the descriptor, and it is neither taken out nor closed earlier.
         let timer = unsafe { AsyncFd::register(timer)? };
         Ok(self.timer.get_or_init(|| timer))
     }
@@ -90,16 +91,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_of_the_thread_go_on_meanwhile() {
+    fn other_clients_of_the_thread_continue() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(async {
             let clock = Clock::get();
             let (alarm, others) = (Alarm::new(clock), Alarm::new(clock));
-            // Were one held up by the other, the second would begin when the first has ended.
+            // If one wait blocked the other, the second would only begin after the first.
             let start = clock.now();
             let both = std::pin::pin!(async {
-                let first = std::pin::pin!(alarm.hold(20_000_000));
-                let second = std::pin::pin!(others.hold(100_000));
+                let first = std::pin::pin!(alarm.wait_exactly(20_000_000));
+                let second = std::pin::pin!(others.wait_exactly(100_000));
                 match futures_util::future::select(first, second).await {
                     futures_util::future::Either::Left(_) => None,
                     futures_util::future::Either::Right((held, first)) => Some((held, first.await)),
@@ -109,7 +110,7 @@ mod tests {
             assert!(second >= 100_000 && first >= 20_000_000, "{second}, {first}");
             assert!(clock.now() - start >= 20_000_000);
             for nanoseconds in [0, 1, 50_000] {
-                assert!(alarm.hold(nanoseconds).await >= nanoseconds);
+                assert!(alarm.wait_exactly(nanoseconds).await >= nanoseconds);
             }
         });
     }

@@ -1,14 +1,14 @@
-//! What a database's catalogue says of how its statements can be carried out: tables, columns, indexes and collations.
+//! Parts of a database's catalog that affect how statements are executed: tables, columns, indexes and collations.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The catalogue, as far as statements name what is in it.
+/// The catalog entries that the statements refer to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Catalog {
-    /// Bytes of the whole database's tables and indexes, as far as the engine tells.
+    /// Bytes of all tables and indexes in the database, if the engine reports it.
     pub data_bytes: Option<u64>,
-    /// The tables whose names stand in the statements.
+    /// The tables named in the statements.
     pub tables: Vec<Table>,
 }
 
@@ -17,14 +17,14 @@ pub struct Catalog {
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// What stores it, where an engine has several kinds of that.
+    /// The storage engine, if the system has several.
     pub storage_engine: Option<String>,
-    /// About how many rows it has, as far as the engine tells without counting them.
+    /// Approximate row count, if the engine has one without counting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     /// Its columns, in order.
     pub columns: Vec<Column>,
-    /// Its indexes. A key that SQLite keeps the table itself by is none.
+    /// Its indexes, except the key by which SQLite stores the table itself.
     pub indexes: Vec<Index>,
 }
 
@@ -33,10 +33,10 @@ pub struct Table {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Its type, as it was declared.
+    /// Its declared type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How its texts are compared; none where they are no texts, or it is not known.
+    /// The collation of a text column, if known.
     pub collation: Option<Collation>,
 }
 
@@ -45,44 +45,44 @@ pub struct Column {
 pub struct Index {
     /// Its name.
     pub name: String,
-    /// What kind it is, in the engine's words and small letters: `btree`, `hash`, `fulltext`, `gin`.
+    /// The index method in lower case, as the engine names it: `btree`, `hash`, `fulltext`, `gin`.
     pub method: String,
-    /// Whether it holds only rows of some kind.
+    /// Whether it contains only rows that satisfy a condition.
     pub partial: bool,
-    /// Whether it may be used: it is whole, and neither invisible nor ignored.
+    /// Whether the planner can use it: valid, and neither invisible nor ignored.
     pub usable: bool,
-    /// What it is sorted by.
+    /// Its sort keys.
     pub keys: Vec<Key>,
 }
 
-/// A column of an index.
+/// A sort key of an index.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Key {
-    /// The table's column; none: an expression.
+    /// The table's column; null for an expression.
     pub column: Option<String>,
-    /// How texts are ordered.
+    /// Collation of the key.
     pub collation: Option<Collation>,
     /// PostgreSQL's operator class.
     pub operator_class: Option<String>,
-    /// The characters it is of, where it is not of all.
+    /// Number of indexed characters, if only a prefix is indexed.
     pub prefix: Option<u32>,
 }
 
-/// How texts are compared and ordered.
+/// How text is compared and ordered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Collation {
-    /// Its name; of a database's own, the locale's.
+    /// Its name; for a database's default collation, the locale's name.
     pub name: String,
-    /// Where it comes from: PostgreSQL's `libc`, `icu`, `builtin`.
+    /// Its provider: PostgreSQL's `libc`, `icu` or `builtin`.
     pub provider: Option<String>,
-    /// Whether texts are ordered as their bytes are.
+    /// Whether text is ordered by bytes.
     pub by_bytes: Option<bool>,
-    /// Whether capital letters differ from small ones.
+    /// Whether comparisons are case-sensitive.
     pub regards_case: Option<bool>,
 }
 
 impl Catalog {
-    /// The table of a name; where there is none yet, an empty one.
+    /// The table with this name, which is added if it is missing.
     pub fn table(&mut self, name: &str) -> &mut Table {
         let at = self.tables.iter().position(|table| table.name == name);
         let at = at.unwrap_or_else(|| {
@@ -97,7 +97,7 @@ impl Catalog {
 }
 
 impl Table {
-    /// The index of a name; where there is none yet, one of that kind that may be used.
+    /// The index with this name. If it is missing, a usable index with this method is added.
     pub fn index(&mut self, name: &str, method: &str) -> &mut Index {
         let at = self.indexes.iter().position(|index| index.name == name);
         let at = at.unwrap_or_else(|| {
@@ -113,7 +113,7 @@ impl Table {
     }
 }
 
-/// Whether a statement may be about a table: its name stands in the text.
+/// Whether a statement may refer to a table: its text contains the name.
 pub fn names(sql: &str, table: &str) -> bool {
     sql.to_lowercase().contains(&table.to_lowercase())
 }

@@ -1,4 +1,5 @@
-//! What an engine's folder gives the worker: a type that a plan's target is read into, which is its [`Driver`].
+//! The interface of an engine's folder to the worker: a plan's target is deserialized into a type that implements
+//! [`Driver`].
 
 use crate::changes::Changeable;
 use crate::rows::Loaded;
@@ -10,56 +11,57 @@ use dbdyno_probes::locks::LockRange;
 use dbdyno_program::Programs;
 use std::path::Path;
 
-/// An engine as the worker drives it: how sessions to a target are opened, its tables filled, its statements asked about.
+/// An engine as the worker uses it: it opens sessions to a target, fills its tables, and inspects its statements.
 ///
-/// What an engine must have has no default. What only some have is refused by default, with the reason.
+/// Required methods have no default. Optional ones return an error with the reason by default.
 pub trait Driver {
-    /// Makes the target ready for a trial, and has its engine measured.
+    /// Prepares the target for a trial and runs `measure` with its engine.
     fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure>;
 
-    /// Reads back what the system is: version, settings in force, durability.
+    /// Reads the system's version, effective settings and durability.
     fn facts(&self) -> Result<Facts, Failure>;
 
     /// Creates tables and fills them.
     fn load(&self, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure>;
 
-    /// Tells of each statement whether it is known to be a read, and executes none. `programs`: the compiled transactions of the
-    /// task.
+    /// Determines for each statement whether it is known to be read-only, without executing it. `programs`: the
+    /// compiled transactions of the task.
     fn writes(&self, task: &document::Writes, programs: &Programs, seed: u64) -> Result<Vec<Writes>, Failure>;
 
-    /// Tells of each statement why it leads beyond the database of the target, if it does. `own`: the databases that were made
-    /// for the statements.
+    /// Determines for each statement why it accesses something outside the target's database, if it does. `own`:
+    /// databases that were created for the statements.
     fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure>;
 
-    /// Makes the checks of the contract suite on the target, and tells of each as it ends.
+    /// Runs the contract checks on the target and reports each result.
     fn check(&self, _tell: Tell<'_>) -> Result<(), Failure> {
-        Err(lacks("the engine answers nothing that could be checked"))
+        Err(lacks("the engine has no contract checks"))
     }
 
-    /// Which kinds of calls its own layers can delay, where a trial asks for that.
+    /// The kinds of calls that its own layers can delay.
     fn changeable(&self) -> Changeable {
         Changeable::default()
     }
 
-    /// Where its data lie and its server runs, as far as that is on this machine.
+    /// Where its data and its server are on this machine.
     fn site(&self) -> Site<'_> {
         Site::default()
     }
 
-    /// Tells the space that tables and their indexes take.
+    /// Reports the size of tables and their indexes.
     fn space(&self, _tables: &[String]) -> Result<Vec<Object>, Failure> {
-        Err(lacks("the engine does not tell how large its tables are"))
+        Err(lacks("the engine does not report table sizes"))
     }
 
-    /// Gives the database file the settings that it keeps.
+    /// Applies the settings that a database file stores.
     fn set_file(&self) -> Result<(), Failure> {
-        Err(lacks("the engine has no file that keeps settings"))
+        Err(lacks("the engine has no file that stores settings"))
     }
 
-    /// Holds a lock that stands for the databases whose names have a token, until it is `over`. Tells `say` the names of the
-    /// databases that no session holds a lock for. Fails for a token that is none, or that another session holds.
+    /// Holds a lock that marks the databases with `token` in their names as in use, until `over` returns true. Calls
+    /// `report` with the databases that no session holds a lock for. Fails if the token is invalid or another session
+    /// holds its lock.
     fn hold(&self, _token: &str, _say: &mut dyn FnMut(Vec<String>), _over: &dyn Fn() -> bool) -> Result<(), Failure> {
-        Err(lacks("the engine has no locks that belong to sessions"))
+        Err(lacks("the engine has no session locks"))
     }
 }
 
@@ -67,50 +69,50 @@ fn lacks(what: &str) -> Failure {
     Failure::new(FailureKind::Other, what)
 }
 
-/// What is done with an engine, whichever it is.
+/// Work to do with an engine of any type.
 pub trait Measure {
-    /// What comes of it.
+    /// Its result.
     type Output;
 
-    /// Does it. `site`: where the machine's probes find the system.
+    /// Does the work. `site`: where the machine's probes find the system.
     fn measure<E: Engine>(self, engine: &E, site: Site<'_>) -> Self::Output;
 }
 
-/// Where a system is on this machine; nothing of it, where it is elsewhere.
+/// Where a system is on this machine. Empty if it is remote.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Site<'a> {
-    /// A file or a directory on the device that holds the data.
+    /// A file or directory on the device that stores the data.
     pub storage: Option<&'a Path>,
     /// The main process of the server.
     pub server: Option<u32>,
-    /// Bytes of the files at `storage` by which other programs can lock the data.
+    /// Byte ranges of the files at `storage` that other programs can lock.
     pub locks: &'static [LockRange],
 }
 
-/// Why a check gave no yes.
+/// Why a check didn't pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// It does not hold: what was expected, and what was seen.
+    /// It failed: expected and actual behavior.
     Failed(String),
-    /// It cannot be made on this system: why.
+    /// It doesn't apply to this system, with the reason.
     NotApplicable(String),
 }
 
-/// How a check ended.
+/// Result of a check.
 pub type Outcome = Result<(), Problem>;
 
-/// Is told of each check: its name, and how it ended.
+/// Receives the name and result of each check.
 pub type Tell<'a> = &'a mut dyn FnMut(&str, &Outcome);
 
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
-        Self::Failed(format!("it failed ({:?}): {failure}", failure.kind))
+        Self::Failed(format!("failed ({:?}): {failure}", failure.kind))
     }
 }
 
 impl From<serde_json::Error> for Problem {
     fn from(error: serde_json::Error) -> Self {
-        Self::Failed(format!("a plan of the check's own is wrong: {error}"))
+        Self::Failed(format!("the check's plan is invalid: {error}"))
     }
 }
 

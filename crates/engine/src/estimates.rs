@@ -1,41 +1,41 @@
-//! How many rows a planner expected of each step of a plan, beside those that came when the statement was run once.
+//! The planner's row estimates for the steps of a query plan, compared with the actual rows of one execution.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The longest that one statement is run for this.
-const LONGEST: Duration = Duration::from_secs(10);
+/// Time limit for executing one statement.
+const PER_STATEMENT: Duration = Duration::from_secs(10);
 
-/// The longest that all statements of a trial take together: it is no part of the time that a trial may take.
-const ALTOGETHER: Duration = Duration::from_secs(30);
+/// Time limit for all statements of a trial. They run in addition to the trial.
+const TOTAL: Duration = Duration::from_secs(30);
 
-/// The estimates of the statements' plans, by a statement's name.
+/// Estimates by statement name.
 pub type Estimates = BTreeMap<String, Vec<Estimate>>;
 
-/// What the planner expected of a step, and what came of it.
+/// Estimated and actual rows of a plan step.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
-    /// The step, in the engine's words.
+    /// The step, as the engine describes it.
     pub step: String,
-    /// The table that it reads, by its name or its alias; none: it works on what other steps give.
+    /// The name or alias of the table that it reads; null if it processes the output of other steps.
     pub table: Option<String>,
-    /// How many steps lie above it.
+    /// Its depth below the root of the plan.
     pub depth: u32,
-    /// Rows that were expected of one execution of it.
+    /// Estimated rows per execution.
     pub expected: f64,
-    /// Rows that one execution of it gave, on average.
+    /// Actual rows per execution, on average.
     pub found: f64,
-    /// How often it was executed.
+    /// Number of executions.
     pub executions: f64,
-    /// Whether it was, or may have been, ended early, as below a `LIMIT`: it would have given as many rows, or more.
+    /// Whether it was, or may have been, stopped early (for example by a `LIMIT`). Then `found` is a lower bound.
     pub at_least: bool,
 }
 
 impl Estimate {
-    /// Keeps it where its two numbers can be compared. Those of a step that was ended early cannot, unless more rows had
-    /// come by then than were expected.
+    /// Adds it to the list if the two numbers are comparable. For a step that was stopped early, they are comparable
+    /// only if it already returned more rows than estimated.
     pub fn add_to(self, all: &mut Vec<Self>) {
         let known = self.executions > 0.0 && self.expected.is_finite() && self.found.is_finite();
         if known && (!self.at_least || self.found > self.expected) {
@@ -44,31 +44,31 @@ impl Estimate {
     }
 }
 
-/// The time that is left for running statements.
+/// Remaining time for executing statements.
 #[derive(Debug, Clone, Copy)]
-pub struct Allowance {
-    longest: Duration,
+pub struct TimeBudget {
+    per_statement: Duration,
     until: Instant,
 }
 
-impl Allowance {
-    /// That of a trial, from now on.
-    pub fn of_a_trial() -> Self {
-        Self::new(LONGEST, ALTOGETHER)
+impl TimeBudget {
+    /// The budget of a trial, starting now.
+    pub fn for_trial() -> Self {
+        Self::new(PER_STATEMENT, TOTAL)
     }
 
-    /// So much for each statement, and for all.
-    pub fn new(longest: Duration, altogether: Duration) -> Self {
+    /// A budget with limits per statement and in total.
+    pub fn new(per_statement: Duration, total: Duration) -> Self {
         Self {
-            longest,
-            until: Instant::now() + altogether,
+            per_statement,
+            until: Instant::now() + total,
         }
     }
 
-    /// The longest that the next statement may take; none: there is no time left.
+    /// Time limit for the next statement; `None` if no time is left.
     pub fn next(&self) -> Option<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
-        (!left.is_zero()).then(|| left.min(self.longest))
+        (!left.is_zero()).then(|| left.min(self.per_statement))
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_ended_early_counts_where_more_came_than_was_expected() {
+    fn a_step_stopped_early_counts_if_it_exceeded_its_estimate() {
         let mut all = Vec::new();
         for (expected, found, executions, at_least) in [
             (5.0, 50.0, 1.0, true),
@@ -102,9 +102,9 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_over_is_not_given() {
-        let allowance = Allowance::new(Duration::from_secs(1), Duration::from_secs(3600));
+    fn the_budget_ends() {
+        let allowance = TimeBudget::new(Duration::from_secs(1), Duration::from_secs(3600));
         assert_eq!(allowance.next(), Some(Duration::from_secs(1)));
-        assert_eq!(Allowance::new(Duration::from_secs(1), Duration::ZERO).next(), None);
+        assert_eq!(TimeBudget::new(Duration::from_secs(1), Duration::ZERO).next(), None);
     }
 }

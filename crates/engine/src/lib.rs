@@ -1,10 +1,10 @@
-//! What an engine is to the rest of the worker.
+//! The interface between engines and the rest of the worker.
 //!
-//! An engine is one folder of the crate `dbdyno-engines` behind the traits of this crate: a [`driver::Driver`] makes an
-//! [`Engine`] of a plan's target, which opens sessions; a [`Session`] runs statements. None of them knows of loads, results or
-//! reports. What a session is asked is answered at once ([`Poll::Ready`]) by an engine that runs in the calling thread, such
-//! as SQLite; one that must wait for a server says [`Poll::Pending`], and its answer is awaited. The client loop is written
-//! once, and for an engine of the first kind it compiles to plain calls.
+//! An engine is one folder of the crate `dbdyno-engines` that implements the traits of this crate. A [`driver::Driver`]
+//! creates an [`Engine`] from a plan's target, an engine opens sessions, and a [`Session`] runs statements. Engines
+//! don't depend on the load generator, results or reports. An embedded engine such as SQLite answers at once
+//! ([`Poll::Ready`]). An engine that waits for a server returns [`Poll::Pending`], and the answer is awaited. The
+//! client loop is written once; for embedded engines, it compiles to plain calls.
 
 pub mod alarm;
 pub mod catalog;
@@ -26,7 +26,7 @@ use dbdyno_probes::Clock;
 use dbdyno_program::value::{Owned, Value, Values};
 use estimates::Estimates;
 pub use probe::SessionCounters;
-use probe::{Probe, Unwatched};
+use probe::{NoProbe, Probe};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -34,27 +34,28 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::task::Poll;
 
-/// Why something asked of an engine failed. It is one pointer wide, so that results of the hot path stay small.
+/// Why an engine operation failed. One pointer wide, to keep results on the hot path small.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.message)]
 pub struct Failure(Box<Reason>);
 
-/// What a [`Failure`] says.
+/// The contents of a [`Failure`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// The kind under which it is counted.
+    /// The kind that it is counted as.
     pub kind: FailureKind,
-    /// What the engine said, with its own name or number for the error.
+    /// The engine's message, including its name or number for the error.
     pub message: String,
-    /// That name or number by itself, by which failures of a kind are told apart: a status, an SQLSTATE, an errno's name.
+    /// The system's code for the error, such as an HTTP status, an SQLSTATE or an errno name. It distinguishes failures
+    /// of a kind.
     pub code: Option<Cow<'static, str>>,
 }
 
-/// Characters of a code that are kept: a service may put anything there.
+/// Maximum characters of a code. A service can send anything.
 const LONGEST_CODE: usize = 48;
 
 impl Failure {
-    /// A failure of a kind, with the engine's words, as far as they can be shown.
+    /// A failure with the engine's message. Unprintable characters are removed.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self(Box::new(Reason {
             kind,
@@ -63,7 +64,7 @@ impl Failure {
         }))
     }
 
-    /// The same failure, with the system's own name or number for it.
+    /// Adds the system's name or number for the error.
     pub fn coded(mut self, code: impl Into<Cow<'static, str>>) -> Self {
         let code = code.into();
         self.0.code = Some(match code {
@@ -73,14 +74,14 @@ impl Failure {
         self
     }
 
-    /// The same failure, with more words about where it came from.
+    /// Adds context to the message.
     pub fn explained(mut self, explain: impl FnOnce(&str) -> String) -> Self {
         self.0.message = explain(&self.0.message);
         self
     }
 }
 
-/// What a system said, without characters that have a terminal do something, or turn the direction of what follows.
+/// Removes control characters, which could affect a terminal, and characters that change the text direction.
 pub fn printable(text: String) -> String {
     let is_shown = |one: char| match one {
         '\n' | '\t' => true,
@@ -109,44 +110,44 @@ impl std::ops::Deref for Failure {
     }
 }
 
-/// A system that sessions can be opened to. One per worker process.
+/// A system that sessions can be opened to. There is one per worker process.
 pub trait Engine: Sync {
     /// Its sessions.
     type Session: Session;
 
-    /// Whether sessions wait for a server: then one thread serves many clients, and they are opened within a runtime of
-    /// tokio. Otherwise each client has a thread of its own.
+    /// Whether sessions wait for a server. If so, one thread serves many clients, and sessions are opened within a
+    /// tokio runtime. Otherwise each client has its own thread.
     const REMOTE: bool = false;
 
-    /// Whether a plan says where the parameters of statements are. Otherwise the engine finds them in its statements.
+    /// Whether plans contain the positions of statement parameters. Otherwise the engine finds them itself.
     const PLACES: bool = true;
 
-    /// How many files and connections a session has open.
+    /// Files and connections that a session has open.
     const FILES: u32 = 1;
 
-    /// Opens the session of a client.
+    /// Opens a client's session.
     fn connect(&self, client: u32) -> impl Future<Output = Result<Self::Session, Failure>>;
 
-    /// What the system is, read back from itself.
+    /// Reads the system's version, effective settings and durability.
     fn facts(&self) -> Result<Facts, Failure>;
 
-    /// What watches the engine from within while a trial runs. Left out: nothing does.
+    /// The probe that observes the engine during a trial. By default, there is none.
     fn probe(&self) -> &dyn Probe {
-        &Unwatched
+        &NoProbe
     }
 }
 
 /// One session, used by one client.
 pub trait Session {
-    /// Parses all statements, so that later uses find them ready.
+    /// Parses all statements before the first use.
     fn prepare_all(&mut self) -> impl Future<Output = Result<(), Failure>>;
 
-    /// No other client shares the thread: from now on the session may hold it up while it waits for an answer.
+    /// Allows the session to block the thread while it waits for an answer, because no other client shares the thread.
     fn hold_up_thread(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Runs a statement and fetches all its rows. The first row's columns go to `capture`.
+    /// Runs a statement and fetches all its rows. The columns of the first row are passed to `capture`.
     fn execute(
         &mut self,
         statement: usize,
@@ -158,16 +159,16 @@ pub trait Session {
     /// Begins or ends a transaction.
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>>;
 
-    /// The answer to what was [`Poll::Pending`]; for begins and ends of transactions, no rows. Nothing else may be asked
-    /// of the session before. Engines that always answer at once have no use for it.
+    /// Waits for the answer to a call that returned [`Poll::Pending`]. For begin, commit and rollback, it has no rows.
+    /// No other call is allowed before. Engines that always answer at once don't need it.
     fn answer(&mut self, _capture: Capture<'_>, _marks: &mut Marks) -> impl Future<Output = Result<Rows, Failure>> {
         std::future::ready(Err(Failure::new(
             FailureKind::Other,
-            "nothing was asked of the session",
+            "no statement is waiting for an answer",
         )))
     }
 
-    /// Counters of this session that the engine keeps since it was opened.
+    /// The engine's counters for this session since it was opened.
     fn counters(&mut self) -> SessionCounters {
         SessionCounters::default()
     }
@@ -176,7 +177,7 @@ pub trait Session {
     fn close(self) -> impl Future<Output = Result<(), Failure>>;
 }
 
-/// What a session says that has sent what was asked of it: the answer is to be awaited, if the sending did not fail.
+/// Returns [`Poll::Pending`] after a request was sent, or the failure if sending failed.
 #[inline(always)]
 pub fn awaited<T>(sent: Result<(), Failure>) -> Poll<Result<T, Failure>> {
     match sent {
@@ -185,7 +186,7 @@ pub fn awaited<T>(sent: Result<(), Failure>) -> Poll<Result<T, Failure>> {
     }
 }
 
-/// Fails unless as many values are given as a statement has parameters.
+/// Fails if the number of values differs from the number of parameters.
 #[inline(always)]
 pub fn check_count(wanted: usize, given: usize) -> Result<(), Failure> {
     if wanted == given {
@@ -197,31 +198,31 @@ pub fn check_count(wanted: usize, given: usize) -> Result<(), Failure> {
 
 #[cold]
 fn wrong_count(wanted: usize, given: usize) -> Failure {
-    let message = format!("the statement has {wanted} parameters, the plan gives {given}");
+    let message = format!("the statement has {wanted} parameters, but the plan gives {given} values");
     Failure::new(FailureKind::Other, message)
 }
 
-/// The beginning or the end of a transaction.
+/// Begins or ends a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// Begins one.
+    /// Begins a transaction.
     Begin(BeginMode),
     /// Commits it.
     Commit,
-    /// Rolls back whatever transaction is open; does nothing if none is.
+    /// Rolls back the open transaction, if any.
     Rollback,
 }
 
-/// What a statement did.
+/// Rows of one execution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// Rows it returned.
+    /// Rows returned.
     pub returned: u64,
-    /// Rows it changed.
+    /// Rows changed.
     pub changed: u64,
 }
 
-/// The variables that take the columns of a statement's first row.
+/// The variables that receive the columns of a statement's first row.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     /// The first column goes to `variables[slots[0]]`, and so on.
@@ -230,12 +231,12 @@ pub struct Wanted<'a> {
     pub variables: &'a mut [Owned],
 }
 
-/// Where the columns of a statement's first row go; mostly nowhere. It is one pointer wide, for the hot path.
+/// Receives the columns of a statement's first row; usually empty. One pointer wide, for the hot path.
 #[derive(Debug)]
 pub struct Capture<'a>(Option<&'a mut Wanted<'a>>);
 
 impl<'a> Capture<'a> {
-    /// Columns go where they are wanted.
+    /// Captures columns into variables.
     pub fn new(wanted: &'a mut Wanted<'a>) -> Self {
         Self(Some(wanted))
     }
@@ -246,18 +247,18 @@ impl<'a> Capture<'a> {
         Self(None)
     }
 
-    /// Whether there is nothing to capture.
+    /// Whether nothing is captured.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// How many columns are wanted.
+    /// Number of captured columns.
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |wanted| wanted.slots.len())
     }
 
-    /// Takes the value of a column, if it is wanted.
+    /// Stores the value of a column, if it is captured.
     pub fn take(&mut self, column: usize, value: Value<'_>) {
         if let Some(wanted) = &mut self.0
             && let Some(slot) = wanted.slots.get(column)
@@ -266,7 +267,7 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Sets all wanted columns to null: there was no row.
+    /// Sets all captured variables to null, because there was no row.
     #[inline(always)]
     pub fn clear(&mut self) {
         if let Some(wanted) = &mut self.0 {
@@ -277,18 +278,18 @@ impl<'a> Capture<'a> {
     }
 }
 
-/// Times within one statement, noted by the session as it passes them, if anyone wants them.
+/// Timestamps within one statement, recorded only if phases are measured.
 #[derive(Debug)]
 pub struct Marks {
     clock: Option<Clock>,
-    /// When the statement's text had been parsed; 0: not noted.
+    /// When the statement was parsed; 0 if not recorded.
     pub prepared: u64,
-    /// When the first row (or the end, where there is none) had come; 0: not noted.
+    /// When the first row (or the end, if there are no rows) arrived; 0 if not recorded.
     pub first_row: u64,
 }
 
 impl Marks {
-    /// With a clock, times are noted; without, nothing is done.
+    /// Records timestamps if a clock is given.
     pub fn new(clock: Option<Clock>) -> Self {
         Self {
             clock,
@@ -297,14 +298,14 @@ impl Marks {
         }
     }
 
-    /// Forgets what was noted.
+    /// Clears the timestamps.
     #[inline]
     pub fn reset(&mut self) {
         self.prepared = 0;
         self.first_row = 0;
     }
 
-    /// The text has been parsed.
+    /// Records that the statement has been parsed.
     #[inline]
     pub fn note_prepared(&mut self) {
         if let Some(clock) = self.clock {
@@ -312,7 +313,7 @@ impl Marks {
         }
     }
 
-    /// The first row, or the end, has come.
+    /// Records that the first row, or the end, has arrived.
     #[inline]
     pub fn note_first_row(&mut self) {
         if let Some(clock) = self.clock {
@@ -321,44 +322,44 @@ impl Marks {
     }
 }
 
-/// What a system is.
+/// Facts about a system.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Facts {
     /// The engine's name.
     pub engine: String,
     /// Its version.
     pub version: String,
-    /// Its exact source, where it tells.
+    /// The exact source version, if the system reports it.
     pub source_id: Option<String>,
     /// The options it was compiled with.
     pub compile_options: Vec<String>,
-    /// The settings in force, read back.
+    /// The effective settings, read from the system.
     pub settings: BTreeMap<String, String>,
     /// What an acknowledged commit survives.
     pub durability: Durability,
-    /// How the engine means to carry out each statement of the plan, by its name, a step a line; where it tells.
+    /// The query plan of each statement by name, one step per line, if the engine provides it.
     pub plans: BTreeMap<String, Vec<String>>,
-    /// The indexes by which the engine could look up rows of a statement, and by its plan does not, by the statement's
-    /// name: as far as it tells.
+    /// Indexes that could serve a statement but that its plan doesn't use, by statement name, as far as the engine
+    /// reports them.
     pub passed_over: BTreeMap<String, Vec<String>>,
-    /// How many rows the planner expected of the steps of each statement's plan, and how many there were, by the
-    /// statement's name: of those that the plan has run once for this, as far as the engine tells.
+    /// Estimated and actual rows of the plan steps, by statement name. Only for statements that the plan asks to
+    /// execute once for this.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub estimates: Estimates,
-    /// What the tables and indexes of the statements are.
+    /// Catalog entries of the statements' tables and indexes.
     pub catalog: Catalog,
-    /// What came of updates of several sessions to one document at once, where that was tried.
+    /// Result of concurrent updates to one document, if tested.
     pub lost_updates: Option<LostUpdates>,
 }
 
-/// Updates that several sessions made to one document at once.
+/// Concurrent updates by several sessions to one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LostUpdates {
-    /// How many sessions.
+    /// Number of sessions.
     pub sessions: u32,
-    /// The updates that the server acknowledged.
+    /// Updates that the server acknowledged.
     pub acknowledged: u64,
-    /// Those that the document had in the end.
+    /// Updates that the document contained at the end.
     pub counted: u64,
 }
 
@@ -367,20 +368,20 @@ pub struct LostUpdates {
 pub struct Durability {
     /// The class.
     pub class: DurabilityClass,
-    /// The settings that make it so.
+    /// The settings that determine it.
     pub because: String,
 }
 
-/// The classes of durability, weakest first.
+/// Durability classes, weakest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurabilityClass {
-    /// A commit may be lost with the process.
+    /// A process crash may lose a commit.
     #[default]
     None,
-    /// A commit survives the process, not the machine.
+    /// A commit survives a process crash, but not a machine crash.
     ProcessSafe,
-    /// An acknowledged commit is on the device, but a page that was half written when the power failed cannot be repaired.
+    /// An acknowledged commit is on the device, but a page torn by a power failure cannot be repaired.
     TornPages,
     /// An acknowledged commit is on the device.
     PowerSafe,
@@ -391,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_system_says_is_told_without_what_terminals_obey() {
+    fn messages_contain_no_control_characters() {
         let said = "\u{1b}[31mred\u{1b}]0;title\u{7} tab\tline\n\u{9b}2J \u{202e}wörter ✓";
         let told = Failure::new(FailureKind::Other, said).message.clone();
         assert_eq!(

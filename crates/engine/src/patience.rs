@@ -1,7 +1,7 @@
-//! How long a server may take outside the measured load: to let a session in, and to answer dbdyno's own questions.
+//! Time limits for a server outside the measured load: for logins, and for dbdyno's own queries.
 //!
-//! The program that listens at an address may be another kind of server, or may hang. These limits do not apply to measured
-//! statements: the controller stops a trial that does not end.
+//! The program that listens at an address may be another kind of server, or may hang. These limits don't apply to
+//! measured statements: the controller stops a trial that doesn't end.
 
 use crate::Failure;
 use dbdyno_plan::document::FailureKind;
@@ -9,31 +9,31 @@ use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The longest that a login may take, preparing the statements not included.
+/// Limit for a login, without preparing the statements.
 const LOGIN: Duration = Duration::from_secs(30);
 
-/// The longest that a question of dbdyno's own may take, such as for settings or a plan.
+/// Limit for dbdyno's own queries, such as reading settings or a query plan.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// The longest that work on all rows of a table may take, such as creating an index.
+/// Limit for work on all rows of a table, such as creating an index.
 pub const WORK: Duration = Duration::from_secs(3600);
 
 /// The environment variable that sets both limits, in seconds.
 const VARIABLE: &str = "DBDYNO_SERVER_TIMEOUT";
 
-/// The time limit for answers to dbdyno's own questions.
+/// Time limit for answers to dbdyno's own queries.
 pub fn answer_limit() -> Duration {
     chosen().unwrap_or(ANSWER)
 }
 
-/// Waits for a login until the time limit for logins is over.
+/// Waits for a login up to its time limit.
 pub async fn logged_in<T>(login: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let limit = chosen().unwrap_or(LOGIN);
     let late = |seconds| format!("login timed out after {seconds} s; is this the right kind of server?");
     within(limit, login, FailureKind::Connection, late).await
 }
 
-/// Waits for an answer until a time limit is over.
+/// Waits for an answer up to a time limit.
 pub async fn answered<T>(limit: Duration, answer: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let late = |seconds| format!("the server did not answer within {seconds} s");
     within(limit, answer, FailureKind::Timeout, late).await
@@ -65,7 +65,7 @@ mod tests {
     use tokio::runtime::Builder;
 
     #[test]
-    fn a_server_that_says_nothing_is_not_waited_for_forever() {
+    fn a_silent_server_times_out() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let silent = answered::<()>(Duration::from_millis(1), std::future::pending());
         let failure = runtime.block_on(silent).unwrap_err();

@@ -1,5 +1,5 @@
-//! What watches an engine from within while a trial runs: what its threads waited for, what it asked of the device, what it put
-//! off. Each engine tells what it can.
+//! Observes an engine from within during a trial: waits of its threads, device operations, and deferred work. Each
+//! engine reports what it can.
 
 use crate::Failure;
 use crate::observed::{Backlog, Counters};
@@ -7,113 +7,114 @@ use crate::waits::Waits;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What an engine tells beyond its sessions. Everything may be left out.
+/// Measurements of an engine beyond its sessions. All are optional.
 pub trait Probe: Sync {
-    /// Counters of the calling thread that the engine keeps: what it asked of the file system, what it waited for.
+    /// The engine's counters for the calling thread: file system calls and waits.
     fn thread_counters(&self) -> ThreadCounters {
         ThreadCounters::default()
     }
 
-    /// Forgets the contended mutexes seen so far, as a window begins.
+    /// Clears the contended mutexes seen so far, when a window begins.
     fn reset_contention(&self) {}
 
-    /// The slices of time in which contended mutexes are watched, if watching them all the time would cost too much. What
-    /// is counted of them is then counted in those slices only.
+    /// The time slices in which contended mutexes are watched, if watching them all the time would cost too much. Mutex
+    /// counts then only cover these slices.
     fn slices(&self) -> Option<Slices> {
         None
     }
 
-    /// Begins or ends such a slice.
+    /// Begins or ends watching.
     fn watch(&self, _on: bool) {}
 
-    /// Adds what the calling thread waited for in its window to the sum that `contention` gives.
+    /// Adds the calling thread's waits in its window to the sum that `contention` returns.
     fn add_contention(&self, _window: &ThreadCounters) {}
 
-    /// The contended mutexes of the whole process since the last reset, where the engine can tell.
+    /// The contended mutexes of the process since the last reset, if the engine can report them.
     fn contention(&self) -> Option<Contention> {
         None
     }
 
-    /// What the engine has asked of the device until now, by its own count, for its whole system. `None`: it does not count.
+    /// The engine's own counters of device operations, for the whole system. `None` if it has none.
     fn counters(&self) -> Option<Result<Counters, Failure>> {
         None
     }
 
-    /// What the engine has put off until now. `None`: it does not tell.
+    /// The engine's deferred work. `None` if it cannot report it.
     fn backlog(&self) -> Option<Result<Backlog, Failure>> {
         None
     }
 
-    /// Looks, in the calling thread, at what the server's sessions wait for, for as long as `running` says so. `None`:
-    /// there is no server, or it does not tell.
+    /// Samples the waits of the server's sessions in the calling thread while `running` returns true. `None` if there
+    /// is no server, or it cannot report them.
     fn sample_waits(&self, _running: &dyn Fn() -> bool) -> Option<Result<Waits, Failure>> {
         None
     }
 
-    /// What each group of statements did in the sessions that have been closed, where groups are told apart.
+    /// Work of each group of statements in the sessions closed so far, if the engine distinguishes groups.
     fn tallies(&self) -> Option<Vec<Tally>> {
         None
     }
 }
 
-/// The probe of an engine that tells nothing.
+/// The probe of an engine without measurements.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Unwatched;
+pub struct NoProbe;
 
-impl Probe for Unwatched {}
+impl Probe for NoProbe {}
 
-/// Slices of time of which some, chosen by chance, are watched.
+/// Time slices, of which a random one in each period is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slices {
-    /// The length of one; nanoseconds.
+    /// Length of a slice in nanoseconds.
     pub length_ns: u64,
-    /// Of how many one is watched.
+    /// One slice in this many is watched.
     pub one_in: u32,
 }
 
-/// What one thread's sessions asked of the file system and waited for, since the thread began.
+/// File system calls and waits of one thread's sessions since the thread started.
 #[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct ThreadCounters {
-    /// Reads.
+    /// Read calls.
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Nanoseconds in reads, without those in which the thread was pushed off its processor.
+    /// Nanoseconds in reads, excluding time in which the thread was preempted.
     pub read_ns: u64,
-    /// Those of them in reads that waited, for the device and then for a processor.
+    /// Part of `read_ns` in reads that waited for the device and then for a CPU.
     pub read_wait_ns: u64,
-    /// Writes.
+    /// Write calls.
     pub writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
     /// Nanoseconds in writes.
     pub write_ns: u64,
-    /// Syncs, of files and of directories.
+    /// Syncs of files and directories.
     pub syncs: u64,
     /// Nanoseconds in syncs.
     pub sync_ns: u64,
-    /// Calls to lock or unlock the file or its shared memory, whether or not they succeed at once.
+    /// Calls that lock or unlock the file or its shared memory, whether or not they succeed at once.
     pub lock_calls: u64,
-    /// Nanoseconds in them, without those in which the thread was pushed off its processor.
+    /// Nanoseconds in lock calls, excluding time in which the thread was preempted.
     pub lock_call_ns: u64,
-    /// Those of them in calls that waited: for a mutex that guards the process's record of locks, or for a file server.
+    /// Part of `lock_call_ns` in calls that waited: for the mutex that guards the process's lock table, or for a file
+    /// server.
     pub lock_wait_ns: u64,
-    /// Times a session waited for a lock on the file.
+    /// Times a session waited for a file lock.
     pub file_lock_waits: u64,
-    /// Nanoseconds of it.
+    /// Nanoseconds of waiting for file locks.
     pub file_lock_ns: u64,
-    /// Times a mutex was not free.
+    /// Times a mutex was contended.
     pub mutex_waits: u64,
-    /// Nanoseconds until it was.
+    /// Nanoseconds of waiting for mutexes.
     pub mutex_ns: u64,
 }
 
 macro_rules! sums {
     ($type:ty { $($field:ident),+ $(,)? }) => {
         impl $type {
-            /// Adds another's counts.
+            /// Adds the counts of `other`.
             pub fn add(&mut self, other: &Self) { $(self.$field += other.$field;)+ }
-            /// What has come since an earlier reading.
+            /// The increase since an earlier reading.
             pub fn since(&self, earlier: &Self) -> Self { Self { $($field: self.$field.saturating_sub(earlier.$field)),+ } }
         }
     };
@@ -139,21 +140,21 @@ sums!(ThreadCounters {
 });
 
 impl ThreadCounters {
-    /// Makes what was counted of mutexes in a part of the time, which is one in `by`, into figures of the whole.
+    /// Scales mutex counts from a part of the time to all of it. `by`: total time divided by watched time.
     pub fn scale_mutexes(&mut self, by: f64) {
         let scale = |n: u64| (n as f64 * by).round() as u64;
         (self.mutex_waits, self.mutex_ns) = (scale(self.mutex_waits), scale(self.mutex_ns));
     }
 }
 
-/// What one session's page cache did since it was opened.
+/// Page cache counters of one session since it was opened.
 #[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 pub struct SessionCounters {
-    /// Pages found in the cache.
+    /// Cache hits.
     pub cache_hits: u64,
-    /// Pages not found there.
+    /// Cache misses.
     pub cache_misses: u64,
-    /// Changed pages written to the file before the commit because the cache was full.
+    /// Changed pages written before the commit because the cache was full.
     pub cache_spills: u64,
 }
 
@@ -163,20 +164,21 @@ sums!(SessionCounters {
     cache_spills
 });
 
-/// Mutexes that were not free when they were wanted.
+/// Contended mutexes.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Contention {
-    /// How often.
+    /// Number of waits.
     pub contended: u64,
-    /// Seconds waited, all threads together.
+    /// Seconds of waiting, summed over threads.
     pub wait_s: f64,
-    /// Where, most time first. The times are of all waits; the stacks of a sample of them, scaled to all.
+    /// Waits by place in the code, longest first. Times cover all waits. Stacks come from a sample and are scaled to
+    /// all waits.
     pub sites: Vec<ContentionSite>,
 }
 
 impl Contention {
-    /// Makes figures of a part of the time, which is one in `by`, into figures of the whole, of which so many seconds can
-    /// have been waited.
+    /// Scales counts from a part of the time to all of it. `by`: total time divided by watched time. `wait_s`: total
+    /// seconds of waiting.
     pub fn scale(&mut self, by: f64, wait_s: f64) {
         let count = |n: u64| (n as f64 * by).round() as u64;
         let longer = if self.wait_s > 0.0 { wait_s / self.wait_s } else { 0.0 };
@@ -192,29 +194,29 @@ impl Contention {
 /// One place in the code that waited for a mutex.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct ContentionSite {
-    /// The function that wanted (and, once it had it, held) the mutex.
+    /// The function that acquired the mutex.
     pub function: String,
-    /// What kind of mutex it is.
+    /// Kind of mutex.
     pub mutex: String,
-    /// How often it waited (scaled from the sample).
+    /// Number of waits, scaled from the sample.
     pub waits: u64,
-    /// Seconds it waited (scaled from the sample).
+    /// Seconds of waiting, scaled from the sample.
     pub wait_s: f64,
-    /// The functions that led there, innermost first.
+    /// The call stack, innermost function first.
     pub stack: Vec<String>,
 }
 
-/// What the statements of a group did, all sessions and the warm-up included.
+/// Work of the statements of a group, over all sessions and including the warm-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tally {
-    /// How often they were run.
+    /// Number of executions.
     pub executions: u64,
-    /// Rows they returned.
+    /// Rows returned.
     pub rows: u64,
-    /// Rows they changed.
+    /// Rows changed.
     pub changed: u64,
-    /// A hash over all values of all rows, in their order.
+    /// A hash of all values of all rows, in order.
     pub ordered: u64,
-    /// A hash in which the order of the rows within an execution does not matter.
+    /// A hash that ignores the order of rows within an execution.
     pub unordered: u64,
 }

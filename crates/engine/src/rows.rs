@@ -1,4 +1,4 @@
-//! The rows that go into a table, one after another, whichever engine loads them.
+//! The rows to load into a table, for any engine.
 
 use crate::Failure;
 use dbdyno_plan::document::{FailureKind, Load, LoadTable};
@@ -12,35 +12,35 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
-/// What loading a table took.
+/// Time for loading a table.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Loaded {
-    /// The table, the statement that came when all were filled, or in parentheses what the loader did by itself.
+    /// The table, a statement that ran after all tables were filled, or in parentheses a step of the loader's own.
     pub table: String,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
     /// Seconds.
     pub seconds: f64,
 }
 
 impl Loaded {
-    /// What was done from `start`, nanoseconds of the clock, until now.
+    /// Reports work from `start` (nanoseconds of the clock) until now.
     pub fn since(table: String, rows: u64, clock: Clock, start: u64) -> Self {
         let seconds = (clock.now() - start) as f64 / 1e9;
         Self { table, rows, seconds }
     }
 }
 
-/// What an engine does to fill tables.
+/// How an engine fills tables.
 pub trait Loader {
-    /// Runs a text of the plan.
+    /// Runs a statement of the plan.
     fn run(&mut self, text: &str) -> impl Future<Output = Result<(), Failure>>;
 
-    /// Fills a table, and gives the number of its rows.
+    /// Fills a table and returns the number of rows.
     fn copy(&mut self, table: &LoadTable, seed: u64) -> impl Future<Output = Result<u64, Failure>>;
 }
 
-/// Runs what comes before the rows, fills the tables, and runs what comes after.
+/// Runs the statements before the rows, fills the tables, and runs the statements after them.
 pub async fn fill(loader: &mut impl Loader, load: &Load, seed: u64, clock: Clock) -> Result<Vec<Loaded>, Failure> {
     for text in &load.before {
         run(loader, text).await?;
@@ -67,19 +67,19 @@ async fn run(loader: &mut impl Loader, text: &str) -> Result<(), Failure> {
     done.map_err(|failure| failure.explained(|message| format!("{message}: in `{text}`")))
 }
 
-/// The names of the tables that are filled, each once: some are filled in parts.
+/// Distinct names of the tables to fill. Some tables are filled in several parts.
 pub fn names(load: &Load) -> BTreeSet<&str> {
     load.tables.iter().map(|table| table.name.as_str()).collect()
 }
 
-/// Where a table's rows come from.
-pub struct Source<'a> {
+/// Source of a table's rows.
+pub struct RowSource<'a> {
     table: &'a LoadTable,
-    from: From<'a>,
+    origin: Origin<'a>,
     done: u64,
 }
 
-enum From<'a> {
+enum Origin<'a> {
     Generators {
         samplers: Vec<Sampler>,
         seed: u64,
@@ -91,39 +91,39 @@ enum From<'a> {
     },
 }
 
-impl<'a> Source<'a> {
-    /// The rows of a table: made with a seed, or read from its file.
+impl<'a> RowSource<'a> {
+    /// The rows of a table: generated from a seed, or read from its file.
     pub fn of(table: &'a LoadTable, seed: u64) -> Result<Self, Failure> {
-        let from = match &table.file {
+        let origin = match &table.file {
             None => {
                 let samplers = table.columns.iter().map(|column| {
                     let path = format!("{}.{}", table.name, column.name);
                     Sampler::compile(&column.fill, &path, &mut Place::Row)
                 });
-                From::Generators {
+                Origin::Generators {
                     samplers: samplers
                         .collect::<Result<_, _>>()
                         .map_err(|error| Failure::new(FailureKind::Other, error.to_string()))?,
                     seed,
                 }
             }
-            Some(path) => From::File {
+            Some(path) => Origin::File {
                 path,
                 reader: BufReader::with_capacity(1 << 20, File::open(path).map_err(|error| wrong(path, 0, &error))?),
                 line: String::new(),
             },
         };
-        Ok(Self { table, from, done: 0 })
+        Ok(Self { table, origin, done: 0 })
     }
 
-    /// Puts the next row into `values`; tells whether there was one.
+    /// Reads the next row into `values`. Returns false at the end.
     pub fn next(&mut self, values: &mut Values) -> Result<bool, Failure> {
         if self.done >= self.table.rows {
             return Ok(false);
         }
         values.clear();
-        match &mut self.from {
-            From::Generators { samplers, seed } => {
+        match &mut self.origin {
+            Origin::Generators { samplers, seed } => {
                 let (seed, row) = (*seed, self.table.first + self.done);
                 for (sampler, column) in samplers.iter().zip(&self.table.columns) {
                     sampler.sample(
@@ -132,7 +132,7 @@ impl<'a> Source<'a> {
                     );
                 }
             }
-            From::File { path, reader, line } => {
+            Origin::File { path, reader, line } => {
                 line.clear();
                 let number = self.done + 1;
                 if reader.read_line(line).map_err(|error| wrong(path, number, &error))? == 0 {
@@ -150,7 +150,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Reads tab-separated text, a row a line; `\N` is null.
+/// Reads a line of tab-separated text; `\N` is null.
 fn read_line(line: &str, values: &mut Values) {
     let text = line.strip_suffix('\n').unwrap_or(line);
     let text = text.strip_suffix('\r').unwrap_or(text);
@@ -181,7 +181,7 @@ mod tests {
             ],
         }))
         .expect("a table");
-        let mut source = Source::of(&table, 7).expect("its rows");
+        let mut source = RowSource::of(&table, 7).expect("its rows");
         let (mut values, mut found) = (Values::default(), Vec::new());
         while source.next(&mut values).expect("a row") {
             match (values.get(0), values.get(1)) {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_added_are_those_that_would_have_followed() {
+    fn added_rows_continue_the_sequence() {
         let all = rows(0, 100);
         assert_eq!(all[0].0, 5);
         assert_eq!([rows(0, 40), rows(40, 60)].concat(), all);

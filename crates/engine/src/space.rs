@@ -1,29 +1,29 @@
-//! The space that tables and indexes take.
+//! Disk space of tables and indexes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A table or an index, as an engine stores it.
+/// A stored table or index.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Object {
     /// Its name.
     pub name: String,
-    /// The table that it belongs to; its own name, of a table.
+    /// The table that it belongs to. A table belongs to itself.
     pub table: String,
-    /// Whether it is the table's rows or an index. A table kept in the order of its primary key is its rows.
+    /// Table or index. A table stored in primary key order counts as a table.
     pub kind: ObjectKind,
-    /// Bytes it takes on disk.
+    /// Bytes on disk.
     pub bytes: u64,
-    /// Pages with entries, if it is a tree, where the engine tells.
+    /// Leaf pages with entries, if it is a tree and the engine reports them.
     pub leaves: Option<u64>,
-    /// The mean share of a leaf that its entries take, 0 to 1.
+    /// Mean fill factor of a leaf, 0 to 1.
     pub leaf_fill: Option<f64>,
-    /// How many leaves `leaf_fill` is of, where those are not all: the ones in the engine's cache.
+    /// Number of leaves that `leaf_fill` covers, if only some were examined (those in the engine's cache).
     pub leaves_seen: Option<u64>,
 }
 
 impl Object {
-    /// An index of a table, or where none is named the table's rows, of which no more is known than the bytes.
+    /// An index, or a table if `index` is `None`, of which only the size is known.
     pub fn of(table: &str, index: Option<&str>, bytes: u64) -> Self {
         Self {
             name: index.unwrap_or(table).to_owned(),
@@ -41,12 +41,12 @@ impl Object {
     }
 }
 
-/// What is stored.
+/// Kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectKind {
-    /// Rows.
+    /// Table rows.
     Table,
-    /// References to them.
+    /// Index entries.
     Index,
 }

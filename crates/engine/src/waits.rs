@@ -1,4 +1,4 @@
-//! What a server's sessions were seen waiting for.
+//! Samples what a server's sessions wait for.
 
 use crate::Failure;
 use dbdyno_probes::Clock;
@@ -11,32 +11,32 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Time between two looks: drawn anew each time, in milliseconds. Looks at equal distances would see a load that repeats
-/// itself as often always in the same moment. No shorter, since MariaDB and MySQL show their transactions as they were
-/// when they were last looked at, unless that is 0.1 s ago.
+/// Interval between two samples in milliseconds, chosen at random for each sample. With a constant interval, sampling
+/// could alias with a periodic load. It is longer than 0.1 s because MariaDB and MySQL cache their transaction list for
+/// that long after a query.
 pub const INTERVAL_MS: RangeInclusive<u64> = 101..=150;
 
-/// Time in which the end is noticed.
+/// Maximum delay until the end of sampling is noticed.
 const NOTICE: Duration = Duration::from_millis(10);
 
-/// Sessions as they were seen now and then.
+/// Sampled sessions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Waits {
-    /// How often was looked.
+    /// Number of samples.
     pub samples: u64,
-    /// Seconds that the server took to answer the looks.
+    /// Seconds that the server spent on the sampling queries.
     pub query_s: f64,
-    /// Sessions seen, by what they did, over all looks. Those that did nothing for anybody are not among them.
+    /// Sessions seen in each wait, summed over samples. Idle sessions are not included.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub seen: BTreeMap<Wait, u64>,
 }
 
-/// What a session did when it was looked at.
+/// What a session was doing when sampled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wait {
-    /// The class of the wait, as the server calls it; `CPU` where it waited for nothing.
+    /// The wait class as the server names it; `CPU` if it wasn't waiting.
     pub class: String,
-    /// The wait itself; `running`.
+    /// The wait event; `running` if it wasn't waiting.
     pub event: String,
 }
 
@@ -47,8 +47,8 @@ impl Serialize for Wait {
 }
 
 impl Waits {
-    /// Notes that so many sessions were seen in a wait.
-    fn see(&mut self, class: &str, event: &str, sessions: u64) {
+    /// Adds sessions seen in a wait.
+    fn add(&mut self, class: &str, event: &str, sessions: u64) {
         let wait = Wait {
             class: class.to_owned(),
             event: event.to_owned(),
@@ -57,20 +57,20 @@ impl Waits {
     }
 }
 
-/// Looks at the sessions every now and then for as long as `running` says so; `look` gives rows of class, event and number.
+/// Samples the sessions while `running` returns true. `query` returns rows of class, event and count.
 pub async fn sample(
     running: &dyn Fn() -> bool,
-    mut look: impl AsyncFnMut() -> Result<Vec<Vec<Option<String>>>, Failure>,
+    mut query: impl AsyncFnMut() -> Result<Vec<Vec<Option<String>>>, Failure>,
 ) -> Result<Waits, Failure> {
     let clock = Clock::get();
     let mut waits = Waits::default();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(clock.now());
-    // Nothing else goes on in this thread, so that it may sleep.
+    // This thread does nothing else, so it may block.
     while sleep(running, Duration::from_millis(random.random_range(INTERVAL_MS))) {
         let start = clock.now();
-        for row in look().await? {
+        for row in query().await? {
             if let [Some(class), Some(event), Some(sessions)] = row.as_slice() {
-                waits.see(class, event, sessions.parse().unwrap_or(0));
+                waits.add(class, event, sessions.parse().unwrap_or(0));
             }
         }
         waits.query_s += clock.now().saturating_sub(start) as f64 / 1e9;
@@ -79,7 +79,7 @@ pub async fn sample(
     Ok(waits)
 }
 
-/// Sleeps until the next look; tells whether there is to be one.
+/// Sleeps until the next sample. Returns false if sampling ended.
 fn sleep(running: &dyn Fn() -> bool, interval: Duration) -> bool {
     let end = std::time::Instant::now() + interval;
     while running() {

@@ -1,4 +1,4 @@
-//! Whether a statement is known to be a read, and a statement that is run as the only one of a session.
+//! Whether a statement is known to be read-only, and execution of a single statement in its own session.
 
 use crate::{Capture, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_program::value::{Owned, Values};
@@ -6,22 +6,22 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::task::Poll;
 
-/// What is known of a statement.
+/// Whether a statement writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "writes", content = "why", rename_all = "snake_case")]
 pub enum Writes {
     /// It only reads.
     No,
-    /// It cannot be told, and why.
+    /// Unknown, with the reason.
     Unknown(String),
-    /// The system does not accept it, and its error.
+    /// The system rejects the statement, with its error.
     Rejected(String),
-    /// It writes, and what told it.
+    /// It writes, with the evidence.
     Yes(String),
 }
 
 impl Writes {
-    /// Takes another answer to the same question where that is the worse one.
+    /// Replaces this with another answer about the same statement if that one is worse.
     pub fn worsen(&mut self, other: Self) {
         let rank = |answer: &Self| match answer {
             Self::No => 0,
@@ -35,18 +35,18 @@ impl Writes {
     }
 }
 
-/// A statement to run, with the values of its parameters.
+/// A statement to execute with its parameter values.
 #[derive(Debug)]
-pub struct Use<'a> {
-    /// Its parameters; none where the values stand in the text.
+pub struct BoundStatement<'a> {
+    /// Its parameters; empty if the values are in the text.
     pub params: &'a Values,
-    /// The variables that take the columns of its first row, for the uses that follow.
+    /// The variables that receive the columns of its first row, for later statements.
     pub slots: &'a [usize],
     /// All variables.
     pub variables: &'a mut [Owned],
 }
 
-impl Use<'_> {
+impl BoundStatement<'_> {
     /// Runs it as the only statement of a session.
     pub async fn run<S: Session>(&mut self, session: &mut S) -> Result<Rows, Failure> {
         let mut marks = Marks::new(None);

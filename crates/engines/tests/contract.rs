@@ -67,10 +67,10 @@ fn sqlite() {
 /// one that answers everything with an empty reply.
 fn http() {
     const NOT_HERE: [&str; 4] = [
-        "a_transaction_ends_as_it_is_told",
+        "a_transaction_commits_or_rolls_back",
         "a_failure_in_a_transaction_is_rolled_back",
-        "a_loaded_table_holds_the_values_that_were_made",
-        "a_deadlock_is_told_apart",
+        "a_loaded_table_contains_the_generated_values",
+        "a_deadlock_is_recognized",
     ];
     if let Ok(named) = std::env::var("DBDYNO_TEST_HTTP") {
         let mut target: Value = serde_json::from_str(&named).unwrap();
@@ -157,20 +157,20 @@ fn main() {
             "DBDYNO_TEST_MONGODB",
             "mongodb",
             &[
-                "a_transaction_ends_as_it_is_told",
+                "a_transaction_commits_or_rolls_back",
                 "a_failure_in_a_transaction_is_rolled_back",
-                "statements_are_prepared_ahead_or_it_is_told_which_cannot_be",
-                "closing_ends_what_is_open",
+                "statements_are_prepared_ahead_or_named_in_the_error",
+                "closing_rolls_back_an_open_transaction",
             ],
         ),
         server(
             "DBDYNO_TEST_SQLSERVER",
             "sqlserver",
             &[
-                "statements_are_prepared_ahead_or_it_is_told_which_cannot_be",
+                "statements_are_prepared_ahead_or_named_in_the_error",
                 "a_statement_that_takes_too_long_is_a_timeout",
                 "a_statement_that_is_cancelled_is_a_timeout",
-                "answers_that_come_in_pieces_are_put_together",
+                "fragmented_answers_are_reassembled",
                 "a_password_is_checked",
             ],
         ),

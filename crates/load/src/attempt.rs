@@ -43,7 +43,7 @@ pub struct Runner<'a, E: Engine> {
     /// The counters for its statements.
     live: &'a Live,
     /// Whether its transactions count. They don't before and after the measured window.
-    counted: bool,
+    call_counts: bool,
     programs: &'a [Program],
     number: u32,
     session: Option<E::Session>,
@@ -89,7 +89,7 @@ impl<'a, E: Engine> Runner<'a, E> {
         Self {
             shared,
             live: uncounted,
-            counted: false,
+            call_counts: false,
             programs: shared.programs.all(),
             number: place,
             session: None,
@@ -119,12 +119,12 @@ impl<'a, E: Engine> Runner<'a, E> {
     }
 
     /// Sets whether its transactions count from now on, and which counters its statements use.
-    pub fn set_counted(&mut self, live: &'a Live, counted: bool) {
+    pub fn set_counted(&mut self, live: &'a Live, call_counts: bool) {
         let trial = self.shared.trial;
         self.live = live;
-        self.counted = counted;
-        self.timed = counted && may_be_timed(trial);
-        let timed = counted && times_each(trial, self.shared.programs);
+        self.call_counts = call_counts;
+        self.timed = call_counts && may_be_timed(trial);
+        let timed = call_counts && times_each(trial, self.shared.programs);
         self.timing = if timed {
             Timing::new(E::REMOTE, self.number)
         } else {
@@ -139,13 +139,13 @@ impl<'a, E: Engine> Runner<'a, E> {
         let start = self.shared.clock.now();
         let trial = self.shared.trial;
         let mut session = self.shared.engine.connect(self.number).await?;
-        if let Some(delay) = changes::here().and_then(|changes| changes.delay(Kind::Connect)) {
+        if let Some(delay) = changes::active_changes().and_then(|changes| changes.delay(Kind::Connect)) {
             let own = self.shared.clock.now() - start;
-            changes::count(Kind::Connect, own, timer.hold(delay).await);
+            changes::count(Kind::Connect, own, timer.wait_exactly(delay).await);
         }
         let spent = self.shared.clock.now() - start;
         if trial.connect == ConnectMode::PerTransaction {
-            if self.counted {
+            if self.call_counts {
                 recorder.borrow_mut().phases.record("connect", spent);
             }
         } else if self.phases {
@@ -275,7 +275,7 @@ impl<'a, E: Engine> Runner<'a, E> {
         loop {
             let outcome = self.try_once(recorder, timer, chosen, stop).await;
             if let Err(failure) = &outcome {
-                if self.counted {
+                if self.call_counts {
                     recorder.borrow_mut().failed_work.add(&self.work);
                 }
                 self.clean_up(failure).await;
@@ -293,7 +293,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             };
             self.state.restore(saved);
             tries += 1;
-            recorder.borrow_mut().accounting.retries += u64::from(self.counted);
+            recorder.borrow_mut().accounting.retries += u64::from(self.call_counts);
             timer.sleep_until(clock.now() + (retry.wait_ms * 1e6) as u64).await;
             stop = Stop::NotBegun;
         }

@@ -1,7 +1,7 @@
 //! Counts of the calls that a trial delays or skips on purpose.
 
 use crate::preloaded::Readings;
-use dbdyno_engine::changes::{Changes, Counted, Counts, Kind};
+use dbdyno_engine::changes::{CallCounts, Changes, Counts, Kind};
 use dbdyno_engine::probe::ThreadCounters;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,7 +38,12 @@ pub struct Calls {
 
 impl Changed {
     /// Combines the counts of the clients' threads and of the server's preloaded library.
-    pub(crate) fn of(changes: &Changes, counted: &Counted, thread: &ThreadCounters, server: Option<Readings>) -> Self {
+    pub(crate) fn of(
+        changes: &Changes,
+        counted: &CallCounts,
+        thread: &ThreadCounters,
+        server: Option<Readings>,
+    ) -> Self {
         let counts_of = |kind: Kind| changes.has(kind).then(|| counted.of(kind));
         // The file layer times its calls itself.
         let file = |kind: Kind, own_ns: u64| counts_of(kind).map(|counts| Counts { own_ns, ..counts });
@@ -70,7 +75,7 @@ fn calls(counts: Counts) -> Calls {
 }
 
 /// Adds the injected delays to the time in calls of the file layer, since clients waited in these calls.
-pub(crate) fn add_delays(thread: &mut ThreadCounters, counted: &Counted) {
+pub(crate) fn add_delays(thread: &mut ThreadCounters, counted: &CallCounts) {
     let added = |kind: Kind| counted.of(kind).added_ns;
     thread.sync_ns += added(Kind::Sync);
     thread.read_ns += added(Kind::Read);
@@ -92,7 +97,7 @@ mod tests {
             read_ns: 7,
             ..ThreadCounters::default()
         };
-        let found = Changed::of(changes, &Counted::default(), &thread, None);
+        let found = Changed::of(changes, &CallCounts::default(), &thread, None);
         assert_eq!(found.sync.and_then(|sync| sync.own_s), Some(3.0));
         assert_eq!(found.read, None, "not in the plan");
         assert_eq!(found.connect.map(|connect| connect.own_s), Some(Some(0.0)));
@@ -102,7 +107,12 @@ mod tests {
             own_ns: 500_000_000,
             added_ns: 250_000_000,
         };
-        let found = Changed::of(changes, &Counted::default(), &thread, Some([None, Some(counts), None]));
+        let found = Changed::of(
+            changes,
+            &CallCounts::default(),
+            &thread,
+            Some([None, Some(counts), None]),
+        );
         assert_eq!(found.sync, None, "no such call was intercepted in the server");
         let read = Calls {
             calls: 2,

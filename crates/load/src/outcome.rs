@@ -13,7 +13,7 @@ use crate::report::{ClientReport, EndedBy};
 use crate::shared::Shared;
 use crate::threads::Record;
 use crate::time::Time;
-use dbdyno_engine::changes::Counted;
+use dbdyno_engine::changes::CallCounts;
 use dbdyno_engine::observed::Observed;
 use dbdyno_engine::probe::{Contention, SessionCounters, ThreadCounters};
 use dbdyno_engine::waits::Waits;
@@ -260,7 +260,7 @@ pub(crate) fn conclude<E: Engine>(
     let open = matches!(trial.arrival, Arrival::Open { .. });
     let (mut total, mut cpu, mut run_queue, mut idle, mut prepare) = (0, 0, 0, 0, 0);
     let (mut ended, mut overrun) = (watched.window_start, 0);
-    let mut changed = Counted::default();
+    let mut changed = CallCounts::default();
     let mut all_clients = Vec::with_capacity(trial.clients as usize);
     let (mut begun, mut squares) = (0, 0.0);
     for Record {

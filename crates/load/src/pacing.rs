@@ -14,7 +14,7 @@ pub trait Timer {
     fn sleep_until(&self, at: u64) -> impl Future<Output = ()>;
 
     /// Waits for the given nanoseconds as precisely as possible. Returns the actual time.
-    fn hold(&self, nanoseconds: u64) -> impl Future<Output = u64>;
+    fn wait_exactly(&self, nanoseconds: u64) -> impl Future<Output = u64>;
 }
 
 /// Puts the thread to sleep. For engines with one thread per client.
@@ -49,7 +49,7 @@ impl Timer for ThreadTimer {
         }
     }
 
-    async fn hold(&self, nanoseconds: u64) -> u64 {
+    async fn wait_exactly(&self, nanoseconds: u64) -> u64 {
         changes::wait(nanoseconds)
     }
 }

@@ -44,7 +44,7 @@ impl Timer for SharedTimer {
         self.0.sleep_until(at).await;
     }
 
-    async fn hold(&self, nanoseconds: u64) -> u64 {
-        self.0.hold(nanoseconds).await
+    async fn wait_exactly(&self, nanoseconds: u64) -> u64 {
+        self.0.wait_exactly(nanoseconds).await
     }
 }

@@ -1,7 +1,7 @@
 //! Resources used by the clients of one thread within their windows.
 
 use dbdyno_engine::Engine;
-use dbdyno_engine::changes::{self, Counted};
+use dbdyno_engine::changes::{self, CallCounts};
 use dbdyno_engine::probe::ThreadCounters;
 use dbdyno_probes::process::{thread_cpu_ns, thread_run_queue_ns};
 
@@ -11,7 +11,7 @@ pub struct ThreadReport {
     /// The engine's counters for the thread.
     pub counters: ThreadCounters,
     /// Calls that the trial changes.
-    pub changed: Counted,
+    pub changed: CallCounts,
     /// CPU nanoseconds.
     pub cpu_ns: u64,
     /// Nanoseconds in which the thread was runnable but had no CPU.
@@ -29,7 +29,7 @@ pub struct ThreadUsage {
 fn read<E: Engine>(engine: &E) -> ThreadReport {
     ThreadReport {
         counters: engine.probe().thread_counters(),
-        changed: changes::counted(),
+        changed: changes::call_counts(),
         cpu_ns: thread_cpu_ns(),
         run_queue_ns: thread_run_queue_ns(),
     }

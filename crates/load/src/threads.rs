@@ -66,7 +66,7 @@ pub(crate) fn run_thread<'a, E: Engine>(
     number: u32,
     threads: u32,
 ) -> (Record<'a>, Option<(u32, Failure)>) {
-    changes::take_part(shared.changes);
+    changes::enroll_thread(shared.changes);
     let open = matches!(shared.trial.arrival, Arrival::Open { .. });
     let shape = Shape {
         open,

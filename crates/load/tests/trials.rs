@@ -481,7 +481,7 @@ fn plans_that_cannot_be_interleaved_are_refused() {
         ),
         (
             json!({"interleaving": {"length_ms": 5.0, "index": 2, "of": 2}}),
-            "below",
+            "less than",
         ),
         (
             json!({"interleaving": {"length_ms": 5.0, "index": 0, "of": 2}, "arrival": {"loop": "open", "rate": 10.0}}),

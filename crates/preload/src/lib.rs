@@ -1,26 +1,26 @@
-//! A library that a server preloads (`LD_PRELOAD`): it counts, times and delays what the server asks of its files, where a
-//! worker asks for that.
+//! A library that a server preloads (`LD_PRELOAD`). When a worker asks for it, it counts, times and delays the server's
+//! file operations.
 //!
-//! Its functions stand before those of the C library, and call them. Which file the worker and the library share is said by the
-//! environment variable `DBDYNO_PRELOAD_FILE`; without it, or where the file is none of this version, the library does nothing.
-//! As long as no worker asks for more, a call costs a look at the shared memory.
+//! Its functions replace those of the C library and call them. The environment variable `DBDYNO_PRELOAD_FILE` names the
+//! file shared with the worker. If the variable is unset, or the file has another version, the library does nothing.
+//! While no worker asks for changes, a call only costs a read of the shared memory.
 //!
-//! Flushes are `fsync`, `fdatasync`, `syncfs`, `msync` and `sync_file_range` where they wait, and each write to a file
-//! that is opened with `O_DSYNC` or `O_SYNC`. Reads and writes are those at a place in a file (`pread`, `pwrite` and their
-//! kind), which sockets and pipes do not have. What a server asks another way, as by io_uring, or without the C library, is
-//! not seen: then no such call was.
+//! Flushes are `fsync`, `fdatasync`, `syncfs`, `msync`, waiting calls of `sync_file_range`, and each write to a file
+//! opened with `O_DSYNC` or `O_SYNC`. Reads and writes are positional ones (`pread`, `pwrite` and variants), which
+//! sockets and pipes don't support. Operations made through io_uring, or without the C library, are not intercepted; if
+//! a server only uses these, no call is seen.
 
 mod descriptors;
 mod real;
 
-use dbdyno_delays::{Call, Page, Shared, hold};
+use dbdyno_delays::{Call, Page, Shared};
 use descriptors::flushes;
 use libc::{c_int, c_uint, c_void, iovec, off_t, off64_t, size_t, ssize_t};
 use real::{call_real, errno, set_errno};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-/// The memory that is shared with the worker, from the moment at which the library was loaded.
+/// The memory shared with the worker, mapped when the library is loaded.
 static PAGE: OnceLock<Shared> = OnceLock::new();
 
 /// Called by the dynamic loader.
@@ -45,13 +45,13 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Makes a call of a kind.
+/// Makes a call, changed if the worker asked for it.
 #[inline(always)]
-fn changed<T>(kind: impl FnOnce(&Page) -> &Call, skipped: impl FnOnce() -> T, call: impl FnOnce() -> T) -> T {
+fn intercept<T>(kind: impl FnOnce(&Page) -> &Call, skipped: impl FnOnce() -> T, call: impl FnOnce() -> T) -> T {
     let Some(page) = PAGE.get() else { return call() };
     let kind = kind(page);
     if kind.on.load(Ordering::Acquire) != 0 {
-        return watched(page, kind, skipped, call);
+        return intercept_active(page, kind, skipped, call);
     }
     if kind.seen.load(Ordering::Relaxed) == 0 {
         kind.seen.store(1, Ordering::Relaxed);
@@ -62,7 +62,7 @@ fn changed<T>(kind: impl FnOnce(&Page) -> &Call, skipped: impl FnOnce() -> T, ca
 /// Makes a call that is counted, and delayed or skipped.
 #[cold]
 #[inline(never)]
-fn watched<T>(page: &Page, kind: &Call, skipped: impl FnOnce() -> T, call: impl FnOnce() -> T) -> T {
+fn intercept_active<T>(page: &Page, kind: &Call, skipped: impl FnOnce() -> T, call: impl FnOnce() -> T) -> T {
     kind.seen.store(1, Ordering::Relaxed);
     let start = now();
     let result = if kind.skip.load(Ordering::Relaxed) == 0 {
@@ -73,9 +73,9 @@ fn watched<T>(page: &Page, kind: &Call, skipped: impl FnOnce() -> T, call: impl 
     let own = now() - start;
     let delay = kind.delay_ns.load(Ordering::Relaxed);
     let added = if delay > 0 {
-        // What the call left there is for its caller.
+        // Preserve errno for the caller.
         let error = errno();
-        let added = hold(delay, &page.lateness, now);
+        let added = dbdyno_delays::delay(delay, &page.lateness, now);
         set_errno(error);
         added
     } else {
@@ -86,37 +86,38 @@ fn watched<T>(page: &Page, kind: &Call, skipped: impl FnOnce() -> T, call: impl 
 }
 
 fn sync(call: impl FnOnce() -> c_int) -> c_int {
-    changed(|page| &page.sync, || 0, call)
+    intercept(|page| &page.sync, || 0, call)
 }
 
 fn read<T>(call: impl Fn() -> T) -> T {
-    changed(|page| &page.read, &call, &call)
+    intercept(|page| &page.read, &call, &call)
 }
 
-/// A write to a file, which is a flush as well where the descriptor or one of the call's flags says so. Where flushes are skipped,
-/// it is made through another descriptor, and without those flags.
+/// Makes a write, which is also a flush if the descriptor or the call's flags say so. If flushes are skipped, it uses
+/// another descriptor without those flags.
 fn write<T>(file: c_int, flags: c_int, call: impl Fn(c_int, c_int) -> T) -> T {
     if PAGE.get().is_none() {
         return call(file, flags);
     }
     if flags & FLUSHED != 0 || flushes(file) {
         let skipped = || descriptors::unflushed(file, |file| call(file, flags & !FLUSHED));
-        changed(|page| &page.sync, skipped, || call(file, flags))
+        intercept(|page| &page.sync, skipped, || call(file, flags))
     } else {
-        changed(|page| &page.write, || call(file, flags), || call(file, flags))
+        intercept(|page| &page.write, || call(file, flags), || call(file, flags))
     }
 }
 
 macro_rules! interpose {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty { |$real:ident| $body:expr })+) => {$(
-        /// Stands before the function of this name of the C library.
+        /// Replaces the C library's function of this name.
         ///
         /// # Safety
         ///
-        /// As that.
+        /// The same as for that function.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-            // SAFETY: the function behind the name is the C library's, which has these arguments, and gets the caller's own.
+            // SAFETY: `call_real` finds the C library's function, which has this signature, and passes the caller's
+            // arguments.
             let $real = |$($argument: $type),*| unsafe {
                 call_real!($name($($argument: $type),*) -> $result)
             };
@@ -125,7 +126,7 @@ macro_rules! interpose {
     )+};
 }
 
-/// Flags of `preadv2` and `pwritev2` that make a write a flush.
+/// Flags of `preadv2` and `pwritev2` that make a write flush.
 const FLUSHED: c_int = libc::RWF_DSYNC | libc::RWF_SYNC;
 
 /// Flags of `sync_file_range` that make it wait.

@@ -1,16 +1,15 @@
-//! The functions of the C library behind those of this one.
+//! The C library's functions that this library replaces.
 
 use libc::{c_char, c_int, c_void};
 
-/// Finds the next function of a name, after this library's own.
+/// Finds the next function with this name after this library's own.
 pub fn find(name: &'static std::ffi::CStr) -> *mut c_void {
     let name: *const c_char = name.as_ptr();
-    // SAFETY: the name ends with a zero.
+    // SAFETY: the name ends with a zero byte.
     unsafe { libc::dlsym(libc::RTLD_NEXT, name) }
 }
 
-/// Calls the function of a name that comes after this library's own; where there is none, the call fails as one that the
-/// kernel lacks.
+/// Calls the next function with this name after this library's own. If there is none, fails with `ENOSYS`.
 macro_rules! call_real {
     ($name:ident($($argument:ident: $type:ty),*) -> $result:ty) => {{
         static REAL: std::sync::atomic::AtomicPtr<libc::c_void> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
@@ -33,13 +32,13 @@ macro_rules! call_real {
 }
 pub(crate) use call_real;
 
-/// The error of the calling thread's last call.
+/// The calling thread's errno.
 pub fn errno() -> c_int {
-    // SAFETY: the location is the thread's own.
+    // SAFETY: the location belongs to the thread.
     unsafe { *libc::__errno_location() }
 }
 
-/// Makes it another.
+/// Sets the calling thread's errno.
 pub fn set_errno(error: c_int) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = error };

@@ -1,8 +1,8 @@
-//! Expressions that are computed as a transaction runs: those of pgbench's `\set` and `\if`.
+//! Expressions evaluated while a transaction runs, as in pgbench's `\set` and `\if`.
 //!
-//! A value is an integer, a double, a truth value or null, and an operation that cannot be carried out is an error that
-//! ends the transaction: integers do not wrap around. What each function does with which types is that of pgbench in
-//! PostgreSQL 15, found from its documentation and by asking it; `docs/how-to/pgbench-scripts.md` lists what differs.
+//! A value is an integer, a double, a Boolean or null. A failed operation, such as an integer overflow, is an error
+//! that ends the transaction. Functions behave as in PostgreSQL 15's pgbench, according to its documentation and tests
+//! against it; `docs/how-to/pgbench-scripts.md` lists the differences.
 
 mod evaluate;
 mod functions;
@@ -18,7 +18,7 @@ use dbdyno_plan::PlanError;
 use dbdyno_plan::literal::Literal;
 use evaluate::Node;
 
-/// An expression ready to be computed: checked, and with numbers for names.
+/// An expression that has been checked, with names resolved to slots.
 #[derive(Debug, Clone)]
 pub struct Compiled {
     text: Box<str>,
@@ -26,7 +26,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Checks an expression. `text` is how it was written, for errors as it runs; `path` is where it stands in the plan.
+    /// Checks an expression. `text`: its source, for errors at run time. `path`: its place in the plan.
     pub fn new(expression: &Expression, text: &str, path: &str, names: &Names) -> Result<Self, PlanError> {
         Ok(Self {
             text: text.into(),
@@ -34,9 +34,9 @@ impl Compiled {
         })
     }
 
-    /// Computes it. The error is one line: the expression as it was written, and what is wrong.
+    /// Evaluates it. The error is one line: the source and the problem.
     pub fn evaluate(&self, context: &mut Context<'_>) -> Result<Scalar, String> {
-        evaluate::evaluate(&self.root, context).map_err(|trouble| format!("`{}`: {trouble}", self.text))
+        evaluate::evaluate(&self.root, context).map_err(|error| format!("`{}`: {error}", self.text))
     }
 }
 
@@ -48,7 +48,7 @@ fn compile(expression: &Expression, path: &str, names: &Names) -> Result<Node, P
             Literal::Integer(v) => Scalar::Integer(*v),
             Literal::Real(v) => Scalar::Double(*v),
             Literal::Text(_) => {
-                let problem = "a constant of an expression is a number, a truth value or null";
+                let problem = "a constant must be a number, a Boolean or null";
                 return Err(PlanError::invalid(path, problem));
             }
         }),
@@ -74,7 +74,7 @@ fn compile(expression: &Expression, path: &str, names: &Names) -> Result<Node, P
         }
         Expression::Case { branches, otherwise } => {
             if branches.is_empty() {
-                return Err(PlanError::invalid(path, "a `case` has at least one branch"));
+                return Err(PlanError::invalid(path, "`case` needs at least one branch"));
             }
             let pairs = branches
                 .iter()

@@ -1,7 +1,7 @@
-//! What a client carries out.
+//! The program that a client runs.
 //!
-//! A plan's transactions are compiled into flat [`Programs`], whose values come from [`sampler`]s and [`expression`]s. Nothing
-//! here does I/O or knows an engine. All that is drawn depends on a seed alone ([`random`]).
+//! A plan's transactions are compiled into flat [`Programs`]. Their values come from [`sampler`]s and [`expression`]s.
+//! This crate does no I/O and is independent of engines. All random draws depend only on a seed ([`random`]).
 
 pub mod expression;
 pub mod names;
@@ -11,4 +11,4 @@ pub mod sampler;
 pub mod value;
 pub mod vocabulary;
 
-pub use program::{ClientState, Execute, Op, Program, Programs, Saved};
+pub use program::{ClientState, Execute, Op, Program, Programs, SavedState};

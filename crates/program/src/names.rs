@@ -1,6 +1,6 @@
-//! Names of variables turned into numbers.
+//! Resolves variable names to slots.
 
-/// The variables and counters that the steps of all transactions use, in order of first mention.
+/// The variables and counters used by all transactions, in order of first use.
 #[derive(Debug, Default)]
 pub struct Names {
     variables: Vec<String>,
@@ -8,7 +8,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The slot of a variable; a new one at its first mention.
+    /// The slot of a variable, which is added at its first use.
     pub fn variable(&mut self, name: &str) -> usize {
         self.find(name).unwrap_or_else(|| {
             self.variables.push(name.to_owned());
@@ -16,23 +16,23 @@ impl Names {
         })
     }
 
-    /// The slot of a variable that has been mentioned.
+    /// The slot of a known variable.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.variables.iter().position(|known| known == name)
     }
 
-    /// The slot of one more counter.
+    /// Adds a counter and returns its slot.
     pub fn new_counter(&mut self) -> usize {
         self.counters += 1;
         self.counters - 1
     }
 
-    /// How many variables there are.
+    /// Number of variables.
     pub fn variables(&self) -> usize {
         self.variables.len()
     }
 
-    /// How many counters there are.
+    /// Number of counters.
     pub fn counters(&self) -> usize {
         self.counters
     }

@@ -1,4 +1,4 @@
-//! Transactions as flat programs: the steps' tree turned into a list with jumps, names into numbers.
+//! Transactions as flat programs: the tree of steps becomes a list with jumps, and names become slots.
 
 mod compiler;
 mod op;
@@ -14,16 +14,16 @@ use compiler::Compiler;
 use dbdyno_plan::PlanError;
 use dbdyno_plan::transaction::{Compare, Transaction};
 
-/// One transaction, ready to run.
+/// A compiled transaction.
 #[derive(Debug)]
 pub struct Program {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its operations.
     pub ops: Box<[Op]>,
 }
 
-/// All transactions of a trial, and how one is chosen.
+/// All transactions of a trial, and the probabilities to choose them.
 #[derive(Debug)]
 pub struct Programs {
     programs: Box<[Program]>,
@@ -34,11 +34,11 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Compiles the transactions of a trial, whose plan has `statements` statements.
+    /// Compiles the transactions of a trial. The plan has `statements` statements.
     pub fn compile(transactions: &[Transaction], statements: usize) -> Result<Self, PlanError> {
         let at = "task.transactions";
         if transactions.is_empty() {
-            return Err(PlanError::invalid(at, "there must be at least one transaction"));
+            return Err(PlanError::invalid(at, "at least one transaction is required"));
         }
         let weights: Vec<f64> = transactions.iter().map(|transaction| transaction.weight).collect();
         let mut compiler = Compiler {
@@ -71,20 +71,20 @@ impl Programs {
         &self.programs
     }
 
-    /// Whether a transaction waits of its own accord.
+    /// Whether any transaction has think time.
     pub fn think(&self) -> bool {
         let mut ops = self.programs.iter().flat_map(|program| &program.ops);
         ops.any(|op| matches!(op, Op::Think { .. }))
     }
 
-    /// Chooses the next transaction by weight; its index.
+    /// Chooses the next transaction by weight and returns its index.
     #[inline]
     pub fn choose(&self, state: &mut ClientState) -> usize {
         choose(&self.thresholds, &mut state.stream)
     }
 
-    /// What a client needs to run these programs. `seed`: of its random stream; `data_seed`: of the tables' values;
-    /// `first_use`: uses of each counter, over all clients, that its values follow.
+    /// The initial state of a client. `seed`: for its random stream. `data_seed`: for the tables' values. `first_use`:
+    /// uses of each counter, over all clients, before this trial.
     pub fn state(&self, seed: u64, data_seed: u64, client: u32, clients: u32, first_use: u64) -> ClientState {
         ClientState {
             seed,
@@ -105,29 +105,29 @@ impl Programs {
 pub struct ClientState {
     /// The seed of the random streams.
     seed: u64,
-    /// The seed with which the tables were filled.
+    /// The seed that the tables were filled with.
     data_seed: u64,
     /// The client's random stream.
     pub stream: Stream,
     /// The variables of the transactions.
     pub variables: Vec<Owned>,
-    /// How often each serial generator was used.
+    /// Uses of each serial generator.
     counters: Vec<u64>,
-    /// How often each loop still runs, and how often what is done once has been done.
+    /// Remaining iterations of each loop, and how often each step that runs once has run.
     loops: Vec<u64>,
-    /// The client's number, and the number of clients.
+    /// The client's number and the number of clients.
     client: (u32, u32),
     left: Values,
     right: Values,
 }
 
 impl ClientState {
-    /// Makes a statement's parameters.
+    /// Generates a statement's parameters.
     #[inline(always)]
     pub fn make_all(&mut self, samplers: &[Sampler], out: &mut Values) {
         out.clear();
         for sampler in samplers {
-            // The commonest generator needs no more than the stream.
+            // The most common generator only needs the stream.
             match sampler.uniform(&mut self.stream) {
                 Some(value) => out.push_integer(value),
                 None => self.make(sampler, out),
@@ -140,7 +140,7 @@ impl ClientState {
         sampler.sample(&mut self.scope(), out);
     }
 
-    /// What generators draw from.
+    /// The inputs of generators.
     #[inline(always)]
     fn scope(&mut self) -> Scope<'_> {
         Scope {
@@ -153,7 +153,8 @@ impl ClientState {
         }
     }
 
-    /// Carries out an operation that concerns only the client; tells where to go on. `next` follows it.
+    /// Runs an operation that only affects the client. Returns the index of the operation to continue with; by default,
+    /// `next`.
     pub fn step(&mut self, op: &Op, next: usize) -> usize {
         match op {
             Op::Set { slot, value } => self.set(*slot, value),
@@ -169,7 +170,7 @@ impl ClientState {
                 right,
                 to,
             } => {
-                if !self.holds(left, *compare, right.as_ref()) {
+                if !self.is_true(left, *compare, right.as_ref()) {
                     return *to;
                 }
             }
@@ -191,7 +192,7 @@ impl ClientState {
         next
     }
 
-    /// Sets a variable to what an expression gives. The error is one line that says why it gives nothing.
+    /// Sets a variable to the value of an expression. The error is one line.
     #[inline(never)]
     pub fn evaluate(&mut self, slot: usize, expression: &Compiled) -> Result<(), String> {
         let value = expression.evaluate(&mut Context {
@@ -220,15 +221,15 @@ impl ClientState {
         self.left = out;
     }
 
-    /// Whether a comparison holds.
-    fn holds(&mut self, left: &Sampler, compare: Compare, right: Option<&Sampler>) -> bool {
+    /// Whether a comparison is true.
+    fn is_true(&mut self, left: &Sampler, compare: Compare, right: Option<&Sampler>) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};
         let (mut a, mut b) = (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
         self.make_all(std::slice::from_ref(left), &mut a);
         self.make_all(right.map_or(&[], std::slice::from_ref), &mut b);
         let is_null = matches!(a.get(0), None | Some(crate::value::Value::Null));
         let order = a.get(0).zip(b.get(0)).and_then(|(a, b)| a.compare(&b));
-        let holds = match compare {
+        let is_true = match compare {
             Compare::IsNull => is_null,
             Compare::IsNotNull => !is_null,
             Compare::Eq => order == Some(Equal),
@@ -239,7 +240,7 @@ impl ClientState {
             Compare::Ge => matches!(order, Some(Greater | Equal)),
         };
         (self.left, self.right) = (a, b);
-        holds
+        is_true
     }
 
     /// Whether a random number is below a bound.
@@ -248,7 +249,7 @@ impl ClientState {
         self.stream.next_u64() < below
     }
 
-    /// Uses of each counter, over all clients, that none of this client's is above: where later values go on.
+    /// An upper bound on the uses of each counter over all clients; later values continue from it.
     pub fn next_use(&self) -> u64 {
         self.counters
             .iter()
@@ -256,29 +257,29 @@ impl ClientState {
             .map_or(0, |used| used * u64::from(self.client.1))
     }
 
-    /// What the next transaction will draw from, to be restored if it must be run again.
-    pub fn save(&self) -> Saved {
-        Saved {
+    /// Saves the random stream and counters, in case the next transaction must be retried.
+    pub fn save(&self) -> SavedState {
+        SavedState {
             stream: self.stream.clone(),
             counters: self.counters.clone(),
         }
     }
 
-    /// Goes back to what was saved.
-    pub fn restore(&mut self, saved: &Saved) {
+    /// Restores a saved state.
+    pub fn restore(&mut self, saved: &SavedState) {
         self.stream.clone_from(&saved.stream);
         self.counters.clone_from(&saved.counters);
     }
 
-    /// Makes an integer, such as a time to wait.
+    /// Generates an integer, such as a think time.
     pub fn integer(&mut self, sampler: &Sampler) -> i64 {
         sampler.integer(&mut self.scope())
     }
 }
 
-/// What a transaction draws from, as it was before it.
+/// The random stream and counters before a transaction.
 #[derive(Debug, Clone)]
-pub struct Saved {
+pub struct SavedState {
     stream: Stream,
     counters: Vec<u64>,
 }

@@ -1,4 +1,4 @@
-//! Random streams: one seed a run, a stream of its own for each client and for each row of a table.
+//! Random streams: one seed per run, and separate streams for each client and for each table row.
 
 use rand::rand_core::SeedableRng;
 pub use rand_xoshiro::Xoshiro256PlusPlus as Stream;
@@ -8,7 +8,7 @@ pub fn client_stream(seed: u64, client: u32) -> Stream {
     Stream::seed_from_u64(mix(seed ^ mix(0xC11E_4700_0000_0000 | u64::from(client))))
 }
 
-/// The stream of one row of one column. Cheap enough to be made for every value.
+/// The stream of one row of one column. Cheap enough to create for every value.
 #[inline]
 pub fn row_stream(seed: u64, column: u64, row: u64) -> Stream {
     Stream::seed_from_u64(mix(seed ^ mix(column).rotate_left(17)) ^ mix(row))
@@ -23,17 +23,17 @@ pub fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A number below `bound`, all (but for a bias under `bound` / 2^64) equally likely, by multiplication
-/// (Lemire, "Fast random integer generation in an interval", 2019, without the rejection).
+/// A number below `bound`, uniformly distributed except for a bias under `bound` / 2^64. Uses multiplication (Lemire,
+/// "Fast random integer generation in an interval", 2019, without the rejection).
 #[inline]
 pub fn below(random: u64, bound: u64) -> u64 {
     ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
-/// A permutation of the numbers below `bound`: the same number always goes to the same place.
+/// A permutation of the numbers below `bound`.
 ///
-/// A Feistel network of four rounds over the smallest even number of bits that holds `bound`, walked until the
-/// result is in range (Black, Rogaway, "Ciphers with arbitrary finite domains", 2002).
+/// A Feistel network of four rounds over the smallest even number of bits that can represent `bound`, repeated until
+/// the result is in range (Black, Rogaway, "Ciphers with arbitrary finite domains", 2002).
 pub fn permute(value: u64, bound: u64, key: u64) -> u64 {
     if bound < 2 {
         return 0;

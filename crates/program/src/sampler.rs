@@ -1,4 +1,4 @@
-//! Generators made ready to run: checked, with their tables computed, and no allocation per value.
+//! Compiled generators: checked, with precomputed tables, and without allocation per value.
 
 mod chance;
 mod identifiers;
@@ -23,16 +23,16 @@ use scope::index;
 use stamps::{unix_milliseconds, write_time};
 use std::fmt::Write as _;
 
-/// Where a generator stands, which decides what its index is.
+/// Where a generator is used, which defines its index.
 #[derive(Debug)]
 pub enum Place<'a> {
-    /// In a column of a table: the index is the row's number.
+    /// In a table column: the index is the row number.
     Row,
-    /// In a transaction: the index counts uses; names and counters are kept here.
+    /// In a transaction: the index counts uses. Names and counters are stored here.
     Transaction(&'a mut Names),
 }
 
-/// A generator ready to run.
+/// A compiled generator.
 #[derive(Debug, Clone)]
 pub struct Sampler(Kind);
 
@@ -99,27 +99,29 @@ enum Kind {
 }
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// How often a normal value is drawn at most until one is in its range. One in three draws is not, in the widest
-/// distribution; more fail only if the range lies between two numbers that a double can hold.
+/// Maximum draws of a normal value until one is in range. In the widest distribution, one in three is out of range.
+/// More draws fail only if the range is between two adjacent doubles.
 const MOST_DRAWS: u32 = 100;
 const CONSONANTS: &[u8; 16] = b"bcdfghjklmnprstv";
 const VOWELS: &[u8; 4] = b"aeio";
 
 impl Sampler {
-    /// Checks a generator and makes it ready. `path` is where it stands in the plan, for the error.
+    /// Checks and compiles a generator. `path`: its place in the plan, for errors.
     pub fn compile(generator: &Generator, path: &str, place: &mut Place<'_>) -> Result<Self, PlanError> {
         let wrong = |problem: &str| Err(PlanError::invalid(path, problem));
         let kind = match generator {
             Generator::Constant { value } => Kind::Constant(owned(value)),
             Generator::Variable { name } => match place {
-                Place::Row => return wrong("a column cannot take a variable: variables belong to transactions"),
+                Place::Row => return wrong("a column cannot use a variable; variables exist only in transactions"),
                 Place::Transaction(names) => match names.find(name) {
                     Some(slot) => Kind::Variable(slot),
                     None => return wrong(&format!("no earlier step sets the variable `{name}`")),
                 },
             },
             Generator::Expression { .. } => {
-                return wrong("an expression stands alone: give it to a variable with `set`, and use that");
+                return wrong(
+                    "an expression cannot be part of a generator; assign it to a variable with `set` and use that",
+                );
             }
             Generator::Serial { start, step } => Kind::Serial {
                 start: *start,
@@ -132,7 +134,7 @@ impl Sampler {
             },
             Generator::UniformReal { low, high } => {
                 if !(low.is_finite() && high.is_finite() && low < high) {
-                    return wrong("`low` must be less than `high`, and both finite");
+                    return wrong("`low` must be less than `high`, and both must be finite");
                 }
                 Kind::UniformReal {
                     low: *low,
@@ -186,12 +188,12 @@ impl Sampler {
             }
             Generator::Pick { values, weights } => {
                 if values.is_empty() {
-                    return wrong("`values` must hold at least one value");
+                    return wrong("`values` must contain at least one value");
                 }
                 let alike = vec![1.0; values.len()];
                 let weights = weights.as_ref().unwrap_or(&alike);
                 if weights.len() != values.len() {
-                    return wrong("`weights` must hold one number for each value");
+                    return wrong("`weights` must contain one number for each value");
                 }
                 Kind::Pick {
                     values: values.iter().map(owned).collect(),
@@ -210,7 +212,7 @@ impl Sampler {
                 } = version
                     && (*a == 0 || *b == 0)
                 {
-                    return wrong("the length and the count of the blocks must be at least 1");
+                    return wrong("the size and the number of blocks must be at least 1");
                 }
                 let counter = matches!(version, UuidKind::SequenceBlocked { .. })
                     .then(|| place.counter())
@@ -250,7 +252,7 @@ impl Sampler {
         Ok(Self(kind))
     }
 
-    /// The value, if the generator draws integers uniformly.
+    /// The value, if the generator is uniform over integers.
     #[inline(always)]
     pub fn uniform(&self, stream: &mut Stream) -> Option<i64> {
         match &self.0 {
@@ -259,7 +261,7 @@ impl Sampler {
         }
     }
 
-    /// Makes one value and appends it to the list.
+    /// Generates a value and appends it to the list.
     pub fn sample(&self, scope: &mut Scope<'_>, out: &mut Values) {
         match &self.0 {
             Kind::Constant(value) => out.push(value.view()),
@@ -292,7 +294,7 @@ impl Sampler {
         }
     }
 
-    /// Makes one value as an integer: reals are cut off, text is read as a number, null is 0.
+    /// Generates a value as an integer: reals are truncated, text is parsed as a number, null is 0.
     pub fn integer(&self, scope: &mut Scope<'_>) -> i64 {
         match &self.0 {
             Kind::Serial { start, step, counter } => {
@@ -342,7 +344,7 @@ impl Sampler {
         }
     }
 
-    /// Makes one value and appends its text.
+    /// Generates a value and appends its text.
     fn write(&self, scope: &mut Scope<'_>, text: &mut Text<'_>) {
         match &self.0 {
             Kind::Text { min, bound } => {
@@ -411,7 +413,7 @@ impl Place<'_> {
     }
 }
 
-/// The scope in which a column's value of one row is made.
+/// The scope for generating a column's value in one row.
 pub fn row_scope(seed: u64, stream: &mut Stream, row: u64) -> Scope<'_> {
     Scope {
         seed,
@@ -437,14 +439,15 @@ fn width(low: i64, high: i64, path: &str) -> Result<u64, PlanError> {
     if low > high {
         return Err(PlanError::invalid(
             path,
-            format!("the least value {low} is above the greatest {high}"),
+            format!("the minimum {low} is greater than the maximum {high}"),
         ));
     }
-    // The full range of 64 bits has 2^64 values, one more than fits; the topmost is then left out.
+    // The full 64-bit range has 2^64 values, one more than fits. In that case the maximum value is left out.
     Ok(high.abs_diff(low).saturating_add(1))
 }
 
-/// A reference into a serial column by a uniform row is a uniform draw itself: the common case costs no second stream.
+/// A reference to a serial column at a uniform row is itself a uniform draw, so this common case needs no second
+/// stream.
 fn fuse(of: Sampler, stream: u64, row: Sampler) -> Kind {
     match (&of.0, &row.0) {
         (

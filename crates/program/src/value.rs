@@ -1,6 +1,6 @@
-//! Values: as a client holds them, and as a session is given them.
+//! Values, as clients store them and as sessions receive them.
 
-/// A value on its way to or from a session.
+/// A value sent to or received from a session.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// SQL null.
@@ -16,7 +16,8 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Compares as SQLite does: numbers by value before text, text by bytes before bytes. `None` where either is null.
+    /// Compares as SQLite does: numbers by value and before text, text by bytes and before bytes. `None` if either is
+    /// null.
     pub fn compare(&self, other: &Value<'_>) -> Option<std::cmp::Ordering> {
         use Value::{Bytes, Integer, Null, Real, Text};
         match (self, other) {
@@ -41,13 +42,13 @@ impl Value<'_> {
     }
 }
 
-/// A value that owns its text: what a variable holds. Assigning reuses the buffer it has.
+/// An owned value, stored in a variable. Assignments reuse its buffer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Owned {
     /// SQL null.
     #[default]
     Null,
-    /// A truth value, which only an expression makes; to a session it is 0 or 1.
+    /// A Boolean, produced only by expressions; sessions receive 0 or 1.
     Boolean(bool),
     /// A 64-bit integer.
     Integer(i64),
@@ -60,7 +61,7 @@ pub enum Owned {
 }
 
 impl Owned {
-    /// The value, borrowed.
+    /// Borrows the value.
     pub fn view(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
@@ -72,7 +73,7 @@ impl Owned {
         }
     }
 
-    /// Takes a copy of a value.
+    /// Stores a copy of a value.
     pub fn assign(&mut self, value: Value<'_>) {
         match (&mut *self, value) {
             (Self::Text(buffer), Value::Text(text)) => {
@@ -96,7 +97,7 @@ impl Owned {
     }
 }
 
-/// A list of values that is filled and read again and again without allocating once it has grown.
+/// A reusable list of values that doesn't allocate once it has grown.
 #[derive(Debug, Default)]
 pub struct Values {
     cells: Vec<Cell>,
@@ -113,20 +114,20 @@ enum Cell {
 }
 
 impl Values {
-    /// Empties the list; the memory stays.
+    /// Empties the list but keeps its memory.
     #[inline]
     pub fn clear(&mut self) {
         self.cells.clear();
         self.bytes.clear();
     }
 
-    /// How many values there are.
+    /// Number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
@@ -150,7 +151,7 @@ impl Values {
         self.cells.push(Cell::Real(value));
     }
 
-    /// Appends any value, copying its text.
+    /// Appends a copy of any value.
     pub fn push(&mut self, value: Value<'_>) {
         match value {
             Value::Null => self.push_null(),
@@ -161,7 +162,7 @@ impl Values {
         }
     }
 
-    /// Appends the text that `write` appends to the string it is given.
+    /// Appends the text that `write` produces.
     pub fn push_text(&mut self, write: impl FnOnce(&mut Text<'_>)) {
         let start = self.bytes.len();
         write(&mut Text(&mut self.bytes));
@@ -171,7 +172,7 @@ impl Values {
         });
     }
 
-    /// Appends the bytes that `write` appends to the buffer it is given.
+    /// Appends the bytes that `write` appends to its buffer.
     pub fn push_bytes(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
         write(&mut self.bytes);
@@ -187,7 +188,7 @@ impl Values {
         self.cells.iter().map(|cell| self.resolve(*cell))
     }
 
-    /// The value at a place, if it is an integer: the commonest kind, without looking at the others.
+    /// The value at an index, if it is an integer. A fast path for the most common type.
     #[inline(always)]
     pub fn integer(&self, index: usize) -> Option<i64> {
         match self.cells.get(index) {
@@ -196,7 +197,7 @@ impl Values {
         }
     }
 
-    /// The value at a place, or `None` past the end.
+    /// The value at an index; `None` past the end.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Value<'_>> {
         self.cells.get(index).map(|cell| self.resolve(*cell))
@@ -208,14 +209,14 @@ impl Values {
             Cell::Null => Value::Null,
             Cell::Integer(v) => Value::Integer(v),
             Cell::Real(v) => Value::Real(v),
-            // Only `Text`'s methods write between these bounds, and they append whole strings.
+            // `Text` methods alone write between these bounds, and they append whole strings.
             Cell::Text { start, end } => Value::Text(std::str::from_utf8(&self.bytes[start..end]).unwrap_or_default()),
             Cell::Bytes { start, end } => Value::Bytes(&self.bytes[start..end]),
         }
     }
 }
 
-/// The end of a buffer to which text is appended.
+/// Appends text to a buffer.
 pub struct Text<'a>(&'a mut Vec<u8>);
 
 impl Text<'_> {
@@ -251,7 +252,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_pushed_comes_back(items in proptest::collection::vec(prop_oneof![
+        fn pushed_values_are_returned(items in proptest::collection::vec(prop_oneof![
             Just(Owned::Null),
             any::<i64>().prop_map(Owned::Integer),
             (-1e300f64..1e300).prop_map(Owned::Real),
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn null_compares_with_nothing() {
+    fn null_is_not_comparable() {
         assert_eq!(Value::Null.compare(&Value::Null), None);
         assert_eq!(Value::Integer(1).compare(&Value::Null), None);
     }

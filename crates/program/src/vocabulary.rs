@@ -1,4 +1,4 @@
-//! A fixed list of invented words that look like English, of which the first are the most frequent, as in real text.
+//! A fixed list of invented words that look like English. The first ones are the most frequent, as in real text.
 
 use crate::random::{Stream, below, mix};
 use crate::value::Text;
@@ -10,19 +10,19 @@ use rand_distr::{Distribution as _, Zipf};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The words of a size are the same in every run: what depends on a seed is which of them a row takes.
+/// The words of a given size are the same in every run. The seed only determines which ones a row uses.
 const SEED: u64 = 0x0D1C_7104_A41E;
 
-/// More words than this are not made: they would take more memory than what is measured.
+/// Maximum number of words. More would take more memory than the system being measured.
 const MOST: u32 = 1_000_000;
 
-/// So many tries for each word; with fewer left than this there is nothing to make words of.
+/// Attempts per word. If they are used up, no more words can be made.
 const TRIES: u64 = 50;
 
-/// Words of lower ranks than the first have one syllable, than the second two, all others two or three: frequent words
+/// Words with a rank below `SHORT` have one syllable, below `MEDIUM` two, and all others two or three: frequent words
 /// are short.
 const SHORT: usize = 60;
-const MIDDLING: usize = 5_000;
+const MEDIUM: usize = 5_000;
 
 const ONSETS: [&str; 40] = [
     "b", "bl", "br", "c", "ch", "cl", "cr", "d", "dr", "f", "fl", "fr", "g", "gl", "gr", "h", "j", "k", "l", "m", "n",
@@ -34,7 +34,7 @@ const CODAS: [&str; 28] = [
     "s", "st", "t", "t", "x",
 ];
 
-/// The words, ready to be drawn.
+/// The words and their distribution.
 #[derive(Debug, Clone)]
 pub struct Vocabulary {
     words: Arc<[Box<str>]>,
@@ -42,19 +42,20 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Makes the words. `path` is where the generator stands in the plan, for the error.
-    pub fn new(of: &VocabularyOf, path: &str) -> Result<Self, PlanError> {
+    /// Creates the words. `path`: the generator's place in the plan, for errors.
+    pub fn new(spec: &VocabularyOf, path: &str) -> Result<Self, PlanError> {
         let wrong = |problem: String| PlanError::invalid(format!("{path}.vocabulary"), problem);
-        if of.size == 0 || of.size > MOST {
-            return Err(wrong(format!("`size` must lie from 1 to {MOST}")));
+        if spec.size == 0 || spec.size > MOST {
+            return Err(wrong(format!("`size` must be between 1 and {MOST}")));
         }
-        let ranks = match Zipf::new(f64::from(of.size), of.exponent) {
-            Ok(ranks) if of.exponent > 0.0 => ranks,
+        let ranks = match Zipf::new(f64::from(spec.size), spec.exponent) {
+            Ok(ranks) if spec.exponent > 0.0 => ranks,
             _ => return Err(wrong("`exponent` must be a number above 0".into())),
         };
-        let without: Vec<String> = of.without.iter().map(|part| part.to_lowercase()).collect();
-        let words = words(of.size as usize, &without)
-            .ok_or_else(|| wrong("so many words cannot be made; take a smaller `size`, or less of `without`".into()))?;
+        let without: Vec<String> = spec.without.iter().map(|part| part.to_lowercase()).collect();
+        let words = words(spec.size as usize, &without).ok_or_else(|| {
+            wrong("not enough words are possible; use a smaller `size` or exclude less with `without`".into())
+        })?;
         Ok(Self { words, ranks })
     }
 
@@ -65,7 +66,7 @@ impl Vocabulary {
     }
 }
 
-/// Makes different words, none of which contains a part of `without`; none where there are not enough.
+/// Creates distinct words, none of which contains a string in `without`. `None` if there are not enough.
 fn words(size: usize, without: &[String]) -> Option<Arc<[Box<str>]>> {
     let mut stream = Stream::seed_from_u64(mix(SEED));
     let mut known = HashSet::with_capacity(size);
@@ -85,7 +86,7 @@ fn words(size: usize, without: &[String]) -> Option<Arc<[Box<str>]>> {
 fn word(rank: usize, stream: &mut Stream) -> Box<str> {
     let syllables = match rank {
         0..SHORT => 1,
-        SHORT..MIDDLING => 2,
+        SHORT..MEDIUM => 2,
         _ => 2 + below(stream.next_u64(), 2),
     };
     let mut word = String::new();
@@ -101,7 +102,7 @@ fn word(rank: usize, stream: &mut Stream) -> Box<str> {
 mod tests {
     use super::*;
 
-    fn of(size: u32, without: &[&str]) -> VocabularyOf {
+    fn spec(size: u32, without: &[&str]) -> VocabularyOf {
         VocabularyOf {
             size,
             exponent: 1.0,
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn words_differ_and_frequent_ones_are_short() {
-        let made = Vocabulary::new(&of(20_000, &[]), "test").expect("a vocabulary");
+        let made = Vocabulary::new(&spec(20_000, &[]), "test").expect("a vocabulary");
         let different: HashSet<_> = made.words.iter().collect();
         assert_eq!(different.len(), 20_000);
         assert!(
@@ -120,21 +121,21 @@ mod tests {
                 .all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()))
         );
         let mean = |words: &[Box<str>]| words.iter().map(|word| word.len()).sum::<usize>() / words.len();
-        assert!(mean(&made.words[..SHORT]) < mean(&made.words[MIDDLING..]));
+        assert!(mean(&made.words[..SHORT]) < mean(&made.words[MEDIUM..]));
     }
 
     #[test]
-    fn a_part_left_out_is_in_no_word() {
-        let plain = Vocabulary::new(&of(20_000, &[]), "test").expect("a vocabulary");
-        let without = Vocabulary::new(&of(20_000, &["TA", "str"]), "test").expect("a vocabulary");
-        let holds = |made: &Vocabulary, part: &str| made.words.iter().any(|word| word.contains(part));
-        assert!(holds(&plain, "ta") && holds(&plain, "str"));
-        assert!(!holds(&without, "ta") && !holds(&without, "str"));
+    fn no_word_contains_an_excluded_string() {
+        let plain = Vocabulary::new(&spec(20_000, &[]), "test").expect("a vocabulary");
+        let without = Vocabulary::new(&spec(20_000, &["TA", "str"]), "test").expect("a vocabulary");
+        let is_true = |made: &Vocabulary, part: &str| made.words.iter().any(|word| word.contains(part));
+        assert!(is_true(&plain, "ta") && is_true(&plain, "str"));
+        assert!(!is_true(&without, "ta") && !is_true(&without, "str"));
     }
 
     #[test]
     fn the_first_word_is_the_most_frequent() {
-        let made = Vocabulary::new(&of(1000, &[]), "test").expect("a vocabulary");
+        let made = Vocabulary::new(&spec(1000, &[]), "test").expect("a vocabulary");
         let mut stream = Stream::seed_from_u64(7);
         let mut values = crate::value::Values::default();
         for _ in 0..20_000 {
@@ -146,18 +147,18 @@ mod tests {
                 .filter(|index| values.get(*index) == Some(wanted))
                 .count() as f64
         };
-        // Zipf's law: the tenth comes a tenth as often as the first.
+        // Zipf's law: the tenth word is a tenth as frequent as the first.
         assert!((7.0..14.0).contains(&(count(1) / count(10))));
     }
 
     #[test]
-    fn what_cannot_be_made_is_told() {
-        let problem = |of: &VocabularyOf| Vocabulary::new(of, "fill").unwrap_err().to_string();
-        assert!(problem(&of(0, &[])).starts_with("fill.vocabulary: `size` must lie"));
-        assert!(problem(&of(10, &["a", "e", "i", "o", "u"])).contains("cannot be made"));
+    fn impossible_vocabularies_are_refused() {
+        let problem = |spec: &VocabularyOf| Vocabulary::new(spec, "fill").unwrap_err().to_string();
+        assert!(problem(&spec(0, &[])).starts_with("fill.vocabulary: `size` must be"));
+        assert!(problem(&spec(10, &["a", "e", "i", "o", "u"])).contains("not enough words"));
         let flat = VocabularyOf {
             exponent: 0.0,
-            ..of(10, &[])
+            ..spec(10, &[])
         };
         assert!(problem(&flat).contains("`exponent` must be"));
     }

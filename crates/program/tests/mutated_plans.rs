@@ -1,4 +1,4 @@
-//! Mutated plans: each is refused or compiled, without a panic and in bounded memory.
+//! Mutated plans are refused or compiled, without a panic and in bounded memory.
 #![allow(clippy::unwrap_used)]
 
 use dbdyno_plan::{Plan, Task};
@@ -88,13 +88,13 @@ fn replacement() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A change of the plan at some place.
+/// A mutation of the plan.
 #[derive(Debug, Clone)]
 enum Change {
     Replace(Index, Value),
     Remove(Index),
     Repeat(Index),
-    /// Takes another part of the plan.
+    /// Replaces one part by another part of the plan.
     Copy(Index, Index),
 }
 
@@ -107,7 +107,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// The paths of all parts of a document but the whole.
+/// The paths of all parts of a document except the root.
 fn paths(value: &Value, at: &str, all: &mut Vec<String>) {
     let mut enter = |name: String, part: &Value| {
         let path = format!("{at}/{name}");
@@ -167,7 +167,7 @@ fn carry_out(text: &str) {
     }
 }
 
-/// The most memory that this process has had, in MiB.
+/// Peak memory of this process in MiB.
 #[cfg(target_os = "linux")]
 fn peak_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -185,7 +185,7 @@ fn the_plan_itself_compiles() {
     assert_eq!(Programs::compile(&trial.transactions, 1).unwrap().all().len(), 1);
 }
 
-/// Carries out 5,000 plans, and looks how much memory that took.
+/// Compiles 5,000 plans and checks the memory use.
 fn carry_out_each<S: Strategy>(changes: S, plan: impl Fn(S::Value) -> String) {
     let mut runner = TestRunner::new(ProptestConfig::with_cases(5000));
     let carried_out = runner.run(&changes, |change| {

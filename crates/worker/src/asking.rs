@@ -1,4 +1,4 @@
-//! A question to a system that is answered by one value: what the laboratory wants to know of data that are there.
+//! Runs a query that returns one value, for the controller to inspect existing data.
 
 use crate::error::WorkError;
 use crate::events::Events;
@@ -12,15 +12,15 @@ use dbdyno_program::value::{Owned, Values};
 use serde_json::json;
 use std::task::Poll;
 
-/// Asks, and tells the first column of the first row as text.
+/// Runs the query and reports the first column of the first row as text.
 pub fn ask(task: &Ask, events: &Events) -> Result<(), WorkError> {
     let target = Target::try_from(&task.target)?;
-    let answer = target.measure(&trial(task)?, Asking)??;
+    let answer = target.measure(&trial(task)?, FirstValue)??;
     events.write(&Event::Answer { answer })?;
     Ok(())
 }
 
-/// A trial of the one statement, as an engine is made ready for.
+/// A trial with this one statement, which an engine needs to prepare itself.
 fn trial(task: &Ask) -> Result<Trial, WorkError> {
     let step = json!({"do": "execute", "statement": 0, "into": ["answer"]});
     let trial = json!({
@@ -33,9 +33,9 @@ fn trial(task: &Ask) -> Result<Trial, WorkError> {
     serde_json::from_value(trial).map_err(|error| WorkError::Output(error.into()))
 }
 
-struct Asking;
+struct FirstValue;
 
-impl Measure for Asking {
+impl Measure for FirstValue {
     type Output = Result<Option<String>, Failure>;
 
     fn measure<E: Engine>(self, engine: &E, _site: Site<'_>) -> Self::Output {
@@ -43,7 +43,7 @@ impl Measure for Asking {
             return runtime::run_inline(first_value(engine));
         }
         let mut answers = runtime::run_concurrently(std::iter::once(first_value(engine)))
-            .map_err(|error| Failure::new(FailureKind::Other, format!("starting to wait for events: {error}")))?;
+            .map_err(|error| Failure::new(FailureKind::Other, format!("cannot start the event loop: {error}")))?;
         answers.pop().unwrap_or(Ok(None))
     }
 }
@@ -70,7 +70,7 @@ async fn first_value<E: Engine>(engine: &E) -> Result<Option<String>, Failure> {
             session.answer(Capture::new(&mut wanted), &mut marks).await?;
         }
     }
-    // It has answered: how its session ends is of no matter.
+    // The answer has arrived, so errors while closing don't matter.
     let _ = session.close().await;
     Ok(match variables.pop() {
         None | Some(Owned::Null) => None,

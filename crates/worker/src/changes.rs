@@ -1,11 +1,11 @@
-//! Whether what a trial is to change can be changed.
+//! Checks whether the changes of a trial are possible.
 
 use dbdyno_engine::changes::Changeable;
 use dbdyno_plan::PlanError;
 use dbdyno_plan::document::Trial;
 
-/// Fails where a trial changes calls that its engine does not make in the worker's process, and no server with the preloaded
-/// library is named; or where one is, and the engine makes them itself.
+/// Fails if a trial changes calls that its engine doesn't make in the worker's process, and no server with the
+/// preloaded library is named. Also fails if one is named but the engine makes the calls itself.
 pub fn check(trial: &Trial, changeable: Changeable) -> Result<(), PlanError> {
     let Some(changes) = &trial.changes else {
         return Ok(());
@@ -19,22 +19,25 @@ pub fn check(trial: &Trial, changeable: Changeable) -> Result<(), PlanError> {
     if changes.files() && changes.server.is_none() && !changeable.files {
         return wrong(
             "",
-            "this engine's files can be changed only by a server that preloads the library (`server`)",
+            "file calls of this engine can only be changed in a server that preloads the library (`server`)",
         );
     }
     if changes.server.is_some() && changeable.files {
-        return wrong(".server", "this engine has no server: its files are the worker's");
+        return wrong(".server", "this engine has no server; the worker makes its file calls");
     }
     if changes.message.is_some() && !changeable.messages {
         return wrong(".message", "messages of this engine's sessions cannot be delayed");
     }
     if changes.own_files && !changeable.copies {
-        return wrong(".own_files", "this engine's clients can have no copies of the database");
+        return wrong(
+            ".own_files",
+            "clients of this engine cannot have copies of the database",
+        );
     }
     if changes.own_files && (trial.part.is_some() || trial.record.groups.is_some()) {
         return wrong(
             ".own_files",
-            "clients have copies where one worker runs them all, and counts no instructions",
+            "copies require that one worker runs all clients, and that no instructions are counted",
         );
     }
     changes.check()
@@ -61,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_cannot_change_is_refused() {
+    fn changes_that_an_engine_cannot_make_are_refused() {
         let delay = serde_json::json!({"delay_us": 1});
         let server = serde_json::json!({"file": "/f"});
         let sync = serde_json::json!({"sync": delay});

@@ -1,5 +1,5 @@
-//! Being one of the processes of a trial: the coordinator is told of readiness on standard output, and says on standard
-//! input when to start.
+//! Coordination with the other processes of a trial: the worker reports readiness on standard output and reads the
+//! start times from standard input.
 
 use crate::events::Events;
 use dbdyno_events::Event;
@@ -11,29 +11,31 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the coordinator says: nanoseconds of the kernel's monotonic clock, which all processes of a machine share.
+/// A start time from the coordinator, in nanoseconds of the kernel's monotonic clock, which all processes of a machine
+/// share.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Start {
+struct StartMessage {
     start_ns: u64,
 }
 
-/// What the coordinator says to the last of those that are interleaved.
+/// The coordinator's message to the last running one of several interleaved trials.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Last {
+struct AloneMessage {
     alone: bool,
 }
 
-/// The coordinator, at the other end of standard input and output.
-pub struct Coordinated<'a> {
+/// The coordinator, connected by standard input and output.
+pub struct StdioCoordinator<'a> {
     events: &'a Events,
     interleaved: bool,
     alone: Arc<AtomicU64>,
 }
 
-impl<'a> Coordinated<'a> {
-    /// Tells the coordinator by these events. `interleaved`: it may tell that the others have ended.
+impl<'a> StdioCoordinator<'a> {
+    /// Reports readiness through these events. `interleaved`: the coordinator may announce that the other trials have
+    /// ended.
     pub fn new(events: &'a Events, interleaved: bool) -> Self {
         Self {
             events,
@@ -42,13 +44,13 @@ impl<'a> Coordinated<'a> {
         }
     }
 
-    /// Listens, until standard input ends, for being the last of those that are interleaved.
+    /// Waits, until standard input ends, for the message that the other interleaved trials have ended.
     fn listen(&self, clock: Clock) -> io::Result<()> {
         let alone = Arc::clone(&self.alone);
         let listen = move || {
             for line in io::stdin().lines().map_while(Result::ok) {
-                // What else it may be is nothing that the load could act on.
-                if serde_json::from_str(&line).is_ok_and(|Last { alone }| alone) {
+                // Other messages mean nothing to the load.
+                if serde_json::from_str(&line).is_ok_and(|AloneMessage { alone }| alone) {
                     alone.store(clock.now().max(1), Ordering::Release);
                 }
             }
@@ -58,7 +60,7 @@ impl<'a> Coordinated<'a> {
     }
 }
 
-impl Coordinator for Coordinated<'_> {
+impl Coordinator for StdioCoordinator<'_> {
     fn start(&mut self, phase: &'static str, clock: Clock, _notice: u64) -> io::Result<u64> {
         self.events.write(&Event::Ready { phase })?;
         let mut line = String::new();
@@ -69,7 +71,7 @@ impl Coordinator for Coordinated<'_> {
         if self.interleaved && phase == "window" {
             self.listen(clock)?;
         }
-        let Start { start_ns } = serde_json::from_str(&line)?;
+        let StartMessage { start_ns } = serde_json::from_str(&line)?;
         let now = clock_gettime(ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         Ok(clock.now() + start_ns.saturating_sub(now))

@@ -1,4 +1,4 @@
-//! Why a plan was not carried out.
+//! Why a plan failed.
 
 use dbdyno_engine::Failure;
 use dbdyno_events::EncodingFailed;
@@ -6,19 +6,19 @@ use dbdyno_load::TrialError;
 use dbdyno_plan::PlanError;
 use dbdyno_probes::ProbeError;
 
-/// Why a plan was not carried out.
+/// Why a plan failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
     /// The plan is wrong.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The trial gave no result.
+    /// The trial has no result.
     #[error(transparent)]
     Trial(TrialError),
     /// Something suspended the process while it measured.
-    #[error("the worker was suspended during the trial (SIGSTOP), so its figures are not valid")]
+    #[error("the worker was suspended during the trial (SIGSTOP), so its results are not valid")]
     Suspended,
-    /// The engine refused.
+    /// The engine returned an error.
     #[error("{0}")]
     Engine(#[from] Failure),
     /// The machine could not be measured.
@@ -27,7 +27,7 @@ pub enum WorkError {
     /// A histogram could not be written.
     #[error(transparent)]
     Encoding(#[from] EncodingFailed),
-    /// The plan could not be read, or an event not be written.
+    /// The plan could not be read, or an event could not be written.
     #[error("{0}")]
     Output(#[from] std::io::Error),
 }
@@ -42,7 +42,7 @@ impl From<TrialError> for WorkError {
 }
 
 impl WorkError {
-    /// The system's own name or number for what went wrong, where it was the system.
+    /// The system's name or number for the error, if the system caused it.
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Engine(failure) | Self::Trial(TrialError::Connect { failure, .. }) => failure.code.as_deref(),
@@ -50,7 +50,7 @@ impl WorkError {
         }
     }
 
-    /// A word for the laboratory to tell the kinds apart.
+    /// The kind of error, as the controller knows it.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Plan(_) => "plan",

@@ -1,14 +1,14 @@
-//! Standard output, a line for each event.
+//! Writes events to standard output, one per line.
 
 use dbdyno_events::Event;
 use std::io::Write as _;
 
-/// Standard output, as events.
+/// Writes events to standard output.
 #[derive(Debug, Default)]
 pub struct Events;
 
 impl Events {
-    /// Writes one.
+    /// Writes an event.
     pub fn write(&self, event: &Event<'_>) -> Result<(), std::io::Error> {
         let mut text = serde_json::to_string(event)?;
         text.push('\n');

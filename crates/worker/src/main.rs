@@ -1,8 +1,9 @@
-//! The worker: reads one plan on standard input, carries it out, writes one JSON event a line on standard output.
+//! The worker reads one plan from standard input, runs it, and writes events to standard output, one JSON object per
+//! line.
 //!
-//! It ends with 0 when the plan was carried out, with 1 when it could not be (the last event says why), and with 2 when
-//! the plan itself is wrong. SIGINT and SIGTERM end a measured window early; what was measured is still written. They
-//! end any other task without a result.
+//! It exits with 0 if the plan was carried out, with 1 if it failed (the last event gives the reason), and with 2 if
+//! the plan itself is invalid. SIGINT and SIGTERM end a measured window early; the measurements so far are still
+//! written. They end any other task without a result.
 
 mod amalgamation;
 mod asking;
@@ -23,10 +24,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-/// Set by a signal: the window is to end.
+/// Set by a signal to end the window.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Set by SIGCONT: something had suspended the process.
+/// Set by SIGCONT: the process had been suspended.
 static SUSPENDED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Parser)]
@@ -44,20 +45,20 @@ struct Arguments {
 enum Command {
     /// Print the JSON Schema of plans or of events
     Schema {
-        /// Of which
+        /// Which schema to print
         #[arg(value_enum, default_value = "plan")]
-        of: Of,
+        of: SchemaKind,
     },
     /// Write the source of the bundled SQLite (sqlite3.c, sqlite3.h) into a directory
     Amalgamation {
-        /// The directory; it must exist
+        /// An existing directory
         directory: PathBuf,
     },
 }
 
-/// What is described.
+/// The schemas.
 #[derive(Clone, Copy, ValueEnum)]
-enum Of {
+enum SchemaKind {
     Plan,
     Event,
 }
@@ -66,14 +67,14 @@ fn main() -> ExitCode {
     let events = Events;
     let result = match Arguments::parse().command {
         Some(Command::Schema { of }) => print(&match of {
-            Of::Plan => dbdyno_engines::registry::plan_schema(),
-            Of::Event => dbdyno_events::json_schema(),
+            SchemaKind::Plan => dbdyno_engines::registry::plan_schema(),
+            SchemaKind::Event => dbdyno_events::json_schema(),
         }),
         Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
         None => run(&events),
     };
     let Err(error) = result else { return ExitCode::SUCCESS };
-    // If standard output is gone there is nobody to tell.
+    // If standard output is closed, the error cannot be reported.
     let _ = events.write(&Event::Error {
         kind: error.kind(),
         message: error.to_string(),
@@ -99,7 +100,7 @@ fn run(events: &Events) -> Result<(), WorkError> {
     work::carry_out(&plan, events, &STOP, &SUSPENDED)
 }
 
-/// Makes SIGINT and SIGTERM end the process, since only trials and holds write what they have when they are stopped.
+/// Makes SIGINT and SIGTERM end the process, because only trials and locks have something to write when stopped.
 fn end_by_signals() -> Result<(), std::io::Error> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
         handle(signal, libc::SIG_DFL)?;
@@ -112,19 +113,19 @@ fn end_by_signals() -> Result<(), std::io::Error> {
 }
 
 fn handle(signal: libc::c_int, handler: libc::sighandler_t) -> Result<(), std::io::Error> {
-    // SAFETY: the handlers of this file only store to an atomic, which a signal handler may do.
+    // SAFETY: the handlers in this file only store to an atomic, which is async-signal-safe.
     match unsafe { libc::signal(signal, handler) } {
         libc::SIG_ERR => Err(std::io::Error::last_os_error()),
         _ => Ok(()),
     }
 }
 
-/// Reads the plan: a line, behind which others may follow later, or all there is.
+/// Reads the plan: either one line, which later lines may follow, or the whole input.
 fn read_plan() -> Result<Plan, WorkError> {
     let mut text = String::new();
     std::io::stdin().read_line(&mut text)?;
     match Plan::from_json(&text) {
-        // It may go on in other lines.
+        // The plan may continue on further lines.
         Err(PlanError::Json(_)) => {}
         read => return Ok(read?),
     }
@@ -151,12 +152,12 @@ fn listen() -> Result<(), std::io::Error> {
 /// The environment variable with the process id of the controller that started this worker.
 const PARENT: &str = "DBDYNO_PARENT";
 
-/// Asks the kernel to kill this process when its parent ends, so that no load outlives its controller.
+/// Asks the kernel to kill this process when its parent exits, so that no load outlives its controller.
 ///
-/// An error: the parent has ended already.
+/// Fails if the parent has already exited.
 fn end_with_parent() -> Result<(), std::io::Error> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    // The kernel sends no signal for a parent that ended before it was asked: this process then has another parent.
+    // If the parent exited before this call, the kernel sends no signal. The process then has another parent.
     let expected: Option<i32> = std::env::var(PARENT).ok().and_then(|pid| pid.parse().ok());
     let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     match (expected, parent) {

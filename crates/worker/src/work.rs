@@ -1,8 +1,8 @@
-//! Carries out a plan's task with the engine it names.
+//! Runs a plan's task with the engine that it names.
 
 use crate::asking;
 use crate::changes;
-use crate::coordinated::Coordinated;
+use crate::coordinated::StdioCoordinator;
 use crate::error::WorkError;
 use crate::events::Events;
 use crate::writes;
@@ -10,14 +10,14 @@ use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
 use dbdyno_engines::Target;
 use dbdyno_events::{BtreeAnswer, CheckOutcome, Event, TrialResult};
-use dbdyno_load::{Event as Said, LocalCoordinator};
+use dbdyno_load::{Event as LoadEvent, LocalCoordinator};
 use dbdyno_plan::document::{Hold, Means, Question, Trial};
 use dbdyno_plan::{Plan, Task};
 use dbdyno_probes::Clock;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Seconds for which the process may be suspended within a window: a finding tells of shorter stalls.
+/// Maximum suspension within a window in seconds. A finding reports shorter stalls.
 const LONGEST_PAUSE_S: f64 = 0.5;
 
 /// Carries out a plan. `stop` ends a window early; `suspended` is set if the process was suspended.
@@ -25,7 +25,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &At
     match &plan.task {
         Task::Trial(trial) => {
             if trial.interleaving.is_some() {
-                // The engine's clocks as well.
+                // This affects the engine's clocks too.
                 Clock::all_stand_still();
             }
             let seed = plan.seed;
@@ -33,7 +33,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &At
             changes::check(trial, target.changeable())?;
             target.measure(
                 trial,
-                Trying {
+                TrialRun {
                     trial,
                     seed,
                     events,
@@ -61,7 +61,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &At
         Task::Writes(task) => writes::find(task, plan.seed, events),
         Task::Ask(task) => asking::ask(task, events),
         Task::Hold(task) => hold(task, events, stop),
-        Task::Reach(task) => writes::look_beyond(task, events),
+        Task::Reach(task) => writes::find_external_access(task, events),
         Task::Check(task) => check(&Target::try_from(&task.target)?, events),
         Task::Space(task) => {
             let objects = Target::try_from(&task.target)?.space(&task.tables)?;
@@ -87,7 +87,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &At
     }
 }
 
-/// What inserts do to a B-tree, or why that cannot be told.
+/// The effect of inserts on a B-tree, or why it cannot be computed.
 fn answer(question: &Question) -> BtreeAnswer {
     let found = match question.by {
         Means::Formula => dbdyno_btree::estimate(&question.setting),
@@ -105,8 +105,8 @@ fn answer(question: &Question) -> BtreeAnswer {
     }
 }
 
-/// A trial, for an engine to be measured by.
-struct Trying<'a> {
+/// A trial to run on an engine.
+struct TrialRun<'a> {
     trial: &'a Trial,
     seed: u64,
     events: &'a Events,
@@ -114,7 +114,7 @@ struct Trying<'a> {
     suspended: &'a AtomicBool,
 }
 
-impl Measure for Trying<'_> {
+impl Measure for TrialRun<'_> {
     type Output = Result<(), WorkError>;
 
     fn measure<E: Engine>(self, engine: &E, site: Site<'_>) -> Self::Output {
@@ -125,13 +125,13 @@ impl Measure for Trying<'_> {
             stop,
             suspended,
         } = self;
-        // Read back before the load: a database that cannot be opened is told at once, and nothing is measured.
+        // Read the facts before the load, so that a database that cannot be opened fails at once, before measuring.
         let facts = engine.facts()?;
         let mut written = Ok(());
-        let emit = |said: Said| {
-            let result = events.write(&match &said {
-                Said::Phase(phase) => Event::Phase { phase },
-                Said::Interval(interval) => Event::Interval(interval.as_ref().into()),
+        let emit = |event: LoadEvent| {
+            let result = events.write(&match &event {
+                LoadEvent::Phase(phase) => Event::Phase { phase },
+                LoadEvent::Interval(interval) => Event::Interval(interval.as_ref().into()),
             });
             if written.is_ok() {
                 written = result;
@@ -146,7 +146,7 @@ impl Measure for Trying<'_> {
                 seed,
                 site,
                 stop,
-                &mut Coordinated::new(events, trial.interleaving.is_some()),
+                &mut StdioCoordinator::new(events, trial.interleaving.is_some()),
                 emit,
             )
         }?;
@@ -163,7 +163,7 @@ impl Measure for Trying<'_> {
     }
 }
 
-/// Holds a lock on a server until nobody is left to tell it more.
+/// Holds a lock on a server until standard input is closed.
 fn hold(task: &Hold, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
     let ended = std::thread::spawn(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
     let over = || stop.load(Ordering::Relaxed) || ended.is_finished();
@@ -174,7 +174,7 @@ fn hold(task: &Hold, events: &Events, stop: &AtomicBool) -> Result<(), WorkError
     Ok(())
 }
 
-/// Makes the checks, and writes an event as each ends.
+/// Runs the checks and writes an event for each result.
 fn check(target: &Target, events: &Events) -> Result<(), WorkError> {
     let mut written = Ok(());
     target.check(&mut |name, outcome| {

@@ -1,4 +1,4 @@
-//! Which statements write, and which lead beyond their database.
+//! Determines which statements write, and which access something outside their database.
 
 use crate::error::WorkError;
 use crate::events::Events;
@@ -9,7 +9,7 @@ use dbdyno_events::{Event, StatementWrites};
 use dbdyno_plan::document::{Reach, Writes};
 use dbdyno_program::{Op, Programs};
 
-/// Finds out which statements write, and with them which transactions do.
+/// Determines which statements and which transactions write.
 pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> {
     let programs = Programs::compile(&task.transactions, task.statements.len())?;
     let answers = Target::try_from(&task.target)?.writes(task, &programs, seed)?;
@@ -30,7 +30,7 @@ pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> 
                 Op::Execute(execute) => Some(&answers[execute.statement]),
                 _ => None,
             });
-            // What cannot be told counts as writing.
+            // A statement with an unknown answer counts as writing.
             let writes = used.into_iter().any(|answer| *answer != Answer::No);
             (program.name.clone(), writes)
         })
@@ -42,8 +42,8 @@ pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> 
     Ok(())
 }
 
-/// Finds out which statements lead beyond their database.
-pub fn look_beyond(task: &Reach, events: &Events) -> Result<(), WorkError> {
+/// Determines which statements access something outside their database.
+pub fn find_external_access(task: &Reach, events: &Events) -> Result<(), WorkError> {
     let beyond = Target::try_from(&task.target)?.reach(&task.own, &task.statements)?;
     events.write(&Event::Reach { beyond })?;
     Ok(())

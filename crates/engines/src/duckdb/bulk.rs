@@ -3,7 +3,7 @@
 use super::api::{Api, Handle, OK};
 use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, kind, text_for_c, text_of};
 use dbdyno_engine::Failure;
-use dbdyno_engine::rows::{Loaded, Source};
+use dbdyno_engine::rows::{Loaded, RowSource};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
@@ -56,7 +56,7 @@ pub fn in_memory(path: &str) -> bool {
 }
 
 fn fill(api: &Api, session: &DuckdbSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
-    let mut source = Source::of(table, seed)?;
+    let mut source = RowSource::of(table, seed)?;
     let name = text_for_c(&table.name)?;
     let mut appender = Appender {
         api,

@@ -2,7 +2,9 @@
 
 use super::{DuckdbEngine, DuckdbTarget, bulk};
 use dbdyno_contract::statements::{MODES, row};
-use dbdyno_contract::systems::{COUNT, INSERT, System, UPDATE_ONE, WRONG, as_load, of_all, statements, unreadable};
+use dbdyno_contract::systems::{
+    COUNT, INSERT, System, UPDATE_ONE, WRONG, as_load, statements, system_checks, unreadable,
+};
 use dbdyno_contract::{Check, Fails as _, Outcome, carry_out, ensure, same};
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
@@ -42,7 +44,7 @@ impl System for Duckdb {
     const UNPREPARED: &str = "nowhere";
 
     fn checks() -> Vec<Check<Self>> {
-        let mut all = of_all::<Self>();
+        let mut all = system_checks::<Self>();
         for check in &mut all {
             if check.name == "failures_have_their_kind_and_leave_the_session_usable" {
                 check.run = failures_have_their_kind;

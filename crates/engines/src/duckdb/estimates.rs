@@ -4,7 +4,7 @@ use super::writes::is_query;
 use super::{DIALECT, DuckdbEngine, DuckdbSession};
 use crate::sql_text::{Template, values_of};
 use dbdyno_engine::Failure;
-use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
+use dbdyno_engine::estimates::{Estimate, Estimates, TimeBudget};
 use dbdyno_plan::document::Statement;
 use serde_json::Value;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -40,10 +40,10 @@ const READ_ALL: [&str; 7] = [
 
 /// Runs each statement once that has values for it and only reads, and gives what was expected and found. One that takes
 /// too long or cannot be analysed otherwise has no estimates.
-pub fn estimates(engine: &DuckdbEngine, allowance: Allowance) -> Estimates {
+pub fn estimates(engine: &DuckdbEngine, budget: TimeBudget) -> Estimates {
     let mut found = Estimates::new();
     for statement in engine.statements.iter().filter(|each| each.analyze.is_some()) {
-        let Some(longest) = allowance.next() else { break };
+        let Some(longest) = budget.next() else { break };
         // A connection of its own: one that was interrupted is not used again.
         let analysed = engine.open().and_then(|session| analyse(&session, statement, longest));
         let mut all = Vec::new();

@@ -5,7 +5,7 @@ use super::estimates::estimates;
 use super::{DIALECT, DuckdbEngine, DuckdbSession, text_of};
 use crate::sql_text::{Template, with_example};
 use dbdyno_engine::catalog::{Catalog, Column, Key, names};
-use dbdyno_engine::estimates::Allowance;
+use dbdyno_engine::estimates::TimeBudget;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::Statement;
 use dbdyno_program::value::{Value as Sent, Values};
@@ -35,7 +35,7 @@ pub fn facts(engine: &DuckdbEngine) -> Result<Facts, Failure> {
         settings,
         durability: durability(&engine.database.target.path),
         catalog: catalog(engine, &session)?,
-        estimates: estimates(engine, Allowance::of_a_trial()),
+        estimates: estimates(engine, TimeBudget::for_trial()),
         ..Facts::default()
     };
     for statement in engine.statements.iter() {

@@ -44,15 +44,15 @@ impl System for Http {
             nulls_and_missing_values_are_null,
             each_reply_is_a_row,
             failures_have_their_kind_and_leave_the_session_usable,
-            the_number_of_values_must_be_that_of_the_parameters,
+            the_number_of_values_must_match_the_parameters,
             a_request_that_can_be_none_is_told_at_once,
             a_request_that_takes_too_long_is_a_timeout,
             a_connection_that_ends_within_a_reply_is_lost,
             a_connection_that_ended_between_requests_is_opened_again,
             what_is_no_service_is_told,
-            what_cannot_be_connected_to_is_told,
+            connection_errors_are_explained,
             connections_are_kept_or_not,
-            very_long_values_go_both_ways,
+            very_long_values_are_sent_and_received,
             a_body_without_an_end_is_not_kept,
             replies_that_come_in_pieces_are_put_together,
             a_password_is_sent,
@@ -289,7 +289,7 @@ fn failures_have_their_kind_and_leave_the_session_usable(_: &Http) -> Outcome {
     Ok(())
 }
 
-fn the_number_of_values_must_be_that_of_the_parameters(_: &Http) -> Outcome {
+fn the_number_of_values_must_match_the_parameters(_: &Http) -> Outcome {
     let service = Scripted::start()?;
     let mut client = client(&service, json!({}), vec![echo("/", 2)])?;
     for values in [&[Value::Integer(1)][..], &[Value::Integer(1); 3]] {
@@ -371,7 +371,7 @@ fn what_is_no_service_is_told(_: &Http) -> Outcome {
     Ok(())
 }
 
-fn what_cannot_be_connected_to_is_told(_: &Http) -> Outcome {
+fn connection_errors_are_explained(_: &Http) -> Outcome {
     let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
     for version in ["1.1", "2"] {
         let target = json!({"host": "127.0.0.1", "port": port, "version": version});
@@ -399,7 +399,7 @@ fn connections_are_kept_or_not(_: &Http) -> Outcome {
     Ok(())
 }
 
-fn very_long_values_go_both_ways(_: &Http) -> Outcome {
+fn very_long_values_are_sent_and_received(_: &Http) -> Outcome {
     let service = Scripted::start()?;
     for path in ["/", "/chunks"] {
         for alone in [false, true] {

@@ -67,7 +67,7 @@ async fn answered(session: &mut MongodbSession) -> Result<Option<i64>, Failure> 
 /// Inserts the rows of a table, and gives their number.
 async fn insert(session: &mut MongodbSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
     let database = session.database().to_owned();
-    let mut source = rows::Source::of(table, seed)?;
+    let mut source = rows::RowSource::of(table, seed)?;
     let (mut values, mut rows) = (Values::default(), 0);
     let mut there = source.next(&mut values)?;
     while there {

@@ -5,7 +5,7 @@ use dbdyno_contract::client::{Client, wait};
 use dbdyno_contract::server::{changed, read, table_name};
 use dbdyno_contract::statements::{MODES, row};
 use dbdyno_contract::systems::{
-    COUNT, CREATE, DROP, INSERT, SELECT, System, UPDATE_ONE, WRONG, as_load, of_all, statements,
+    COUNT, CREATE, DROP, INSERT, SELECT, System, UPDATE_ONE, WRONG, as_load, statements, system_checks,
 };
 use dbdyno_contract::{Check, Fails as _, Outcome, Problem, carry_out, checks, ensure, same};
 use dbdyno_engine::driver::Tell;
@@ -60,7 +60,7 @@ impl System for Mongodb {
     const UNPREPARED: &str = "";
 
     fn checks() -> Vec<Check<Self>> {
-        let mut all = of_all::<Self>();
+        let mut all = system_checks::<Self>();
         all.retain(|check| !REPLACED.contains(&check.name));
         for check in all.iter_mut().filter(|check| EMPTY.contains(&check.name)) {
             check.run = says_nothing;
@@ -74,9 +74,9 @@ impl System for Mongodb {
             rows_come_in_batches_and_the_first_is_taken,
             each_kind_of_answer_gives_its_rows,
             a_statement_that_takes_too_long_is_a_timeout,
-            what_cannot_be_connected_to_is_told,
-            very_long_values_go_both_ways,
-            an_engine_says_what_it_is_and_how_it_will_do_each_statement,
+            connection_errors_are_explained,
+            very_long_values_are_sent_and_received,
+            an_engine_reports_its_version_and_query_plans,
         ));
         all
     }
@@ -316,7 +316,7 @@ fn a_statement_that_takes_too_long_is_a_timeout(system: &Mongodb) -> Outcome {
     Ok(())
 }
 
-fn what_cannot_be_connected_to_is_told(system: &Mongodb) -> Outcome {
+fn connection_errors_are_explained(system: &Mongodb) -> Outcome {
     for (changes, words) in [
         (json!({"host": "127.0.0.1", "port": 1}), "nothing listens there"),
         (json!({"host": "no-such-host.invalid"}), "no-such-host.invalid"),
@@ -335,7 +335,7 @@ fn what_cannot_be_connected_to_is_told(system: &Mongodb) -> Outcome {
     Ok(())
 }
 
-fn very_long_values_go_both_ways(system: &Mongodb) -> Outcome {
+fn very_long_values_are_sent_and_received(system: &Mongodb) -> Outcome {
     // Nearly as long as a document may be.
     let long = "0123456789abcde\n".repeat((15 << 20) / 16);
     drop(system.fresh(PrepareMode::Once)?);
@@ -350,7 +350,7 @@ fn very_long_values_go_both_ways(system: &Mongodb) -> Outcome {
     Ok(())
 }
 
-fn an_engine_says_what_it_is_and_how_it_will_do_each_statement(system: &Mongodb) -> Outcome {
+fn an_engine_reports_its_version_and_query_plans(system: &Mongodb) -> Outcome {
     let mut client = system.fresh(PrepareMode::Once)?;
     client.run(INSERT, &row(1))?;
     let facts = system.engine(PrepareMode::Once)?.facts()?;

@@ -63,7 +63,7 @@ async fn load_rows(session: &mut MysqlSession, table: &LoadTable, seed: u64) -> 
         .query(&format!("select {} from {name} limit 0", columns.join(", ")))
         .await?;
     let bytes: Vec<bool> = session.columns().iter().map(Column::is_bytes).collect();
-    let mut source = rows::Source::of(table, seed)?;
+    let mut source = rows::RowSource::of(table, seed)?;
     session
         .wire()
         .command(Command::COM_QUERY as u8, statement(&name, &columns, &bytes).as_bytes());
@@ -134,7 +134,7 @@ fn refused(body: &[u8]) -> Failure {
 /// failure. The server must be told of the end in any case.
 async fn send_rows(
     session: &mut MysqlSession,
-    source: &mut rows::Source<'_>,
+    source: &mut rows::RowSource<'_>,
     bytes: &[bool],
 ) -> Result<(u64, Option<Failure>), Failure> {
     let mut text = Vec::with_capacity(PACKET + 4096);

@@ -4,7 +4,7 @@ use super::{MysqlEngine, bulk};
 use crate::server::ServerTarget;
 use dbdyno_contract::client::{Client, wait};
 use dbdyno_contract::server;
-use dbdyno_contract::systems::{Server, System, of_servers};
+use dbdyno_contract::systems::{Server, System, server_checks};
 use dbdyno_contract::{Check, Outcome, Problem, carry_out, checks, ensure, same};
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
@@ -40,7 +40,7 @@ impl System for Mysql {
     const UNPREPARED: &str = "nowhere";
 
     fn checks() -> Vec<Check<Self>> {
-        let mut all = of_servers();
+        let mut all = server_checks();
         all.extend(checks!(
             the_durability_is_that_of_the_tables,
             text_in_the_text_is_what_it_was_whatever_backslashes_mean,

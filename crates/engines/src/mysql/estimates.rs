@@ -8,7 +8,7 @@ use super::{MysqlEngine, Text};
 use crate::server::ServerTarget;
 use crate::sql_text::values_of;
 use crate::tokens::tokenize;
-use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
+use dbdyno_engine::estimates::{Estimate, Estimates, TimeBudget};
 use dbdyno_engine::patience::answer_limit;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{PrepareMode, Statement};
@@ -18,19 +18,14 @@ use std::time::Duration;
 
 /// Runs each statement once that has values for it, and gives what was expected and found. One that writes, takes too long
 /// or cannot be analysed otherwise has no estimates.
-pub async fn estimates(
-    target: &ServerTarget,
-    statements: &[Text],
-    is_mariadb: bool,
-    allowance: Allowance,
-) -> Estimates {
+pub async fn estimates(target: &ServerTarget, statements: &[Text], is_mariadb: bool, budget: TimeBudget) -> Estimates {
     let mut found = Estimates::new();
     let target = ServerTarget {
         read_only: true,
         ..target.clone()
     };
     for Text { statement, .. } in statements {
-        let (Some(values), Some(longest)) = (&statement.analyze, allowance.next()) else {
+        let (Some(values), Some(longest)) = (&statement.analyze, budget.next()) else {
             continue;
         };
         let all = analyse(&target, statement, values, is_mariadb, longest)

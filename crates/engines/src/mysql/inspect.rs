@@ -5,7 +5,7 @@ use super::MysqlEngine;
 use super::catalog::catalog;
 use super::estimates::estimates;
 use super::session::MysqlSession;
-use dbdyno_engine::estimates::Allowance;
+use dbdyno_engine::estimates::TimeBudget;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::{Value, Values};
@@ -70,7 +70,7 @@ pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
         settings,
         plans,
         passed_over,
-        estimates: estimates(&engine.target, &engine.statements, is_mariadb, Allowance::of_a_trial()).await,
+        estimates: estimates(&engine.target, &engine.statements, is_mariadb, TimeBudget::for_trial()).await,
         catalog,
         ..Facts::default()
     })

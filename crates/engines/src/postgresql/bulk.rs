@@ -45,7 +45,7 @@ impl Loader for PostgresqlSession {
         let columns: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
         let sql = format!("copy {} ({}) from stdin", quoted(&table.name), columns.join(", "));
         self.begin_copy(&sql).await?;
-        let mut source = rows::Source::of(table, seed)?;
+        let mut source = rows::RowSource::of(table, seed)?;
         let mut text = Vec::with_capacity(MESSAGE + 4096);
         let (mut values, mut rows) = (Values::default(), 0);
         while source.next(&mut values)? {

@@ -4,7 +4,7 @@ use super::{PostgresqlEngine, bulk};
 use crate::server::ServerTarget;
 use dbdyno_contract::client::{Client, wait};
 use dbdyno_contract::server;
-use dbdyno_contract::systems::{Server, System, of_servers};
+use dbdyno_contract::systems::{Server, System, server_checks};
 use dbdyno_contract::{Check, Problem, carry_out};
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
@@ -42,7 +42,7 @@ impl System for Postgresql {
     const UNPREPARED: &str = "nowhere";
 
     fn checks() -> Vec<Check<Self>> {
-        of_servers()
+        server_checks()
     }
 
     fn table(&self) -> &str {

@@ -4,9 +4,9 @@ use super::session::PostgresqlSession;
 use super::{PostgresqlEngine, Text};
 use crate::server::ServerTarget;
 use crate::sql_text::values_of;
-use dbdyno_engine::estimates::{Allowance, Estimate, Estimates};
+use dbdyno_engine::estimates::{Estimate, Estimates, TimeBudget};
 use dbdyno_engine::patience::{answer_limit, answered};
-use dbdyno_engine::writes::Use;
+use dbdyno_engine::writes::BoundStatement;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{PrepareMode, Statement};
 use dbdyno_plan::literal::Literal;
@@ -36,14 +36,14 @@ const PASSING: [&str; 14] = [
 
 /// Runs each statement once that has values for it, and gives what was expected and found. One that writes, takes too long
 /// or cannot be analysed otherwise has no estimates.
-pub async fn estimates(target: &ServerTarget, statements: &[Text], allowance: Allowance) -> Estimates {
+pub async fn estimates(target: &ServerTarget, statements: &[Text], budget: TimeBudget) -> Estimates {
     let mut found = Estimates::new();
     let target = ServerTarget {
         read_only: true,
         ..target.clone()
     };
     for Text { statement, .. } in statements {
-        let (Some(values), Some(longest)) = (&statement.analyze, allowance.next()) else {
+        let (Some(values), Some(longest)) = (&statement.analyze, budget.next()) else {
             continue;
         };
         if let Ok(Some(plan)) = analyse(&target, statement, values, longest).await {
@@ -79,7 +79,7 @@ async fn analyse(
     session.query("select 1").await?;
     let mut variables = [Owned::Null];
     let params = values_of(values);
-    let mut analysis = Use {
+    let mut analysis = BoundStatement {
         params: &params,
         slots: &[0],
         variables: &mut variables,

@@ -4,7 +4,7 @@ use super::PostgresqlEngine;
 use super::catalog::{catalog, looked_up};
 use super::estimates::estimates;
 use super::session::PostgresqlSession;
-use dbdyno_engine::estimates::Allowance;
+use dbdyno_engine::estimates::TimeBudget;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
         settings,
         plans,
         passed_over,
-        estimates: estimates(&engine.target, &engine.statements, Allowance::of_a_trial()).await,
+        estimates: estimates(&engine.target, &engine.statements, TimeBudget::for_trial()).await,
         catalog,
         ..Facts::default()
     })

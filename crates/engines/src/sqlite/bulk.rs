@@ -3,7 +3,7 @@
 use super::{SqliteEngine, Watch};
 use crate::sql_text::quoted;
 use crate::sqlite::target::SqliteTarget;
-use dbdyno_engine::rows::{Loaded, Source};
+use dbdyno_engine::rows::{Loaded, RowSource};
 use dbdyno_engine::{Capture, Failure, Marks};
 use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode, Statement};
 use dbdyno_probes::Clock;
@@ -88,7 +88,7 @@ fn insert(table: &LoadTable) -> Statement {
 }
 
 fn fill(session: &mut super::SqliteSession, statement: usize, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
-    let mut source = Source::of(table, seed)?;
+    let mut source = RowSource::of(table, seed)?;
     let (mut values, mut rows) = (Values::default(), 0);
     while source.next(&mut values)? {
         session.run_statement(statement, &values, Capture::nothing(), &mut Marks::new(None))?;

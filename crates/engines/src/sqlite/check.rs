@@ -1,7 +1,7 @@
 //! SQLite.
 
 use super::{SqliteEngine, SqliteTarget, Watch, bulk};
-use dbdyno_contract::systems::{COUNT, System, as_load, of_all, statements, unreadable};
+use dbdyno_contract::systems::{COUNT, System, as_load, statements, system_checks, unreadable};
 use dbdyno_contract::{Check, Fails as _, Outcome, carry_out, ensure};
 use dbdyno_engine::Failure;
 use dbdyno_engine::driver::Tell;
@@ -41,7 +41,7 @@ impl System for Sqlite {
     const UNPREPARED: &str = "already exists";
 
     fn checks() -> Vec<Check<Self>> {
-        let mut all = of_all();
+        let mut all = system_checks();
         all.push(Check {
             name: "a_file_that_is_no_database_is_told_so",
             run: a_file_that_is_no_database_is_told_so,

@@ -273,7 +273,7 @@ unsafe extern "C" fn changed_sync(file: *mut ffi::sqlite3_file, flags: c_int) ->
 
 /// Whether the calling thread leaves out syncs now.
 fn skips_sync() -> bool {
-    layer().changes && changes::here().is_some_and(Changes::skips_sync)
+    layer().changes && changes::active_changes().is_some_and(Changes::skips_sync)
 }
 
 #[inline]

@@ -64,7 +64,7 @@ async fn insert(session: &mut SqlserverSession, table: &LoadTable, seed: u64) ->
     session.run(&format!("{counted} on")).await?;
     let columns: Vec<String> = table.columns.iter().map(|column| bracketed(&column.name)).collect();
     let begin = format!("insert into {name} with (tablock) ({}) values ", columns.join(", "));
-    let mut source = rows::Source::of(table, seed)?;
+    let mut source = rows::RowSource::of(table, seed)?;
     let mut values = Values::default();
     let (mut text, mut in_text, mut rows) = (String::with_capacity(LONG + 4096), 0, 0);
     session.run("begin transaction").await?;

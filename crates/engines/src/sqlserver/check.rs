@@ -3,7 +3,7 @@
 use super::{SqlserverEngine, SqlserverTarget, bulk};
 use dbdyno_contract::client::wait;
 use dbdyno_contract::server;
-use dbdyno_contract::systems::{Server, System, of_servers};
+use dbdyno_contract::systems::{Server, System, server_checks};
 use dbdyno_contract::{Check, Fails as _, Outcome, Problem, carry_out, ensure};
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
@@ -38,14 +38,14 @@ impl System for Sqlserver {
     const UNPREPARED: &str = "";
 
     fn checks() -> Vec<Check<Self>> {
-        let mut all = of_servers::<Self>();
+        let mut all = server_checks::<Self>();
         for check in &mut all {
             check.run = match check.name {
                 "statements_are_prepared_ahead_or_it_is_told_which_cannot_be" => nothing_is_prepared,
                 "a_statement_that_takes_too_long_is_a_timeout" => no_time_limit,
                 "a_statement_that_is_cancelled_is_a_timeout" => no_cancellation,
                 "an_engine_says_what_it_is_and_how_it_will_do_each_statement" => an_engine_says_what_it_is,
-                "what_cannot_be_connected_to_is_told" => what_cannot_be_connected_to_is_told,
+                "what_cannot_be_connected_to_is_told" => connection_errors_are_explained,
                 _ => check.run,
             };
         }
@@ -140,7 +140,7 @@ fn an_engine_says_what_it_is(system: &Sqlserver) -> Outcome {
     Ok(())
 }
 
-fn what_cannot_be_connected_to_is_told(system: &Sqlserver) -> Outcome {
+fn connection_errors_are_explained(system: &Sqlserver) -> Outcome {
     for (changes, words) in [
         (json!({"host": "127.0.0.1", "port": 1}), "nothing listens there"),
         (json!({"user": "no_such_user", "password": "wrong"}), "no_such_user"),

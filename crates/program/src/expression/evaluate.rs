@@ -1,7 +1,7 @@
-//! Computing an expression: the values' types, and what the operators do with them.
+//! Evaluates expressions: the types of values, and the operators.
 
 use super::functions;
-use super::trouble::Trouble;
+use super::trouble::EvaluationError;
 use crate::random::{Stream, mix};
 use crate::value::Owned;
 use dbdyno_plan::expression::Function;
@@ -11,7 +11,7 @@ use dbdyno_plan::expression::Function;
 pub enum Scalar {
     /// Null.
     Null,
-    /// A truth value.
+    /// A Boolean.
     Boolean(bool),
     /// A 64-bit integer.
     Integer(i64),
@@ -19,7 +19,7 @@ pub enum Scalar {
     Double(f64),
 }
 
-/// What an expression is computed from.
+/// Inputs of an evaluation.
 pub struct Context<'a> {
     /// The transaction's variables.
     pub variables: &'a [Owned],
@@ -29,11 +29,11 @@ pub struct Context<'a> {
     pub client: u32,
     /// The seed of the trial's random draws.
     pub seed: u64,
-    /// The seed with which the tables were filled.
+    /// The seed that the tables were filled with.
     pub data_seed: u64,
 }
 
-/// A part of an expression, with numbers for names.
+/// A node of an expression, with names resolved to slots.
 #[derive(Debug, Clone)]
 pub enum Node {
     Constant(Scalar),
@@ -45,9 +45,9 @@ pub enum Node {
     Case(Box<[(Node, Node)]>, Box<Node>),
 }
 
-type Outcome = Result<Scalar, Trouble>;
+type Outcome = Result<Scalar, EvaluationError>;
 
-/// Computes a node. Its depth is bounded by the JSON reader, which takes no more than 128 levels.
+/// Evaluates a node. The JSON reader bounds the depth to 128 levels.
 pub fn evaluate(node: &Node, context: &mut Context<'_>) -> Outcome {
     Ok(match node {
         Node::Constant(value) => *value,
@@ -89,7 +89,7 @@ fn call(function: Function, arguments: &[Node], context: &mut Context<'_>) -> Ou
         (Function::Least, _) => return extreme(arguments, context, |new, best| new > best),
         _ => {}
     }
-    // All others take up to three arguments, and are null if one of them is.
+    // The remaining functions take up to three arguments and return null if any is null.
     let mut values = [Scalar::Null; 3];
     let mut any_null = false;
     for (value, argument) in values.iter_mut().zip(arguments) {
@@ -113,12 +113,12 @@ fn apply(function: Function, [a, b, c]: [Scalar; 3], context: &mut Context<'_>) 
         Function::Divide => {
             if !either_double(a, b) && integer(b)? == 0 {
                 integer(a)?;
-                return Err(Trouble::DivisionByZero);
+                return Err(EvaluationError::DivisionByZero);
             }
             return arithmetic(a, b, "/", |x, y| x / y, i64::checked_div);
         }
         Function::Modulo => match (integer(a)?, integer(b)?) {
-            (_, 0) => return Err(Trouble::DivisionByZero),
+            (_, 0) => return Err(EvaluationError::DivisionByZero),
             (x, y) => Integer(x.wrapping_rem(y)),
         },
         Function::Equal => Boolean(compare(a, b, |x, y| x == y, |x, y| x == y)?),
@@ -136,7 +136,7 @@ fn apply(function: Function, [a, b, c]: [Scalar; 3], context: &mut Context<'_>) 
         Function::ShiftRight => Integer(integer(a)?.wrapping_shr(integer(b)? as u32)),
         Function::Abs => match a {
             Double(v) => Double(v.abs()),
-            // The least integer has no counterpart, and stays what it is.
+            // The minimum integer has no positive counterpart and stays unchanged.
             _ => Integer(integer(a)?.wrapping_abs()),
         },
         Function::Debug => a,
@@ -163,7 +163,7 @@ fn apply(function: Function, [a, b, c]: [Scalar; 3], context: &mut Context<'_>) 
         Function::HashFnv1a => Integer(functions::hash_fnv1a(integer(a)?, integer(b)?)),
         Function::HashMurmur2 => Integer(functions::hash_murmur2(integer(a)?, integer(b)?)),
         Function::Permute => Integer(functions::permute(integer(a)?, integer(b)?, integer(c)?)?),
-        // These are done where their arguments are not yet computed.
+        // Handled before their arguments are evaluated.
         Function::And | Function::Or | Function::Is | Function::Truth | Function::Greatest | Function::Least => {
             Scalar::Null
         }
@@ -174,7 +174,7 @@ fn either_double(a: Scalar, b: Scalar) -> bool {
     matches!(a, Scalar::Double(_)) || matches!(b, Scalar::Double(_))
 }
 
-/// Between doubles if either is one, else between integers.
+/// Calculates with doubles if either value is a double, otherwise with integers.
 fn arithmetic(
     a: Scalar,
     b: Scalar,
@@ -186,7 +186,7 @@ fn arithmetic(
         return Ok(Scalar::Double(doubles(double(a)?, double(b)?)));
     }
     let result = integers(integer(a)?, integer(b)?);
-    result.map(Scalar::Integer).ok_or(Trouble::Overflow(sign))
+    result.map(Scalar::Integer).ok_or(EvaluationError::Overflow(sign))
 }
 
 fn compare(
@@ -194,7 +194,7 @@ fn compare(
     b: Scalar,
     doubles: fn(&f64, &f64) -> bool,
     integers: fn(&i64, &i64) -> bool,
-) -> Result<bool, Trouble> {
+) -> Result<bool, EvaluationError> {
     Ok(if either_double(a, b) {
         doubles(&double(a)?, &double(b)?)
     } else {
@@ -202,7 +202,8 @@ fn compare(
     })
 }
 
-/// The best of some numbers. `worse`: whether a new one is worse than the best; a NaN is not, and is not kept either.
+/// The best of several numbers. `worse`: whether a new number is worse than the best so far. A NaN isn't worse, and
+/// isn't kept either.
 fn extreme(arguments: &[Node], context: &mut Context<'_>, worse: fn(f64, f64) -> bool) -> Outcome {
     let mut values = Vec::with_capacity(arguments.len());
     for argument in arguments {
@@ -222,7 +223,7 @@ fn extreme(arguments: &[Node], context: &mut Context<'_>, worse: fn(f64, f64) ->
     let mut best = None;
     for value in values {
         let new = integer(value)?;
-        // The function is asked about signs only, since not every integer is a double.
+        // Compare by sign only, because not every integer is representable as a double.
         let keep = best.is_some_and(|best: i64| worse(f64::from(new.cmp(&best) as i8), 0.0));
         best = if keep { best } else { Some(new) };
     }
@@ -239,34 +240,34 @@ fn truth(value: Scalar) -> bool {
     }
 }
 
-fn boolean(value: Scalar) -> Result<bool, Trouble> {
+fn boolean(value: Scalar) -> Result<bool, EvaluationError> {
     match value {
         Scalar::Boolean(v) => Ok(v),
-        other => Err(Trouble::Type(name_of(other), "a truth value")),
+        other => Err(EvaluationError::Type(name_of(other), "a truth value")),
     }
 }
 
-fn integer(value: Scalar) -> Result<i64, Trouble> {
+fn integer(value: Scalar) -> Result<i64, EvaluationError> {
     match value {
         Scalar::Integer(v) => Ok(v),
         Scalar::Double(v) => {
             let whole = v.round_ties_even();
-            // 2^63 is a double, and the first that is too large.
+            // 2^63 is representable as a double, and the first value that is too large.
             if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&whole) {
                 Ok(whole as i64)
             } else {
-                Err(Trouble::NoInteger(v))
+                Err(EvaluationError::NotAnInteger(v))
             }
         }
-        other => Err(Trouble::Type(name_of(other), "a number")),
+        other => Err(EvaluationError::Type(name_of(other), "a number")),
     }
 }
 
-fn double(value: Scalar) -> Result<f64, Trouble> {
+fn double(value: Scalar) -> Result<f64, EvaluationError> {
     match value {
         Scalar::Integer(v) => Ok(v as f64),
         Scalar::Double(v) => Ok(v),
-        other => Err(Trouble::Type(name_of(other), "a number")),
+        other => Err(EvaluationError::Type(name_of(other), "a number")),
     }
 }
 
@@ -279,7 +280,7 @@ fn name_of(value: Scalar) -> &'static str {
     }
 }
 
-/// What a variable holds. A text, as a statement may have given it, is read as pgbench reads what it is given.
+/// Reads a variable. A string, such as a statement may return, is converted by pgbench's rules.
 fn read(value: &Owned, name: &str) -> Outcome {
     Ok(match value {
         Owned::Null => Scalar::Null,
@@ -291,8 +292,8 @@ fn read(value: &Owned, name: &str) -> Outcome {
     })
 }
 
-fn not_a_number(name: &str, value: String) -> Trouble {
-    Trouble::NotANumber {
+fn not_a_number(name: &str, value: String) -> EvaluationError {
+    EvaluationError::NotANumber {
         name: name.to_owned(),
         value,
     }

@@ -41,7 +41,7 @@ fn value_of(expression: &Expression) -> Result<Scalar, String> {
     evaluate(&compiled(expression), &mut client_stream(1, 0), &[])
 }
 
-/// What pgbench of PostgreSQL 15 printed as the value of an expression: doubles with 15 digits.
+/// The value that PostgreSQL 15's pgbench printed for an expression; doubles with 15 digits.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Printed {
@@ -73,7 +73,7 @@ fn is_what_was_printed(value: &Result<Scalar, String>, printed: &Printed) -> boo
 }
 
 #[test]
-fn expressions_give_what_pgbench_gives() {
+fn expressions_have_the_values_of_pgbench() {
     let text = include_str!("../../../../tests/pgbench_expressions.json");
     let examples: Vec<Example> = serde_json::from_str(text).expect("the examples");
     let mut compared = 0;
@@ -92,7 +92,7 @@ fn expressions_give_what_pgbench_gives() {
 }
 
 #[test]
-fn a_variable_is_read_as_what_it_holds() {
+fn a_variable_keeps_its_type() {
     let mut names = Names::default();
     names.variable("x");
     let tree = Expression::Variable { name: "x".into() };
@@ -151,7 +151,7 @@ fn a_wrong_number_of_arguments_is_refused() {
     );
 }
 
-/// The variables after the operations of the first of some transactions have run twice.
+/// The variables after the operations of the first transaction have run twice.
 fn after_two_runs(transactions: Vec<Vec<Step>>) -> Result<Vec<Owned>, PlanError> {
     let transactions: Vec<Transaction> = transactions
         .into_iter()
@@ -192,7 +192,7 @@ fn one_more(variable: &str) -> Expression {
 }
 
 #[test]
-fn a_value_to_begin_with_is_set_once_whichever_transaction_comes_first() {
+fn an_initial_value_is_set_once_in_any_transaction() {
     let steps = || {
         vec![
             set("n", constant(Literal::Integer(10)), true),
@@ -204,7 +204,7 @@ fn a_value_to_begin_with_is_set_once_whichever_transaction_comes_first() {
 }
 
 #[test]
-fn an_expression_among_parameters_is_computed_before() {
+fn an_expression_among_parameters_is_evaluated_first() {
     let steps = vec![
         set("n", constant(Literal::Boolean(true)), false),
         Step::Execute {
@@ -221,7 +221,7 @@ fn an_expression_among_parameters_is_computed_before() {
 }
 
 #[test]
-fn an_expression_stands_alone() {
+fn an_expression_cannot_be_nested_in_a_generator() {
     let nullable = Generator::Nullable {
         share: 0.5,
         of: Box::new(Generator::Expression {
@@ -235,10 +235,10 @@ fn an_expression_stands_alone() {
         once: false,
     };
     let error = after_two_runs(vec![vec![step]]).expect_err("refused");
-    assert!(error.to_string().contains("an expression stands alone"), "{error}");
+    assert!(error.to_string().contains("an expression cannot be part of"), "{error}");
 }
 
-/// How often each of `width` values from 1 came in `draws` draws.
+/// Relative frequency of each of `width` values from 1 in `draws` draws.
 fn shares(function: Function, width: i64, parameter: f64, draws: u32) -> Vec<f64> {
     let arguments = [Literal::Integer(1), Literal::Integer(width), Literal::Real(parameter)];
     let compiled = compiled(&call(function, arguments.into_iter().map(constant).collect()));
@@ -253,7 +253,7 @@ fn shares(function: Function, width: i64, parameter: f64, draws: u32) -> Vec<f64
     counts
 }
 
-/// The greatest difference between the shares found and the shares wanted, in standard deviations of the former.
+/// Maximum difference between observed and expected frequencies, in standard deviations.
 fn worst(found: &[f64], wanted: &[f64], draws: u32) -> f64 {
     let deviations = found.iter().zip(wanted).map(|(found, wanted)| {
         let deviation = (wanted * (1.0 - wanted) / f64::from(draws)).sqrt();
@@ -263,7 +263,7 @@ fn worst(found: &[f64], wanted: &[f64], draws: u32) -> f64 {
 }
 
 #[test]
-fn an_exponential_distribution_is_that_of_the_documentation() {
+fn exponential_draws_match_the_documented_distribution() {
     let (width, parameter, draws) = (10, 2.5, 200_000);
     let f = |x: f64| (-parameter * x / f64::from(width)).exp() / (1.0 - (-parameter).exp());
     let wanted: Vec<f64> = (0..width).map(|i| f(f64::from(i)) - f(f64::from(i + 1))).collect();
@@ -272,7 +272,7 @@ fn an_exponential_distribution_is_that_of_the_documentation() {
 }
 
 #[test]
-fn a_zipfian_distribution_is_that_of_the_documentation() {
+fn zipfian_draws_match_the_documented_distribution() {
     let (width, parameter, draws) = (10, 1.5, 200_000);
     let sum: f64 = (1..=width).map(|k| f64::from(k).powf(-parameter)).sum();
     let wanted: Vec<f64> = (1..=width).map(|k| f64::from(k).powf(-parameter) / sum).collect();
@@ -281,9 +281,9 @@ fn a_zipfian_distribution_is_that_of_the_documentation() {
 }
 
 #[test]
-fn a_gaussian_distribution_is_that_of_the_documentation() {
-    // The documentation: with a parameter of 2, half of the draws fall into the middle 33.7 % of the range (0.6745 of 2
-    // standard deviations, since the ends are cut off: Φ(0.637) - Φ(-0.637) = 0.4759, over 2 Φ(2) - 1 = 0.9545).
+fn gaussian_draws_match_the_documented_distribution() {
+    // From the documentation: with a parameter of 2, half of the draws are in the middle 33.7% of the range (0.6745 of
+    // 2 standard deviations). Because of the truncation: Φ(0.637) - Φ(-0.637) = 0.4759, divided by 2 Φ(2) - 1 = 0.9545.
     let draws = 200_000;
     let found = shares(Function::RandomGaussian, 1000, 2.0, draws);
     // Φ(x) to 7 digits, at the quarters of the range: x = -1, 0, 1.
@@ -372,7 +372,7 @@ fn expressions() -> impl Strategy<Value = Expression> {
 proptest! {
     #[test]
     fn every_expression_gives_a_value_or_an_error(expression in expressions()) {
-        // Nothing else is asked than that it comes to an end without a panic.
+        // It must only end without a panic.
         let _ = value_of(&expression);
     }
 

@@ -1,29 +1,29 @@
-//! Why an expression has no value.
+//! Evaluation errors.
 
 /// Why an expression has no value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Trouble {
+pub enum EvaluationError {
     /// An integer divided by zero.
     #[error("division by zero")]
     DivisionByZero,
-    /// A result that is no 64-bit integer.
+    /// A result outside the range of a 64-bit integer.
     #[error("the result of `{0}` is out of the range of a 64-bit integer")]
     Overflow(&'static str),
-    /// A double where an integer is wanted, and none is near.
+    /// A double outside the integer range, where an integer is required.
     #[error("{0} is out of the range of a 64-bit integer")]
-    NoInteger(f64),
-    /// A value of one type where another is wanted.
+    NotAnInteger(f64),
+    /// A value of the wrong type.
     #[error("{0} is not {1}")]
     Type(&'static str, &'static str),
-    /// A text in a variable that is no number.
+    /// A string variable that is not a number.
     #[error("the variable `{name}` holds {value}, which is not a number")]
     NotANumber {
         /// The variable.
         name: String,
-        /// What it holds, as a reader knows it.
+        /// Its value, formatted for the message.
         value: String,
     },
-    /// A function's argument that it cannot take.
+    /// An invalid argument of a function.
     #[error("{0}")]
     Argument(String),
 }

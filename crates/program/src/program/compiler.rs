@@ -1,4 +1,4 @@
-//! From steps to operations.
+//! Compiles steps into operations.
 
 use super::op::{Execute, Op};
 use crate::expression::Compiled;
@@ -9,20 +9,20 @@ use dbdyno_plan::generator::Generator;
 use dbdyno_plan::limits::{MOST_REPETITIONS, within};
 use dbdyno_plan::transaction::{Compare, Step};
 
-/// What has been compiled so far.
+/// The state of a compilation.
 pub(super) struct Compiler {
-    /// How many statements the plan has.
+    /// Number of statements in the plan.
     pub(super) statements: usize,
     pub(super) names: Names,
-    /// How many loops, and things done once, there are.
+    /// Number of loops and of steps that run once.
     pub(super) loops: usize,
-    /// The variables that are set once, each with the slot among the loops that says whether it has been.
+    /// Variables that are set once, each with the slot that records whether it has been set.
     pub(super) once: Vec<(usize, usize)>,
     pub(super) ops: Vec<Op>,
 }
 
 impl Compiler {
-    /// Appends the operations of some steps, which stand at `path` in the plan.
+    /// Appends the operations of steps at `path` in the plan.
     pub(super) fn steps(&mut self, steps: &[Step], path: &str) -> Result<(), PlanError> {
         for (i, step) in steps.iter().enumerate() {
             self.step(step, &format!("{path}[{i}]"))?;
@@ -38,7 +38,7 @@ impl Compiler {
                 into,
             } => {
                 if *statement >= self.statements {
-                    let problem = format!("there is no statement {statement}: the plan has {}", self.statements);
+                    let problem = format!("statement {statement} does not exist; the plan has {}", self.statements);
                     return Err(PlanError::invalid(path, problem));
                 }
                 let params = params
@@ -90,7 +90,7 @@ impl Compiler {
                 if unary == right.is_some() {
                     return Err(PlanError::invalid(
                         path,
-                        "a comparison has a right side, but `is_null` and `is_not_null` have none",
+                        "a comparison needs `right`, except `is_null` and `is_not_null`",
                     ));
                 }
                 let left = self.sampler(left, &format!("{path}.left"))?;
@@ -107,13 +107,13 @@ impl Compiler {
                 });
                 self.steps(then, &format!("{path}.then"))?;
                 if otherwise.is_empty() {
-                    self.land(jump);
+                    self.patch_jump(jump);
                 } else {
                     let over = self.ops.len();
                     self.ops.push(Op::Jump { to: 0 });
-                    self.land(jump);
+                    self.patch_jump(jump);
                     self.steps(otherwise, &format!("{path}.otherwise"))?;
-                    self.land(over);
+                    self.patch_jump(over);
                 }
             }
             Step::Chance {
@@ -126,7 +126,7 @@ impl Compiler {
                     to: 0,
                 });
                 self.steps(then, &format!("{path}.then"))?;
-                self.land(jump);
+                self.patch_jump(jump);
             }
             Step::Repeat { times, steps } => {
                 within(*times, 1, MOST_REPETITIONS, &format!("{path}.times"))?;
@@ -149,7 +149,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// The slot that says whether a variable has been given the value to begin with, in whichever transaction.
+    /// The slot that records whether a variable has its initial value, shared by all transactions.
     fn once_slot(&mut self, variable: &str) -> usize {
         let variable = self.names.variable(variable);
         match self.once.iter().find(|(known, _)| *known == variable) {
@@ -166,8 +166,8 @@ impl Compiler {
         let Generator::Expression { text, tree } = generator else {
             return Sampler::compile(generator, path, &mut Place::Transaction(&mut self.names));
         };
-        // An expression can fail, and what makes values cannot: it is computed before, into a variable without a name
-        // that could be written.
+        // An expression can fail but a sampler cannot, so it is evaluated before, into a variable whose name cannot
+        // occur in a plan.
         let expression = Compiled::new(tree, text, path, &self.names)?;
         let name = format!("\0{path}");
         let slot = self.names.variable(&name);
@@ -179,8 +179,8 @@ impl Compiler {
         )
     }
 
-    /// Makes the jump at `from` go to the next operation.
-    fn land(&mut self, from: usize) {
+    /// Sets the target of the jump at `from` to the next operation.
+    fn patch_jump(&mut self, from: usize) {
         let here = self.ops.len();
         if let Op::JumpUnless { to, .. } | Op::JumpUnlessChance { to, .. } | Op::Jump { to } = &mut self.ops[from] {
             *to = here;

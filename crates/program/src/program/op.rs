@@ -4,69 +4,69 @@ use crate::expression::Compiled;
 use crate::sampler::Sampler;
 use dbdyno_plan::transaction::{BeginMode, Compare};
 
-/// One operation of a program. Jumps name the operation they go to.
+/// One operation of a program. Jumps refer to operations by index.
 #[derive(Debug)]
 pub enum Op {
-    /// Run a statement, and put its first row's columns into variables.
+    /// Run a statement and store the columns of its first row in variables.
     Execute(Execute),
     /// Begin a transaction.
     Begin(BeginMode),
-    /// Commit it.
+    /// Commit the transaction.
     Commit,
-    /// Roll it back.
+    /// Roll the transaction back.
     Rollback,
     /// Set a variable.
     Set {
         /// Its slot.
         slot: usize,
-        /// What makes the value.
+        /// Generates the value.
         value: Sampler,
     },
-    /// Set a variable to what an expression gives; the only operation of the client's own that can fail.
+    /// Set a variable to the value of an expression. The only client-side operation that can fail.
     Evaluate {
         /// Its slot.
         slot: usize,
         /// The expression.
         expression: Compiled,
     },
-    /// Go on at `to` unless this is the first time.
+    /// Jump unless this is the first execution.
     JumpUnlessFirst {
-        /// The slot that counts the times.
+        /// The slot that counts executions.
         slot: usize,
-        /// Where to go on.
+        /// Jump target.
         to: usize,
     },
-    /// Go on at `to` unless the comparison holds.
+    /// Jump unless the comparison is true.
     JumpUnless {
         /// The left side.
         left: Sampler,
         /// The comparison.
         compare: Compare,
-        /// The right side, where the comparison has one.
+        /// The right side, if the comparison has one.
         right: Option<Sampler>,
-        /// Where to go on.
+        /// Jump target.
         to: usize,
     },
-    /// Go on at `to` unless a random number is below the bound.
+    /// Jump unless a random number is below the bound.
     JumpUnlessChance {
         /// The bound.
         below: u64,
-        /// Where to go on.
+        /// Jump target.
         to: usize,
     },
-    /// Go on at `to`.
+    /// Jump always.
     Jump {
-        /// Where to go on.
+        /// Jump target.
         to: usize,
     },
     /// Begin a loop.
     Repeat {
         /// The loop's slot.
         slot: usize,
-        /// How often it is to run; at least once.
+        /// Number of iterations, at least one.
         times: u64,
     },
-    /// Go back to `to` unless the loop has run often enough.
+    /// Jump back unless the loop has completed.
     RepeatEnd {
         /// The loop's slot.
         slot: usize,
@@ -75,7 +75,7 @@ pub enum Op {
     },
     /// Wait.
     Think {
-        /// What makes the time.
+        /// Generates the time.
         time: Sampler,
         /// Its unit in nanoseconds.
         unit_ns: u64,
@@ -87,8 +87,8 @@ pub enum Op {
 pub struct Execute {
     /// Index of the statement.
     pub statement: usize,
-    /// What makes each parameter.
+    /// Generate the parameters.
     pub params: Box<[Sampler]>,
-    /// The slots of the variables that take the first row's columns.
+    /// The slots of the variables that receive the columns of the first row.
     pub into: Box<[usize]>,
 }

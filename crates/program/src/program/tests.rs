@@ -17,7 +17,7 @@ fn set(variable: &str, value: i64) -> Step {
     }
 }
 
-/// Runs the variable-setting part of a program; gives the variables and how many steps ran.
+/// Runs the client-side operations of a program. Returns the variables and the number of operations executed.
 fn run(steps: Vec<Step>) -> (Vec<Owned>, usize) {
     let transaction = Transaction {
         name: "t".into(),
@@ -52,7 +52,7 @@ fn when(left: i64, compare: Compare, right: i64) -> Step {
 }
 
 #[test]
-fn when_takes_one_side_only() {
+fn when_runs_only_one_branch() {
     for (compare, expected) in [
         (Compare::Eq, [2, 1, 2]),
         (Compare::Ne, [1, 2, 1]),
@@ -69,7 +69,7 @@ fn when_takes_one_side_only() {
 }
 
 #[test]
-fn repeat_runs_its_body_that_often_even_nested() {
+fn nested_repeats_run_their_bodies_the_given_times() {
     let inner = Step::Repeat {
         times: 3,
         steps: vec![set("x", 1)],
@@ -83,7 +83,7 @@ fn repeat_runs_its_body_that_often_even_nested() {
 }
 
 #[test]
-fn chance_is_all_or_nothing_at_its_ends() {
+fn chance_0_never_and_chance_1_always_runs() {
     for (probability, expected) in [(0.0, 1), (1.0, 2)] {
         let (_, ran) = run(vec![Step::Chance {
             probability,
@@ -126,7 +126,7 @@ fn a_statement_must_exist() {
     };
     let error = Programs::compile(&[transaction], 2).expect_err("refused");
     assert!(
-        error.to_string().contains("there is no statement 3: the plan has 2"),
+        error.to_string().contains("statement 3 does not exist; the plan has 2"),
         "{error}"
     );
 }

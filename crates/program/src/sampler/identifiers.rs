@@ -1,4 +1,4 @@
-//! Identifiers, random to ordered: UUIDs (RFC 9562) and ULIDs.
+//! Identifiers from random to ordered: UUIDs (RFC 9562) and ULIDs.
 
 use super::scope::{Scope, index};
 use super::stamps::unix_milliseconds;
@@ -8,7 +8,7 @@ use rand::Rng as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::{Uuid, Variant, Version};
 
-/// A kind of identifier, ready to be made.
+/// A kind of identifier.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Identifier {
     Random,
@@ -23,9 +23,9 @@ pub(super) enum Identifier {
     },
 }
 
-/// Values that share a prefix, by the scheme of the extension sequential-uuids for PostgreSQL (T. Vondra, 2018): the prefix
-/// has as many whole bytes as the number of blocks needs, and as many blocks as these bytes can number are passed through in
-/// the time that was asked for.
+/// Values that share a prefix, by the scheme of the PostgreSQL extension sequential-uuids (T. Vondra, 2018). The prefix
+/// has as many whole bytes as the number of blocks requires. All prefixes of that length are used within the requested
+/// period.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Blocks {
     size: u64,
@@ -33,11 +33,11 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Of `size` values each, `count` before the prefix begins again; both at least 1.
+    /// Blocks of `size` values each, `count` of them before the prefixes repeat; both at least 1.
     pub(super) fn new(size: u64, count: u64) -> Self {
         let bits = u64::BITS - (count - 1).leading_zeros();
         let bytes = bits.div_ceil(8) as usize;
-        // Not above `size`, since there are at most as many blocks as the bytes can number.
+        // Not greater than `size`, because the bytes can number at least `count` blocks.
         let size = ((u128::from(size) * u128::from(count)) >> (8 * bytes)) as u64;
         Self {
             size: size.max(1),
@@ -47,20 +47,20 @@ impl Blocks {
 
     #[inline]
     fn write(self, value: u64, id: &mut [u8; 16]) {
-        // Of the number the lowest bytes: the prefix begins again where they do.
+        // The lowest bytes of the number, so the prefix wraps around with them.
         let number = (value / self.size).to_be_bytes();
         id[..self.bytes].copy_from_slice(&number[8 - self.bytes..]);
     }
 }
 
-/// Bits of the counter within a millisecond: those of the field `rand_a`.
+/// Bits of the counter within a millisecond: the field `rand_a`.
 const COUNTER_BITS: u32 = 12;
 
-/// The millisecond and the counter of the last monotonic identifier in this process, as one number.
+/// The millisecond and counter of this process's last monotonic identifier, as one number.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// A number above all before: the millisecond, and a counter that goes on into later milliseconds where it overflows
-/// (RFC 9562, 6.2, method 1).
+/// A number greater than all before: the millisecond and a counter. If the counter overflows, it continues into later
+/// milliseconds (RFC 9562, 6.2, method 1).
 #[inline]
 fn monotonic() -> u64 {
     let now = unix_milliseconds() << COUNTER_BITS;
@@ -74,11 +74,11 @@ fn monotonic() -> u64 {
     }
 }
 
-// The clock is read for each identifier, which takes longer than the rest. The kernel's last tick would be read in a third of
-// the time, but it is up to 4 ms old: more keys would have the same time than those that programs make, and leaves of
-// indexes would be filled less.
+// Read the clock for each identifier, although it is the most expensive part. The kernel's coarse clock would take a
+// third of the time, but it is up to 4 ms old: more keys would share a timestamp than in real applications, and index
+// leaves would be less full.
 impl Identifier {
-    /// `counter`: what counts the uses, where they are what the identifier depends on.
+    /// `counter`: counts the uses, for identifiers that depend on them.
     pub(super) fn new(kind: UuidKind, counter: Option<usize>) -> Self {
         match kind {
             UuidKind::V4 => Self::Random,
@@ -101,7 +101,7 @@ impl Identifier {
         }
     }
 
-    /// A new one.
+    /// Generates an identifier.
     #[inline]
     fn make(self, scope: &mut Scope<'_>) -> Uuid {
         let mut id = [0; 16];
@@ -119,7 +119,7 @@ impl Identifier {
                 id[6..8].copy_from_slice(&(number as u16).to_be_bytes());
                 Version::SortRand
             }
-            // All but the time is random: a ULID tells neither version nor variant.
+            // All bits except the time are random: a ULID has neither version nor variant.
             Self::Ulid => {
                 lead(&mut id, unix_milliseconds());
                 return Uuid::from_bytes(id);
@@ -139,7 +139,7 @@ impl Identifier {
             .into_uuid()
     }
 
-    /// Makes one and appends it to the list.
+    /// Generates an identifier and appends it to the list.
     #[inline]
     pub(super) fn sample(self, format: UuidFormat, scope: &mut Scope<'_>, out: &mut Values) {
         let id = self.make(scope);
@@ -149,13 +149,13 @@ impl Identifier {
         }
     }
 
-    /// Makes one and appends it to a text; bytes as hexadecimal digits.
+    /// Generates an identifier and appends it as text; bytes as hexadecimal digits.
     pub(super) fn write(self, format: UuidFormat, scope: &mut Scope<'_>, text: &mut Text<'_>) {
         write(self.make(scope), format, text);
     }
 }
 
-/// Puts Unix milliseconds first, in 48 bits.
+/// Writes Unix milliseconds into the first 48 bits.
 #[inline]
 fn lead(id: &mut [u8; 16], milliseconds: u64) {
     id[..6].copy_from_slice(&milliseconds.to_be_bytes()[2..]);
@@ -171,10 +171,10 @@ fn write(id: Uuid, format: UuidFormat, text: &mut Text<'_>) {
     }
 }
 
-/// Crockford's, which leaves out I, L, O and U.
+/// Crockford's alphabet, which omits I, L, O and U.
 const BASE32: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// 26 characters of five bits each, the first of three, so that texts are in the order of their bytes.
+/// 26 characters of five bits each (the first of three), so that the text has the byte order.
 #[inline]
 fn base32(id: Uuid) -> [u8; 26] {
     let number = id.as_u128();

@@ -1,25 +1,25 @@
-//! Times.
+//! Timestamps.
 
 use crate::value::Text;
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Ticks of the processor's counter for which a time of day serves again: some 10 µs, and less than a millisecond on any
-/// processor. Reading the counter takes a third of what reading the time takes.
+/// Ticks of the CPU's time-stamp counter for which a cached time of day is reused: about 10 µs, and less than a
+/// millisecond on any CPU. Reading the counter takes a third of the time of reading the clock.
 #[cfg(target_arch = "x86_64")]
 const FRESH_TICKS: u64 = 30_000;
 
 #[cfg(target_arch = "x86_64")]
 thread_local! {
-    /// When the thread read the time of day, by the counter, and what it was.
+    /// The counter value at which the thread last read the time of day, and that time.
     static READ: std::cell::Cell<(u64, u64)> = const { std::cell::Cell::new((0, 0)) };
 }
 
-/// The time of day, milliseconds since 1970, some microseconds old at most.
+/// The time of day in milliseconds since 1970, at most some microseconds old.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(super) fn unix_milliseconds() -> u64 {
-    // SAFETY: `rdtsc` exists on every x86-64 processor and touches no memory.
+    // SAFETY: `rdtsc` exists on every x86-64 CPU and doesn't access memory.
     let now = unsafe { core::arch::x86_64::_rdtsc() };
     let (at, time) = READ.get();
     if now.wrapping_sub(at) < FRESH_TICKS && time != 0 {
@@ -30,7 +30,7 @@ pub(super) fn unix_milliseconds() -> u64 {
     time
 }
 
-/// The time of day, milliseconds since 1970.
+/// The time of day in milliseconds since 1970.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn unix_milliseconds() -> u64 {
     time_of_day()
@@ -61,10 +61,10 @@ mod tests {
     use super::{time_of_day, unix_milliseconds};
 
     #[test]
-    fn the_time_of_identifiers_is_that_of_the_day() {
+    fn the_time_of_identifiers_is_the_time_of_day() {
         for _ in 0..100_000 {
             let (before, told, after) = (time_of_day(), unix_milliseconds(), time_of_day());
-            // It may be some microseconds old, and be of the millisecond before.
+            // It may be some microseconds old, and thus from the previous millisecond.
             assert!(
                 (before.saturating_sub(1)..=after).contains(&told),
                 "{before} {told} {after}"
@@ -72,6 +72,6 @@ mod tests {
         }
         std::thread::sleep(std::time::Duration::from_millis(3));
         let before = time_of_day();
-        assert!(unix_milliseconds() >= before, "an old time served again");
+        assert!(unix_milliseconds() >= before, "a stale time was reused");
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::random::client_stream;
 use proptest::prelude::*;
 
-/// The values a generator gives the first client of `clients`, used `count` times in a transaction.
+/// The values of a generator in `count` uses in a transaction of this client.
 fn draws(generator: &Generator, count: usize, client: (u32, u32)) -> Vec<Owned> {
     let mut names = Names::default();
     let sampler = Sampler::compile(generator, "test", &mut Place::Transaction(&mut names)).expect("a valid generator");
@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn text_has_the_length_asked_for(min in 0u32..50, more in 0u32..50) {
+    fn text_has_the_requested_length(min in 0u32..50, more in 0u32..50) {
         for text in texts(&Generator::Text { min, max: min + more }, 20) {
             let length = text.len() as u32;
             prop_assert!(min <= length && length <= min + more);
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn clients_share_no_serial(clients in 1u32..20) {
+    fn clients_never_share_serial_values(clients in 1u32..20) {
         let mut all: Vec<i64> = (0..clients)
             .flat_map(|client| draws(&Generator::Serial { start: 5, step: 3 }, 10, (client, clients)))
             .map(|value| if let Owned::Integer(v) = value { v } else { panic!("not an integer") })
@@ -125,7 +125,7 @@ fn uniform_is_uniform() {
 
 #[test]
 fn zipf_has_its_frequencies() {
-    // With exponent 1 over 1000 values the first has 1/H(1000) = 0.1336 of the draws, the second half of that.
+    // With exponent 1 over 1000 values, the first has 1/H(1000) = 0.1336 of the draws, and the second half as many.
     let draws = integers(
         &Generator::Zipf {
             low: 1,
@@ -141,7 +141,7 @@ fn zipf_has_its_frequencies() {
 }
 
 #[test]
-fn gaussian_lies_about_the_middle() {
+fn gaussian_is_centered() {
     let draws = integers(
         &Generator::Gaussian {
             low: 0,
@@ -176,7 +176,7 @@ fn pick_follows_its_weights() {
 }
 
 #[test]
-fn uuids_are_what_they_say() {
+fn uuids_have_their_version() {
     let parse = |version, format| {
         let id = texts(&Generator::Uuid { version, format }, 1).remove(0);
         uuid::Uuid::parse_str(&id).expect("a UUID")
@@ -239,7 +239,7 @@ fn times_are_written_in_utc() {
 }
 
 #[test]
-fn nulls_come_with_their_share() {
+fn nulls_have_their_probability() {
     let of = Box::new(Generator::Serial { start: 1, step: 1 });
     let nulls = draws(&Generator::Nullable { share: 0.25, of }, 40_000, (0, 1));
     let share = nulls.iter().filter(|v| **v == Owned::Null).count() as f64 / 40_000.0;
@@ -247,7 +247,7 @@ fn nulls_come_with_their_share() {
 }
 
 #[test]
-fn what_cannot_be_made_is_refused_with_its_place() {
+fn invalid_generators_are_refused_with_their_path() {
     let refused = |generator| {
         let mut names = Names::default();
         let error = Sampler::compile(&generator, "here", &mut Place::Transaction(&mut names)).expect_err("refused");

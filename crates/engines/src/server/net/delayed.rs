@@ -21,7 +21,7 @@ pub struct Delayed {
 impl Delayed {
     /// For a connection that the calling thread makes, where its trial delays messages.
     pub fn here() -> Option<Box<Self>> {
-        let changes = changes::part().filter(|changes| changes.has(Kind::Message))?;
+        let changes = changes::thread_changes().filter(|changes| changes.has(Kind::Message))?;
         let clock = Clock::get();
         Some(Box::new(Self {
             changes,
@@ -39,7 +39,7 @@ impl Delayed {
 
     /// Half of the delay that is in force.
     fn half(&self) -> Option<u64> {
-        changes::here()?;
+        changes::active_changes()?;
         self.changes.delay(Kind::Message).map(|delay| delay / 2)
     }
 
@@ -47,7 +47,7 @@ impl Delayed {
         match nanoseconds {
             0 => 0,
             _ if self.blocking => changes::wait(nanoseconds),
-            _ => self.alarm.hold(nanoseconds).await,
+            _ => self.alarm.wait_exactly(nanoseconds).await,
         }
     }
 
@@ -79,7 +79,7 @@ impl Delayed {
 mod tests {
     use super::super::{Connection, block_on};
     use super::*;
-    use dbdyno_engine::changes::{counted, take_part};
+    use dbdyno_engine::changes::{call_counts, enroll_thread};
     use std::io::{Read as _, Write as _};
     use std::os::unix::net::UnixListener;
 
@@ -122,17 +122,17 @@ mod tests {
         let server = std::thread::spawn(|| server(listener));
         let plan = format!(r#"{{"message": {{"delay_us": {DELAY_US}}}}}"#);
         let changes = Changes::of(&serde_json::from_str(&plan).unwrap());
-        take_part(Some(changes));
+        enroll_thread(Some(changes));
         block_on(async {
             let mut connection = Connection::unix(path.to_str().unwrap()).await?;
             ask(&mut connection).await;
-            assert_eq!(counted().of(Kind::Message).calls, 0, "nothing is in force yet");
+            assert_eq!(call_counts().of(Kind::Message).calls, 0, "nothing is in force yet");
             changes.enforce(true);
             for way in 1..=2 {
                 for _ in 0..5 {
                     ask(&mut connection).await;
                 }
-                let found = counted().of(Kind::Message);
+                let found = call_counts().of(Kind::Message);
                 assert_eq!(found.calls, way * 5);
                 assert!(found.own_ns > 0 && found.added_ns >= way * 5 * DELAY_US * 1000);
                 // The other way.
@@ -140,7 +140,7 @@ mod tests {
             }
             connection.out.extend_from_slice(b"bye");
             connection.send_last().await?;
-            assert_eq!(counted().of(Kind::Message).calls, 10, "nobody answers that");
+            assert_eq!(call_counts().of(Kind::Message).calls, 10, "nobody answers that");
             Ok(())
         })
         .unwrap();
@@ -151,9 +151,9 @@ mod tests {
     fn connections_of_others_are_left_alone() {
         assert!(Delayed::here().is_none());
         let plan = serde_json::from_str(r#"{"connect": {"delay_us": 1}}"#).unwrap();
-        take_part(Some(Changes::of(&plan)));
+        enroll_thread(Some(Changes::of(&plan)));
         assert!(Delayed::here().is_none(), "messages are not changed");
-        take_part(None);
+        enroll_thread(None);
         assert!(Delayed::here().is_none());
     }
 }

@@ -3,7 +3,7 @@ use crate::random::client_stream;
 use crate::value::Value;
 use proptest::prelude::*;
 
-/// One of a kind, as it is for a row.
+/// An identifier of a kind, generated for a row.
 fn made(kind: UuidKind, seed: u64, row: u64) -> [u8; 16] {
     let mut scope = Scope {
         seed,
@@ -20,7 +20,7 @@ fn number(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
 }
 
-/// The prefix as the extension's documentation has it, without the shortcuts of [`Blocks`].
+/// The prefix as the extension documents it, without the shortcuts of [`Blocks`].
 fn prefix_by_definition(value: u64, size: u64, count: u64) -> (u128, u32) {
     let exponent: u32 = (0..=64)
         .find(|bits| 1u128 << bits >= u128::from(count))
@@ -31,7 +31,7 @@ fn prefix_by_definition(value: u64, size: u64, count: u64) -> (u128, u32) {
     (value / each % (1u128 << bits), bits)
 }
 
-/// What remains of a prefix once version and variant stand in their places.
+/// The part of a prefix that remains after version and variant bits are set.
 fn seen(prefix: u128, bits: u32) -> u128 {
     let mut id = [0; 16];
     let bytes = (bits / 8) as usize;
@@ -54,7 +54,7 @@ fn sizes() -> impl Strategy<Value = u64> {
 
 proptest! {
     #[test]
-    fn version_and_variant_stand_in_their_places(seed: u64, row: u64, size in sizes(), count in sizes()) {
+    fn version_and_variant_bits_are_set(seed: u64, row: u64, size in sizes(), count in sizes()) {
         let blocked = UuidKind::SequenceBlocked { block_size: size, block_count: count, start: 0 };
         let timed = UuidKind::TimeBlocked { interval_length: size, interval_count: count };
         for (kind, version) in [
@@ -71,14 +71,14 @@ proptest! {
     }
 
     #[test]
-    fn a_prefix_is_what_the_scheme_says(seed: u64, value: u64, size in sizes(), count in sizes()) {
+    fn a_prefix_follows_the_scheme(seed: u64, value: u64, size in sizes(), count in sizes()) {
         let (prefix, bits) = prefix_by_definition(value, size, count);
         let id = made(UuidKind::SequenceBlocked { block_size: size, block_count: count, start: 0 }, seed, value);
         prop_assert_eq!(number(&id[..(bits / 8) as usize]), seen(prefix, bits));
     }
 
     #[test]
-    fn behind_the_prefix_an_identifier_is_random(seed: u64, value: u64, size in sizes(), count in 2u64..1 << 24) {
+    fn bits_after_the_prefix_are_random(seed: u64, value: u64, size in sizes(), count in 2u64..1 << 24) {
         let plain = made(UuidKind::V4, seed, value);
         let id = made(UuidKind::SequenceBlocked { block_size: size, block_count: count, start: 0 }, seed, value);
         let (_, bits) = prefix_by_definition(value, size, count);
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn prefixes_go_round(seed: u64, size in 1u64..1000, bytes in 1u32..=2, start in 0u64..1 << 30) {
+    fn prefixes_wrap_around(seed: u64, size in 1u64..1000, bytes in 1u32..=2, start in 0u64..1 << 30) {
         let count = 1u64 << (8 * bytes);
         let kind = UuidKind::SequenceBlocked { block_size: size, block_count: count, start: 0 };
         let prefix = |value: u64| number(&made(kind, seed, value)[..bytes as usize]) as u64;
@@ -96,8 +96,8 @@ proptest! {
     }
 
     #[test]
-    fn a_count_that_is_no_power_of_two_goes_round_after_as_many_values(seed: u64, size in 1u64..1000, count in 2u64..60_000) {
-        // The scheme spreads the values over all prefixes, so that no part of the range stays empty.
+    fn prefixes_wrap_around_for_any_block_count(seed: u64, size in 1u64..1000, count in 2u64..60_000) {
+        // The scheme spreads the values over all prefixes, so that no part of the range is empty.
         let kind = UuidKind::SequenceBlocked { block_size: size * 256, block_count: count, start: 0 };
         let (_, bits) = prefix_by_definition(0, size * 256, count);
         let bytes = (bits / 8) as usize;
@@ -109,14 +109,14 @@ proptest! {
     }
 
     #[test]
-    fn values_that_begin_later_are_those_that_would_have_followed(seed: u64, start in 0u64..1 << 40, value in 0u64..1 << 40) {
+    fn values_with_a_later_start_continue_the_sequence(seed: u64, start in 0u64..1 << 40, value in 0u64..1 << 40) {
         let blocked = |start| UuidKind::SequenceBlocked { block_size: 1000, block_count: 300, start };
-        // What is random is drawn by the row, so that only prefixes are the same.
+        // Random bits depend on the row, so only the prefixes are equal.
         prop_assert_eq!(&made(blocked(start), seed, value)[..2], &made(blocked(0), seed, start + value)[..2]);
     }
 
     #[test]
-    fn base_32_keeps_the_order(a: [u8; 16], b: [u8; 16]) {
+    fn base_32_preserves_the_order(a: [u8; 16], b: [u8; 16]) {
         let (left, right) = (base32(Uuid::from_bytes(a)), base32(Uuid::from_bytes(b)));
         prop_assert_eq!(left.cmp(&right), a.cmp(&b));
         let read = |text: [u8; 26]| {
@@ -128,11 +128,11 @@ proptest! {
 }
 
 #[test]
-fn times_lead() {
+fn time_based_identifiers_begin_with_the_time() {
     for kind in [UuidKind::V7, UuidKind::V7Monotonic, UuidKind::Ulid] {
         let before = u128::from(unix_milliseconds());
         let led = number(&made(kind, 1, 0)[..6]);
-        // Another test may have moved the counter of this process on into a later millisecond.
+        // Another test may have advanced this process's counter into a later millisecond.
         assert!(
             (before..before + 60_000).contains(&led),
             "{kind:?}: {led} after {before}"
@@ -141,7 +141,7 @@ fn times_lead() {
 }
 
 #[test]
-fn monotonic_ones_rise_in_all_threads() {
+fn monotonic_identifiers_increase_across_threads() {
     let make = || {
         (0..20_000)
             .map(|row| made(UuidKind::V7Monotonic, 7, row))
@@ -151,7 +151,7 @@ fn monotonic_ones_rise_in_all_threads() {
         let started: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
         started.into_iter().map(|each| each.join().expect("it ends")).collect()
     });
-    // Above one another before what is random in them.
+    // Strictly increasing before their random bits.
     let leading = |id: &[u8; 16]| number(&id[..8]);
     for made in &threads {
         assert!(made.iter().map(leading).is_sorted_by(|a, b| a < b));
@@ -161,7 +161,7 @@ fn monotonic_ones_rise_in_all_threads() {
 }
 
 #[test]
-fn known_forms() {
+fn known_formats() {
     // The example in the specification of ULIDs.
     let id = uuid::uuid!("01563e3a-b5d3-d676-4c61-efb99302bd5b");
     let mut values = Values::default();
