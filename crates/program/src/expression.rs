@@ -4,11 +4,11 @@
 //! that ends the transaction. Functions behave as in PostgreSQL 15's pgbench, according to its documentation and tests
 //! against it; `docs/how-to/pgbench-scripts.md` lists the differences.
 
+mod error;
 mod evaluate;
 mod functions;
 #[cfg(test)]
 mod tests;
-mod trouble;
 
 use dbdyno_plan::expression::Expression;
 pub use evaluate::{Context, Scalar};

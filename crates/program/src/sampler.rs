@@ -1,11 +1,11 @@
 //! Compiled generators: checked, with precomputed tables, and without allocation per value.
 
-mod chance;
 mod identifiers;
+mod probability;
 mod scope;
-mod stamps;
+mod timestamps;
 
-pub use chance::{choose, probability, thresholds};
+pub use probability::{choose, probability, thresholds};
 pub use scope::Scope;
 
 use crate::names::Names;
@@ -20,8 +20,8 @@ use identifiers::Identifier;
 use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};
 use scope::index;
-use stamps::{unix_milliseconds, write_time};
 use std::fmt::Write as _;
+use timestamps::{unix_milliseconds, write_time};
 
 /// Where a generator is used, which defines its index.
 #[derive(Debug)]

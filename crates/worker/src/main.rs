@@ -6,11 +6,11 @@
 //! written. They end any other task without a result.
 
 mod amalgamation;
-mod asking;
 mod changes;
-mod coordinated;
+mod coordinator;
 mod error;
 mod events;
+mod query;
 mod work;
 mod writes;
 

@@ -1,10 +1,10 @@
 //! Runs a plan's task with the engine that it names.
 
-use crate::asking;
 use crate::changes;
-use crate::coordinated::StdioCoordinator;
+use crate::coordinator::StdioCoordinator;
 use crate::error::WorkError;
 use crate::events::Events;
+use crate::query;
 use crate::writes;
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
@@ -59,7 +59,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &At
             Ok(())
         }
         Task::Writes(task) => writes::find(task, plan.seed, events),
-        Task::Ask(task) => asking::ask(task, events),
+        Task::Ask(task) => query::ask(task, events),
         Task::Hold(task) => hold(task, events, stop),
         Task::Reach(task) => writes::find_external_access(task, events),
         Task::Check(task) => check(&Target::try_from(&task.target)?, events),

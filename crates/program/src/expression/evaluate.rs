@@ -1,7 +1,7 @@
 //! Evaluates expressions: the types of values, and the operators.
 
+use super::error::EvaluationError;
 use super::functions;
-use super::trouble::EvaluationError;
 use crate::random::{Stream, mix};
 use crate::value::Owned;
 use dbdyno_plan::expression::Function;

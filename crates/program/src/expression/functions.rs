@@ -1,6 +1,6 @@
 //! The random distributions and hashes of expressions.
 
-use super::trouble::EvaluationError;
+use super::error::EvaluationError;
 use crate::random::{Stream, below};
 use rand::Rng as _;
 use rand_distr::{Distribution, StandardNormal, Zipf};

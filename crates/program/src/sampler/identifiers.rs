@@ -1,7 +1,7 @@
 //! Identifiers from random to ordered: UUIDs (RFC 9562) and ULIDs.
 
 use super::scope::{Scope, index};
-use super::stamps::unix_milliseconds;
+use super::timestamps::unix_milliseconds;
 use crate::value::{Text, Values};
 use dbdyno_plan::generator::{UuidFormat, UuidKind};
 use rand::Rng as _;
