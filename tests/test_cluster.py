@@ -456,7 +456,7 @@ def test_what_each_machine_does_is_in_the_one_live_line() -> None:
 
 
 def test_the_command_that_uses_more_machines_is_one_that_is_read() -> None:
-    from dbdyno.analysis.findings.busy_client import _machines
+    from dbdyno.analysis.findings.load_machines import _machines
 
     assert [_machines(share, 1) for share in (0.5, 0.9, 1.0)] == [2, 2, 3]
     assert _machines(0.8, 4) == 7

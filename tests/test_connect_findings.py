@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from dbdyno.analysis.findings.connecting import connect_findings
+from dbdyno.analysis.findings.connections import connect_findings
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.compile import compile_cell

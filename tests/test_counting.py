@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis.findings.counts_vary import unrepeatable
+from dbdyno.analysis.findings.rounds import unrepeatable
 from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.design import make_cells
 from dbdyno.experiment.document import parse

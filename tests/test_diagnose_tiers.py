@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno.analysis.bottleneck.server import diagnose_server
 from dbdyno.analysis.bottleneck.tiers import tier_of
-from dbdyno.analysis.findings.tiers import tier_findings
+from dbdyno.analysis.findings.services import tier_findings
 from dbdyno.model.events.trial import TrialResult
 from synthetic_events import result_of
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dbdyno.analysis.bottleneck.transport import in_transport
-from dbdyno.analysis.findings.one_at_a_time import one_at_a_time
+from dbdyno.analysis.findings.services import one_at_a_time
 from dbdyno.model.events.around import Listeners, Listening
 from synthetic_cells import cell
 from synthetic_events import result_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis.findings.estimates import far_off, off_words
+from dbdyno.analysis.findings.plans import far_off, off_words
 from dbdyno.engines import engine_of
 from dbdyno.engines.compared import conditions_on
 from dbdyno.engines.conditions import Conditions

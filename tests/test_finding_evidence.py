@@ -12,10 +12,10 @@ import pytest
 
 import dbdyno
 from dbdyno.analysis.document import build_document
-from dbdyno.analysis.findings.connecting import connect_findings
-from dbdyno.analysis.findings.counts_vary import counts_vary
-from dbdyno.analysis.findings.one_at_a_time import one_at_a_time
-from dbdyno.analysis.findings.registry import KINDS, RULES
+from dbdyno.analysis.findings.connections import connect_findings
+from dbdyno.analysis.findings.registry import KINDS, ORDER, RULES
+from dbdyno.analysis.findings.rounds import varying_counts
+from dbdyno.analysis.findings.services import one_at_a_time
 from dbdyno.analysis.measured.histograms import encode_ns
 from dbdyno.engines.sqlite.lock_findings import lock_findings
 from dbdyno.model.events.trial import TrialResult
@@ -152,7 +152,7 @@ READ = '[[transactions]]\nname = "r"\nsteps = [{ execute = "select * from user" 
 
 def counted(blind: bool) -> list[Finding]:
     text = f"{READ}\n[load]\nclients = {1 if blind else 2}\nstop = {{ seconds = 1 }}\n"
-    return list(counts_vary({each.cell.id: each.trial for each in compiled(experiment(HEADLESS, TABLE, text))}))
+    return list(varying_counts({each.cell.id: each.trial for each in compiled(experiment(HEADLESS, TABLE, text))}))
 
 
 def designed(blind: bool, **design: Any) -> list[Finding]:
@@ -545,31 +545,26 @@ def test_a_finding_carries_its_observation_and_is_not_said_without_it(kind: str)
     said = [each for each in SCENARIOS[kind](False) if each["kind"] == kind]
     assert said
     for each in said:
-        observed = {name: each["evidence"].get(name) for name in KINDS[kind].rests_on}
+        observed = {name: each["evidence"].get(name) for name in KINDS[kind].needs}
         assert all(of not in (None, "", [], {}) for of in observed.values()), observed
     assert [each["text"] for each in SCENARIOS[kind](True) if each["kind"] == kind] == []
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS.values() for name in kind.rests_on])
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS.values() for name in kind.needs])
 @pytest.mark.parametrize("nothing", [None, "", [], {}])
 def test_no_finding_can_be_made_without_its_observation(kind: Kind, name: str, nothing: Any) -> None:
-    evidence: dict[str, Any] = dict.fromkeys(kind.rests_on, 0)
+    evidence: dict[str, Any] = dict.fromkeys(kind.needs, 0)
     assert kind.found("So it is.", [], copy.copy(evidence))["evidence"] == evidence
     with pytest.raises(UnfoundedError, match=name):
         kind.found("So it is.", [], evidence | {name: nothing})
 
 
-def test_each_file_of_findings_has_its_line_in_the_registry() -> None:
-    with_rules = {
-        path.stem for path in (PACKAGE / "analysis" / "findings").glob("*.py") if "\nRULE = " in path.read_text()
-    }
-    registered = [line.removesuffix(".RULE,").strip() for line in lines_of_registry() if line.endswith(".RULE,")]
-    assert sorted(registered) == sorted(with_rules)
+def test_each_rule_is_registered_and_has_its_place_in_the_order() -> None:
+    decorated = sum(path.read_text(encoding="utf-8").count("\n@finding(\n") for path in FINDINGS.glob("*.py"))
+    # The engines' own findings are one rule more.
+    assert len(RULES) == decorated + 1
     assert len(KINDS) == sum(len(rule.kinds) for rule in RULES)
-
-
-def lines_of_registry() -> list[str]:
-    return (FINDINGS / "registry.py").read_text(encoding="utf-8").splitlines()
+    assert list(KINDS) == list(ORDER)
 
 
 def dictionaries() -> Iterator[tuple[Path, set[str]]]:

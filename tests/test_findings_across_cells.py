@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy
 import pytest
 
-from dbdyno.analysis.findings.changes import cross_cell_findings
+from dbdyno.analysis.findings.factors import cross_cell_findings
 from dbdyno.analysis.measured.comparing import compare_with_baseline
 from dbdyno.model.result import Document, Finding
 from dbdyno.stats import MARGIN

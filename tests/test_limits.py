@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import Cli
-from dbdyno.analysis.findings.failures import failures
-from dbdyno.analysis.findings.limits_met import limit_findings
+from dbdyno.analysis.findings.failures import failures, limit_findings
 from dbdyno.analysis.measured.merging import merge_results
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target

@@ -17,7 +17,7 @@ import pytest
 from authenticated import Place
 from command_line import PROGRAM
 from conftest import Cli
-from dbdyno.analysis.findings.backlog_full import backlog_findings
+from dbdyno.analysis.findings.connections import backlog_findings
 from dbdyno.engines.web.application import find_application
 from dbdyno.run.listen_queues import queues, risen
 from http_service import service

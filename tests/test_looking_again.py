@@ -53,12 +53,12 @@ def test_a_better_rule_for_the_limit_reaches_an_old_run(ran: Path, monkeypatch: 
 
 
 def test_a_better_finding_reaches_an_old_run(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gossip = Kind("gossip", ("said",))
+    gossip = Kind("gossip", ("said",), "People talk.", "Ask them.")
     new = Rule(lambda material: [gossip.found("So they say.", [], {"said": len(material.tasks)})], (gossip,))
     before = [each["text"] for each in looked_at(ran)["findings"]]
     monkeypatch.setattr("dbdyno.analysis.findings.registry.RULES", (*RULES, new))
     monkeypatch.setattr(
-        "dbdyno.analysis.findings.stalled._stood_still", lambda *_: ("It sat down.", {"seconds": 1, "rounds": 1})
+        "dbdyno.analysis.findings.noise._stood_still", lambda *_: ("It sat down.", {"seconds": 1, "rounds": 1})
     )
     after = [each["text"] for each in looked_at(ran)["findings"]]
     assert {"So they say.", "It sat down."} <= set(after) - set(before)

@@ -8,10 +8,8 @@ from itertools import zip_longest
 from typing import Any
 
 from dbdyno.analysis.bottleneck.common import SHORTEST_S
-from dbdyno.analysis.findings.disturbed import DISTURBED
-from dbdyno.analysis.findings.stalled import STALLED
-from dbdyno.analysis.findings.two_levels import TWO_LEVELS
-from dbdyno.analysis.findings.unsettled import UNSETTLED
+from dbdyno.analysis.findings.noise import disturbed, stalled, unsettled
+from dbdyno.analysis.findings.rounds import in_two_levels
 from dbdyno.analysis.history.identity import differing
 from dbdyno.analysis.measured.comparing import BASELINE, SIDE, gate_pairs
 from dbdyno.analysis.measured.judging import Pair, RunNoise, disturbed_by_queue, judge, other_factors, ratio_of_pair
@@ -34,8 +32,8 @@ _ALIKE = 40
 
 # How a run is called that has a warning.
 # With these a run may have been slower for reasons of its own.
-_SLOWER = tuple(kind.name for kind in (DISTURBED, UNSETTLED, STALLED, TWO_LEVELS))
-_WARNED = {UNSETTLED.name: "not settled", TWO_LEVELS.name: "of two levels"}
+_SLOWER = tuple(rule.name for rule in (disturbed, unsettled, stalled, in_two_levels))
+_WARNED = {unsettled.name: "not settled", in_two_levels.name: "of two levels"}
 
 # What gives the values of a cell, by its id, and a metric in earlier runs of the same work, oldest first.
 Earlier = Callable[[str, str], Sequence[float]]

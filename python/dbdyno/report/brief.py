@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dbdyno.analysis.answer.short import named
 from dbdyno.analysis.answer.words import durability_words
-from dbdyno.analysis.findings.whole_tables import WHOLE_TABLE
+from dbdyno.analysis.findings.indexes import whole_table
 from dbdyno.analysis.measured.alike import varied
 from dbdyno.analysis.measured.judging import DURABILITY
 from dbdyno.base.console import Console
@@ -259,7 +259,7 @@ def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
 
 def _is_told_elsewhere(finding: Finding, document: Document) -> bool:
     """Whether the lines on indexes say it, or the price of a configuration does: another class of durability."""
-    if finding.get("kind") == WHOLE_TABLE.name:
+    if finding.get("kind") == whole_table.name:
         return True
     priced = any(each["price"] or each["gain"] for each in document["answer"]["configurations"])
     return priced and finding["evidence"].get("not_comparable") == DURABILITY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.analysis.findings.estimates import far_off, figure_of, off_words
+from dbdyno.analysis.findings.plans import far_off, figure_of, off_words
 from dbdyno.model.result.cell import Cell, CellStatement
 
 

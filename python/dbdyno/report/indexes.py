@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.analysis.answer.short import STATEMENT
-from dbdyno.analysis.findings.whole_tables import WHOLE_TABLE
+from dbdyno.analysis.findings.indexes import whole_table
 from dbdyno.model.result.shape import Document
 
 
@@ -13,7 +13,7 @@ def _missing(document: Document) -> dict[str, list[str]]:
     systems, times = document["answer"]["systems"], document["report"].get("times") is True
     for each in document["findings"]:
         evidence = each["evidence"]
-        if each.get("kind") != WHOLE_TABLE.name or evidence.get("there") or "sql" not in evidence:
+        if each.get("kind") != whole_table.name or evidence.get("there") or "sql" not in evidence:
             continue
         cells = [cell for cell in document["cells"] if cell["id"] in each["cells"]]
         names = [

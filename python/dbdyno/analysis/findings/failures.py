@@ -1,18 +1,18 @@
-"""Transactions that failed."""
+"""Failed and skipped transactions, and the limits that caused them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from dbdyno.analysis.findings.rule import Rule
-from dbdyno.analysis.findings.words import percent
-from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.finding import Kind
+from dbdyno.analysis.bottleneck.common import OVERLOADED
+from dbdyno.analysis.findings.rule import Material, finding
+from dbdyno.analysis.findings.words import percent, rate
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.limits import Limit
+from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.shape import Finding
-
-FAILURES = Kind("failures", ("kind", "by_cell"))
-
 
 # Cells whose failures are told one by one.
 _MOST_CELLS = 5
@@ -39,10 +39,10 @@ def failures(cells: Sequence[Cell]) -> list[Finding]:
             by_code = codes.setdefault((kind, first), Counter())
             for told in (told for each in done for told in each["failed_by_code"] if told["kind"] == kind):
                 by_code[told["code"]] += told["count"]
-    return [_failures(kind, message, hit, codes[kind, message]) for (kind, message), hit in found.items()]
+    return [_failed(kind, message, hit, codes[kind, message]) for (kind, message), hit in found.items()]
 
 
-def _failures(kind: str, message: str, hit: list[tuple[Cell, int, int]], codes: Counter[str]) -> Finding:
+def _failed(kind: str, message: str, hit: list[tuple[Cell, int, int]], codes: Counter[str]) -> Finding:
     hit.sort(key=lambda each: -each[1] / each[2])
     what = f"transactions failed ({kind})" + (f': "{message}"' if message else "")
     if len(codes) > 1:
@@ -57,7 +57,7 @@ def _failures(kind: str, message: str, hit: list[tuple[Cell, int, int]], codes: 
         more = [f"and {len(parts) - _MOST_CELLS:,} more"] if len(parts) > _MOST_CELLS else []
         text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MOST_CELLS], *more])}."
     shares = {cell["id"]: {"failed": times, "issued": issued} for cell, times, issued in hit}
-    return FAILURES.found(text, shares, {"kind": kind, "by_cell": shares, "codes": dict(codes)})
+    return failed_transactions.found(text, shares, {"kind": kind, "by_cell": shares, "codes": dict(codes)})
 
 
 def _how_long(cell: Cell) -> str:
@@ -68,4 +68,105 @@ def _how_long(cell: Cell) -> str:
     return f" It took {times['p50']:,.4g} ms at the median until they failed, {times['max']:,.4g} ms at the most."
 
 
-RULE = Rule(lambda material: failures(material.cells), (FAILURES,))
+@finding(
+    "failures",
+    needs=("kind", "by_cell"),
+    meaning="Transactions failed; failed transactions don't count towards throughput.",
+    remedy="Fix the cause that the error message gives, or set `load.retry` for errors that a retry cures.",
+)
+def failed_transactions(material: Material) -> list[Finding]:
+    """Report transactions that failed."""
+    return failures(material.cells)
+
+
+@dataclass
+class _Met:
+    """Where a limit was met: cells, the codes that tell of it, transactions that failed, trials that did not begin."""
+
+    cells: list[Cell] = field(default_factory=list)
+    codes: dict[str, None] = field(default_factory=dict)
+    failed: int = 0
+    trials: int = 0
+
+
+def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Say which limits were met, by how many transactions of how many cells, and what lifts each.
+
+    Trials that came to nothing since a client was not let in are among them.
+    """
+    met: dict[Limit, _Met] = {}
+    for cell in cells:
+        engine = engine_of_product(cell["system"]["engine"])
+        for each in cell["rounds"]:
+            for code, failed in _codes(each):
+                limit = engine.limit(code)
+                if limit is None:
+                    continue
+                found = met.setdefault(limit, _Met())
+                if cell not in found.cells:
+                    found.cells.append(cell)
+                found.codes[code] = None
+                found.failed += failed or 0
+                found.trials += failed is None
+    for limit, found in met.items():
+        where = found.cells[0]["id"] if len(found.cells) == 1 else f"{len(found.cells)} cells"
+        counts = [f"{found.failed:,} transactions failed by it"] if found.failed else []
+        if found.trials:
+            counts.append(f"{found.trials} trial{'s' if found.trials > 1 else ''} could not begin")
+        text = f"A limit was met with {where}: {limit.what} ({limit.name}; {', '.join(counts)})."
+        text += f" It is lifted by {limit.lifts}."
+        observed = {
+            "limit": limit.name,
+            "cells": len(found.cells),
+            "failed": found.failed,
+            "trials": found.trials,
+            "codes": list(found.codes),
+        }
+        yield limit_met.found(text, [cell["id"] for cell in found.cells], observed)
+
+
+def _codes(each: Round) -> Iterator[tuple[str, int | None]]:
+    """Give the codes of a trial's failures, and how many transactions failed by each; ``None``: it did not begin."""
+    for told in each["failed_by_code"]:
+        yield told["code"], told["count"]
+    if each["error_code"] is not None:
+        yield each["error_code"], None
+
+
+@finding(
+    "limit met",
+    needs=("limit", "cells", "failed", "codes"),
+    meaning="Transactions failed, or trials could not begin, because of a limit of the system or the machine.",
+    remedy="Raise the limit as the finding describes.",
+)
+def limit_met(material: Material) -> Iterator[Finding]:
+    """Report limits that made transactions fail."""
+    yield from limit_findings(material.cells)
+
+
+@finding(
+    "skipped",
+    needs=("skipped", "issued"),
+    meaning="An open loop skipped 1% or more of its arrivals, because the system could not keep up.",
+    remedy="Lower the rate, or find the highest rate with `dbdyno slo`.",
+)
+def skipped_arrivals(material: Material) -> list[Finding]:
+    """Say where an open loop did not begin 1 % or more of the arrivals that were due, by cell."""
+    found: list[Finding] = []
+    for cell in material.cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done"]
+        due, skipped = sum(each["issued"] for each in done), sum(each["skipped"] for each in done)
+        elapsed = sum(each["elapsed_s"] or 0.0 for each in done)
+        if not skipped or skipped < OVERLOADED * due or not elapsed:
+            continue
+        served = sum(each["ok"] for each in done)
+        found.append(
+            skipped_arrivals.found(
+                f"{percent(skipped / due)} of arrivals were skipped: {rate(served / elapsed)} of "
+                f"{rate(due / elapsed)} transactions/s offered were served. In the response times the others count as "
+                "lower bounds: how long they had waited at the end.",
+                [cell["id"]],
+                {"skipped": skipped, "issued": due, "ok": served},
+            )
+        )
+    return found

@@ -1,135 +1,148 @@
-"""All findings, a line for each: the one place that names them. Documents have them in this order."""
+"""The rules of all findings: those of the modules of this package, and the engines' own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dbdyno.analysis.findings import (
-    backlog_full,
-    beyond_the_device,
-    busy_client,
-    changes,
-    cliff,
-    connecting,
-    connecting_behind,
-    counts_vary,
-    cut_short,
-    disturbed,
-    durability_contradicted,
-    ended,
-    estimates,
+    comparability,
+    connections,
+    disk,
+    durability,
+    factors,
     failures,
-    few_transactions,
-    fits_in_cache,
-    indexes_apart,
-    interleaving_syncs_differ,
-    key_order,
-    limits_met,
-    load_machine_lost,
-    load_machines_apart,
-    load_machines_differ,
-    load_machines_shared,
-    lost_updates,
-    memory_limit,
-    name_resolution,
-    not_comparable,
-    not_looked_at,
-    not_measured,
-    of_engines,
-    one_at_a_time,
-    other_counts,
-    other_products,
-    other_rows,
-    outliers,
-    overrun,
-    plan_changed,
-    prefix_scans,
-    probe_failed,
-    recommendations,
-    settings_not_in_force,
-    several_servers,
-    skipped,
-    slower_device,
-    stalled,
-    steps_left_out,
-    tiers,
-    two_levels,
-    unreadable,
-    unsettled,
-    whole_tables,
-    writes_allowed,
+    growth,
+    indexes,
+    load_machines,
+    memory,
+    noise,
+    plans,
+    rounds,
+    services,
+    settings,
+    unmeasured,
 )
 from dbdyno.analysis.findings.rule import Material, Rule
-from dbdyno.model.result.finding import Kind
+from dbdyno.engines import ENGINES, engine_of, known_engine
+from dbdyno.model.result.finding import Kind, Measured
+from dbdyno.model.result.reading import objects, part, text
 from dbdyno.model.result.shape import Finding
 
-RULES: tuple[Rule, ...] = (
-    # What was done is not the same.
-    durability_contradicted.RULE,
-    not_comparable.RULE,
-    settings_not_in_force.RULE,
-    memory_limit.RULE,
-    other_rows.RULE,
-    other_counts.RULE,
-    # Searches, and what was tried against them.
-    prefix_scans.RULE,
-    whole_tables.RULE,
-    estimates.RULE,
-    recommendations.RULE,
-    # What the run did, and saw.
-    several_servers.RULE,
-    indexes_apart.RULE,
-    writes_allowed.RULE,
-    probe_failed.RULE,
-    ended.RULE,
-    name_resolution.RULE,
-    counts_vary.RULE,
-    interleaving_syncs_differ.RULE,
-    not_measured.RULE,
-    load_machine_lost.RULE,
-    not_looked_at.RULE,
-    steps_left_out.RULE,
-    # What only one engine's cells can show.
-    of_engines.RULE,
-    # Several cells together.
-    key_order.RULE,
-    cliff.RULE,
-    changes.RULE,
-    connecting.RULE,
-    connecting_behind.RULE,
-    tiers.RULE,
-    other_products.RULE,
-    # What did not end well.
-    lost_updates.RULE,
-    failures.RULE,
-    limits_met.RULE,
-    backlog_full.RULE,
-    one_at_a_time.RULE,
-    skipped.RULE,
-    cut_short.RULE,
-    # What warns of figures.
-    beyond_the_device.RULE,
-    slower_device.RULE,
-    outliers.RULE,
-    disturbed.RULE,
-    unsettled.RULE,
-    stalled.RULE,
-    few_transactions.RULE,
-    plan_changed.RULE,
-    two_levels.RULE,
-    busy_client.RULE,
-    load_machines_differ.RULE,
-    load_machines_apart.RULE,
-    load_machines_shared.RULE,
-    overrun.RULE,
-    fits_in_cache.RULE,
-    unreadable.RULE,
+_TOPICS = (
+    comparability,
+    connections,
+    disk,
+    durability,
+    factors,
+    failures,
+    growth,
+    indexes,
+    load_machines,
+    memory,
+    noise,
+    plans,
+    rounds,
+    services,
+    settings,
+    unmeasured,
 )
 
+ORDER = (
+    # Different work.
+    "durability contradicted",
+    "not comparable",
+    "setting not in force",
+    "memory not limited",
+    "other rows",
+    "counts may differ",
+    # Statements without an index, wrong estimates, and measured recommendations.
+    "prefix scan",
+    "whole table",
+    "row estimate",
+    "recommendation",
+    # The course of the run.
+    "one of several servers",
+    "indexes on another device",
+    "writes allowed",
+    "probe failed",
+    "ended",
+    "name resolution",
+    "counts vary",
+    "interleaved cells sync differently",
+    "not measured",
+    "load machine lost",
+    "not looked at",
+    "steps left out",
+    # Findings of engines.
+    "locked while upgrading",
+    "locked without waiting",
+    "overtaken while waiting",
+    # Several cells together.
+    "key order",
+    "falls as it grows",
+    "change",
+    "connecting",
+    "connection for each request",
+    "bottleneck tier",
+    "other product",
+    # Failures and limits.
+    "lost updates",
+    "failures",
+    "limit met",
+    "backlog full",
+    "one at a time",
+    "skipped",
+    "cut short",
+    # Reasons to doubt a result.
+    "more commits than syncs",
+    "slower device",
+    "outliers",
+    "disturbed",
+    "unsettled",
+    "stalled",
+    "few transactions",
+    "plan changed",
+    "two levels",
+    "busy client",
+    "load machines differ",
+    "load machines apart",
+    "load machines shared",
+    "overrun",
+    "fits in cache",
+    "unreadable data",
+)
+"""The kinds in the order in which reports list them. A kind that is not here comes last."""
+
+
+def of_engines(material: Material) -> Iterator[Finding]:
+    """Ask each engine about its own cells."""
+    planned = {str(each.get("id", "")): each for each in objects(material.run.design.get("cells"))}
+    by_engine: dict[str, list[Measured]] = {}
+    for cell in material.cells:
+        design, task = planned.get(cell["id"], {}), material.tasks.get(cell["id"])
+        engine = text(part(design, "system"), "engine")
+        if engine is not None and task:
+            by_engine.setdefault(engine, []).append(Measured(cell, task, text(design, "data") or ""))
+    for name, cells in by_engine.items():
+        yield from known_engine(name).findings(cells)
+
+
+def _all_rules() -> tuple[Rule, ...]:
+    rules = [rule for topic in _TOPICS for rule in vars(topic).values() if isinstance(rule, Rule)]
+    rules.append(Rule(of_engines, tuple(kind for name in ENGINES for kind in engine_of(name).finding_kinds)))
+    # A module may import another one's rule.
+    return tuple(sorted(dict.fromkeys(rules), key=_place))
+
+
+def _place(rule: Rule) -> int:
+    return min((ORDER.index(kind.name) for kind in rule.kinds if kind.name in ORDER), default=len(ORDER))
+
+
+RULES = _all_rules()
 KINDS: Mapping[str, Kind] = {kind.name: kind for rule in RULES for kind in rule.kinds}
 """All kinds, by name."""
 
 
 def find_all(material: Material) -> list[Finding]:
-    """Give all that is worth a sentence about a run."""
+    """Return the findings of a run, in the order of :data:`ORDER`."""
     return [found for rule in RULES for found in rule.find(material)]

@@ -1,9 +1,10 @@
-"""What every kind of finding is: a function from what is known of a run to what is worth a sentence."""
+"""What a finding is made by: a function of the material of a run, and the kind that the function is registered with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.model.result.cell import Cell
@@ -47,7 +48,33 @@ class Material:
 
 @dataclass(frozen=True)
 class Rule:
-    """What makes findings, and of which kinds they are."""
+    """A function that makes findings, and the kinds of them: one, except for the findings of engines."""
 
     find: Callable[[Material], Iterable[Finding]]
     kinds: tuple[Kind, ...]
+
+    @property
+    def kind(self) -> Kind:
+        """The only kind of its findings."""
+        (kind,) = self.kinds
+        return kind
+
+    @property
+    def name(self) -> str:
+        """The name of that kind."""
+        return self.kind.name
+
+    def found(self, words: str, cells: Iterable[str], evidence: Mapping[str, Any]) -> Finding:
+        """Make a finding of that kind (:meth:`Kind.found`)."""
+        return self.kind.found(words, cells, evidence)
+
+
+def finding(
+    name: str, *, needs: tuple[str, ...], meaning: str, remedy: str
+) -> Callable[[Callable[[Material], Iterable[Finding]]], Rule]:
+    """Register a function as the rule for a kind of finding; the function makes them with :meth:`Rule.found`.
+
+    The parameters are those of :class:`Kind`. The registry collects the rules of all modules of the package.
+    """
+    kind = Kind(name, needs, meaning, remedy)
+    return lambda find: Rule(find, (kind,))

@@ -12,9 +12,24 @@ from dbdyno.model.result.finding import Kind, Measured
 from dbdyno.model.result.reading import number, text
 from dbdyno.model.result.shape import Finding
 
-UPGRADING = Kind("locked while upgrading", ("failed", "statements", "busy_timeout"))
-IMPATIENT = Kind("locked without waiting", ("failed", "busy_timeout"))
-OVERTAKEN = Kind("overtaken while waiting", ("waits", "wait_ms", "max_ms", "p99_ms"))
+UPGRADING = Kind(
+    "locked while upgrading",
+    ("failed", "statements", "busy_timeout"),
+    "Transactions that read first and then write failed, because another client had written in between.",
+    "Begin transactions that write with BEGIN IMMEDIATE.",
+)
+IMPATIENT = Kind(
+    "locked without waiting",
+    ("failed", "busy_timeout"),
+    "Transactions failed because the database file was locked and no busy_timeout was set.",
+    "Set `busy_timeout`, for instance to 5000.",
+)
+OVERTAKEN = Kind(
+    "overtaken while waiting",
+    ("waits", "wait_ms", "max_ms", "p99_ms"),
+    "A few clients waited for the file lock much longer than p99 shows, because others overtook them.",
+    "Let one connection write for all clients.",
+)
 KINDS = (UPGRADING, IMPATIENT, OVERTAKEN)
 
 # Those that wait for the lock wait so many times p99 on average, so that p99 says nothing of them.

@@ -20,10 +20,16 @@ class UnfoundedError(ValueError):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of findings. ``rests_on``: the names that its evidence has at least, each with something in it."""
+    """A kind of finding.
+
+    ``needs``: the keys that its evidence must have, each with a value that is not empty. ``meaning`` and ``remedy``: a
+    sentence each, for the reference of all kinds.
+    """
 
     name: str
-    rests_on: tuple[str, ...]
+    needs: tuple[str, ...]
+    meaning: str
+    remedy: str
 
     def found(self, words: str, cells: Iterable[str], evidence: Mapping[str, Any]) -> Finding:
         """Make a finding; ``cells``: ids, none where it is about the whole run.
@@ -38,7 +44,7 @@ class Kind:
 
     def missing(self, evidence: Mapping[str, Any]) -> list[str]:
         """Name what keeps it from being said. A count of 0 is an observation."""
-        return [name for name in sorted(self.rests_on) if evidence.get(name) in (None, "", [], (), {})]
+        return [name for name in sorted(self.needs) if evidence.get(name) in (None, "", [], (), {})]
 
 
 class Measured(NamedTuple):

@@ -1,31 +1,126 @@
-"""Statements of which the planner expects far more rows than there are, or far fewer, and what betters that."""
+"""Query plans: changed plans and wrong row estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations, zip_longest
 
 from dbdyno.analysis.answer.short import STATEMENT
-from dbdyno.analysis.findings.rule import Material, Rule
-from dbdyno.analysis.findings.searching import engine_name, known, shown
-from dbdyno.base.numbers import figure
+from dbdyno.analysis.findings.rounds import in_two_levels, levels_of
+from dbdyno.analysis.findings.rule import Material, finding
+from dbdyno.analysis.findings.searching import all_of, engine_name, known, shown
+from dbdyno.analysis.findings.words import rate
+from dbdyno.analysis.measured.metrics import done, keeps_up, usual_metric_of
+from dbdyno.base.numbers import figure, milliseconds
 from dbdyno.base.text import shortened
 from dbdyno.engines.compared import conditions_on
 from dbdyno.engines.conditions import Conditions
-from dbdyno.model.result.cell import Cell, CellStatement, RowEstimate
-from dbdyno.model.result.finding import Kind
-from dbdyno.model.result.reading import JsonObject
+from dbdyno.engines.plans import steps_of
+from dbdyno.model.result.cell import Cell, CellStatement, Round, RowEstimate
+from dbdyno.model.result.reading import JsonObject, mean, shown_times
 from dbdyno.model.result.shape import Finding
 
-ROW_ESTIMATE = Kind("row estimate", ("statement", "step", "expected", "found"))
+# Noise alone seldom puts all rounds of one plan so far above all those of another, as a factor.
+_FAR_APART = 1.2
+_LONGEST_STEP = 80
+_MOST_ROUNDS = 8
+
+
+@dataclass
+class _Planned:
+    """A plan, and the rounds that had it."""
+
+    plan: list[str]
+    rounds: list[Round] = field(default_factory=list)
+
+
+@finding(
+    "plan changed",
+    needs=("statement", "plans"),
+    meaning="The plan of a statement was not the same in all rounds.",
+    remedy="Update the planner's statistics, or fix the plan, and measure again.",
+)
+def plan_changed(material: Material) -> Iterator[Finding]:
+    """Say of each statement that rounds of a cell planned in several ways how fast each way was."""
+    for cell in material.cells:
+        for statement in cell["statements"]:
+            planned = _planned(cell, statement)
+            if len(planned) > 1:
+                yield _changed(cell, statement, planned)
+
+
+def _planned(cell: Cell, statement: CellStatement) -> list[_Planned]:
+    """Group the rounds by how they planned a statement, in the order of their first ones."""
+    found: dict[tuple[str, ...], _Planned] = {}
+    for each in done(cell):
+        plan = each["plans"].get(statement["name"], statement["plan"])
+        found.setdefault(steps_of(plan), _Planned(plan)).rounds.append(each)
+    return list(found.values())
+
+
+def _changed(cell: Cell, statement: CellStatement, planned: Sequence[_Planned]) -> Finding:
+    metric = usual_metric_of(keeps_up(cell))
+    steps = _first_apart([each.plan for each in planned])
+    values = [[value for one in each.rounds if (value := _value(one, metric)) is not None] for each in planned]
+    told, ways = [], []
+    for each, step, of_each in zip(planned, steps, values, strict=True):
+        value, numbers = mean(of_each), [one["block"] + 1 for one in each.rounds]
+        ways.append({"plan": each.plan, "rounds": numbers, metric: value})
+        told.append(f"`{step}` in {_rounds(numbers)}" + (f" ({_value_words(value, metric, cell)})" if value else ""))
+    text = f"The plan of `{shown(statement)}` changed between rounds: {'; '.join(told)}."
+    evidence: JsonObject = {"statement": statement["sql"], "metric": metric, "plans": ways}
+    pairs = permutations([each for each in values if each], 2)
+    if levels_of(cell) is not None or any(min(one) > _FAR_APART * max(other) for one, other in pairs):
+        text += " The mean says which of them came up more often."
+        evidence["warning"] = in_two_levels.name
+    return plan_changed.found(text, [cell["id"]], evidence)
+
+
+def _first_apart(plans: Sequence[list[str]]) -> list[str]:
+    """Give of each plan the first line in which they are not all alike; of one that has ended there, its last."""
+    lines = zip_longest(*map(steps_of, plans))
+    place = next(number for number, each in enumerate(lines) if len(set(each)) > 1)
+    return [_step(plan[min(place, len(plan) - 1)]) if plan else "none" for plan in plans]
+
+
+def _step(line: str) -> str:
+    return shortened(line.strip().removeprefix("->").strip(), _LONGEST_STEP)
+
+
+def _value(each: Round, metric: str) -> float | None:
+    if metric == "throughput":
+        return each["throughput"]
+    times = shown_times(each["latency_ms"])
+    return None if times is None else times["p99"]
+
+
+def _value_words(value: float, metric: str, cell: Cell) -> str:
+    if metric == "throughput":
+        return f"{rate(value)} {cell['throughput']['unit']}"
+    return f"{metric} {milliseconds(value)} ms"
+
+
+def _rounds(numbers: Sequence[int]) -> str:
+    if len(numbers) > _MOST_ROUNDS:
+        return f"{len(numbers)} rounds"
+    return f"round {numbers[0]}" if len(numbers) == 1 else f"rounds {all_of([str(each) for each in numbers])}"
+
 
 # Off by less, a plan is seldom another. A thousand rows are passed on in some tenths of a millisecond: off by whatever
 # factor, fewer make no plan dear.
 _FAR = 100.0
 _SOME_ROWS = 1000.0
-_LONGEST = 80
+_LONGEST_STEP = 80
 
 
-def row_estimates(material: Material) -> Iterator[Finding]:
+@finding(
+    "row estimate",
+    needs=("statement", "step", "expected", "found"),
+    meaning="The planner's row estimate is at least 100 times too high or too low.",
+    remedy="Improve the planner's statistics as the finding describes.",
+)
+def row_estimate(material: Material) -> Iterator[Finding]:
     """Say it once for each statement, step and system."""
     found: dict[tuple[str, str, str], tuple[CellStatement, RowEstimate, list[Cell]]] = {}
     for cell in material.cells:
@@ -50,9 +145,9 @@ def row_estimates(material: Material) -> Iterator[Finding]:
             "times_off": times_off(worst),
             "advice": advice,
         }
-        text = f"`{_name(cells[0], statement)}`: {_words(worst, on)}, {off_words(worst)}"
+        text = f"`{_title(cells[0], statement)}`: {_expectation(worst, on)}, {off_words(worst)}"
         text += f": {advice} (not measured)." if advice else "."
-        yield ROW_ESTIMATE.found(text, [cell["id"] for cell in cells], evidence)
+        yield row_estimate.found(text, [cell["id"] for cell in cells], evidence)
 
 
 def times_off(estimate: RowEstimate) -> float:
@@ -118,17 +213,17 @@ def _advice(cell: Cell, on: Conditions | None) -> str | None:
     return known(cell).better_estimates(cell["system"]["engine"] or "", on)
 
 
-def _name(cell: Cell, statement: CellStatement) -> str:
+def _title(cell: Cell, statement: CellStatement) -> str:
     """Give the name that a statement has in its file, where each is a cell of its own; else its text."""
     named = cell["factors"].get(STATEMENT) if len(cell["statements"]) == 1 else None
     return str(named) if named is not None else shown(statement)
 
 
-def _words(each: RowEstimate, on: Conditions | None) -> str:
+def _expectation(each: RowEstimate, on: Conditions | None) -> str:
     """Say what was expected and what there is; an expectation of less than a row is one of one."""
     expected = f"{max(each['expected'], 1.0):,.0f}"
     rows = "row" if expected == "1" else "rows"
-    step = f"`{shortened(each['step'], _LONGEST)}`"
+    step = f"`{shortened(each['step'], _LONGEST_STEP)}`"
     of = step if on is None else f"{on.table} ({step})"
     often = f" each of {each['executions']:,.0f} times" if each["executions"] > 1 else ""
     least = "at least " if each["at_least"] else ""
@@ -139,6 +234,3 @@ def _words(each: RowEstimate, on: Conditions | None) -> str:
 def figure_of(rows: float) -> str:
     """Write a mean number of rows: whole, or with digits where it is less than ten."""
     return f"{rows:,.0f}" if rows >= 10 or rows == int(rows) else figure(rows)
-
-
-RULE = Rule(row_estimates, (ROW_ESTIMATE,))

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from dbdyno.analysis.findings.rule import Material, Rule
+from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.measured.alike import cells_along, words_of
 from dbdyno.analysis.measured.judging import Pair, judge
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.finding import Kind
 from dbdyno.model.result.reading import JsonObject, texts
 from dbdyno.model.result.shape import Comparison, Finding
 from dbdyno.stats import CONFIDENCE, MARGIN
-
-CHANGE = Kind("change", ("ratio", "ci95"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def cross_cell_findings(
         if text is not None:
             ids = [pair.first["id"], pair.other["id"]]
             observed = {"ratio": decided["ratio"], "ci95": decided["ci95"]}
-            found.append(CHANGE.found(text, ids, observed))
+            found.append(change.found(text, ids, observed))
     return found
 
 
@@ -104,10 +101,14 @@ def _change(axis: str, pair: _Pair, decided: Comparison, *, chain: bool) -> str 
     return None
 
 
-def _of_run(material: Material) -> list[Finding]:
+@finding(
+    "change",
+    needs=("ratio", "ci95"),
+    meaning="Throughput or response time changes along a factor, by more than the margin and beyond chance.",
+    remedy="Choose the level that suits you; the finding gives the size of the change.",
+)
+def change(material: Material) -> list[Finding]:
+    """Report the effects of the factor along the report's axis."""
     return cross_cell_findings(
         material.cells, material.report, material.comparisons, material.margin, material.confidence
     )
-
-
-RULE = Rule(_of_run, (CHANGE,))

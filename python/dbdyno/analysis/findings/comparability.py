@@ -1,0 +1,222 @@
+"""Systems that didn't do the same work, so that they are not ranked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+from dbdyno.analysis.findings.rule import Material, finding
+from dbdyno.analysis.findings.searching import (
+    Asked,
+    all_of,
+    asked_alike,
+    by_case_of,
+    case_words,
+    engine_name,
+    first_of,
+    rules_of,
+    shown,
+)
+from dbdyno.analysis.measured.durable import class_of
+from dbdyno.analysis.measured.judging import FAILED, ROWS, other_factors, why_not_comparable
+from dbdyno.analysis.measured.metrics import done
+from dbdyno.engines import known_engine
+from dbdyno.engines.searches import gives_one_row, may_find_less
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.shape import Finding
+
+
+@finding(
+    "other rows",
+    needs=("not_comparable", "rows"),
+    meaning="The same statement with the same values returned different numbers of rows on different systems.",
+    remedy="Give the columns the same collation and case rules on all systems.",
+)
+def other_rows(material: Material) -> list[Finding]:
+    """Say which statements with the same values returned other numbers of rows on other systems, and why.
+
+    Statements that differ in nothing said here (sorted and not) are told together.
+    """
+    told: dict[str, tuple[list[str], list[str], dict[str, float]]] = {}
+    for pairs in asked_alike(material.cells):
+        rows = {cell["system"]["name"]: each["rows"] or 0.0 for cell, each in pairs}
+        # Where rows are changed as well, they may have been so at different speed, which another finding says.
+        changed = any(each["rows_changed"] for cell, _ in pairs for each in cell["rounds"])
+        if len(set(rows.values())) < 2 or changed:
+            continue
+        by_count: dict[float, list[str]] = {}
+        for system, count in rows.items():
+            by_count.setdefault(count, []).append(system)
+        found = ", ".join(f"{_rows_of(count)} on {all_of(systems)}" for count, systems in by_count.items())
+        why = _why_other_rows(pairs, rows) or "why is not known; compare how the systems compare texts"
+        texts, ids, _ = told.setdefault(f"{json.dumps(pairs[0][1]['values'])} {found} {why}", ([], [], rows))
+        texts.append(f"`{shown(pairs[0][1])}` returned {found}: {why}")
+        ids += [cell["id"] for cell, _ in pairs]
+    return [
+        other_rows.found(first_of(texts), dict.fromkeys(ids), {"not_comparable": "rows", "rows": rows})
+        for texts, ids, rows in told.values()
+    ]
+
+
+def _why_other_rows(pairs: Sequence[Asked], rows: Mapping[str, float]) -> str:
+    """Say what rule of comparison tells the systems apart; empty where none that is known does.
+
+    ``rows``: by system. A rule says it where systems that have it in common returned the same.
+    """
+    word, rules = rules_of(pairs)
+    by_case = by_case_of(rules)
+    if None in by_case:
+        return ""
+    if _apart(by_case.values(), rows):
+        # Who disregards case finds all that others find, and more.
+        fewer = rows[by_case[False][0]] < rows[by_case[True][0]]
+        cell, asked = pairs[0]
+        unfit = fewer and not may_find_less(asked["sql"], asked["values"], engine_name(cell))
+        return "" if unfit else f"{word} {case_words(by_case)}"
+    by_words: dict[str, list[str]] = {}
+    for system, rule in rules.items():
+        by_words.setdefault(rule.words if rule else "", []).append(system)
+    if not _apart(by_words.values(), rows):
+        return ""
+    return f"{word} " + all_of([f"{words} on {all_of(systems)}" for words, systems in by_words.items()])
+
+
+def _apart(groups: Iterable[Sequence[str]], rows: Mapping[str, float]) -> bool:
+    """Whether each of several groups of systems returned one number of rows, and each another."""
+    counts = [{rows[system] for system in group} for group in groups]
+    return len(counts) > 1 and all(len(each) == 1 for each in counts) and len(set.union(*counts)) == len(counts)
+
+
+def _rows_of(rows: float) -> str:
+    return f"{rows:,.6g} row{'' if rows == 1 else 's'}"
+
+
+@finding(
+    "counts may differ",
+    needs=("case", "rules"),
+    meaning="A count may cover other rows on another system, because the systems compare strings differently.",
+    remedy="Give the columns the same collation and case rules on all systems.",
+)
+def other_counts(material: Material) -> list[Finding]:
+    """Say which statements may have counted other rows, since the systems compare texts by other rules.
+
+    What was counted is not in the results: each count is one row.
+    """
+    told: dict[str, tuple[list[str], list[str], dict[str, list[str]], dict[str, str]]] = {}
+    for pairs in asked_alike(material.cells):
+        if not all(gives_one_row(each["sql"]) and each["rows"] == 1 for _, each in pairs):
+            continue
+        word, rules = rules_of(pairs)
+        by_case = by_case_of(rules)
+        if not {True, False} <= set(by_case):
+            continue
+        why = f"{word} {case_words(by_case)}"
+        regards = {"regards": by_case[True], "disregards": by_case[False]}
+        words = {system: rule.words for system, rule in rules.items() if rule}
+        texts, ids, _, _ = told.setdefault(why, ([], [], regards, words))
+        text = f"`{shown(pairs[0][1])}` returns one row whatever it finds, which may differ between the systems"
+        texts.append(f"{text}: {why}")
+        ids += [cell["id"] for cell, _ in pairs]
+    return [
+        other_counts.found(first_of(texts), dict.fromkeys(ids), {"case": regards, "rules": words})
+        for texts, ids, regards, words in told.values()
+    ]
+
+
+@finding(
+    "not comparable",
+    needs=("not_comparable", "differences"),
+    meaning="Systems did different work: they differ in durability, in the rows they returned or in failures.",
+    remedy="Make the systems do the same work, for instance with `--same-durability`.",
+)
+def not_comparable(material: Material) -> list[Finding]:
+    """Say where systems with otherwise equal factors did not do the same work, once for each difference."""
+    # Cells of which it has been said that they return other rows.
+    told = {cell for each in other_rows.find(material) for cell in each["cells"]}
+    groups: dict[str, list[Cell]] = {}
+    for cell in material.cells:
+        groups.setdefault(str(other_factors(cell)), []).append(cell)
+    covered: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+    for group in groups.values():
+        for what, words, apart, differences in _differences(group, told):
+            ids, all_of_them = covered.setdefault((what, words), ([], []))
+            ids += [cell["id"] for cell in apart]
+            all_of_them += differences
+    return [
+        not_comparable.found(
+            words, dict.fromkeys(ids), {"not_comparable": what, "differences": list(dict.fromkeys(found))}
+        )
+        for (what, words), (ids, found) in covered.items()
+    ]
+
+
+def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[str, str, list[Cell], list[str]]]:
+    """Give in what the systems of a group differ, a sentence on it, the cells it is about, and how each two differ."""
+    pairs = [
+        (a, b) for index, b in enumerate(group) for a in group[:index] if a["system"]["name"] != b["system"]["name"]
+    ]
+    found: dict[str, list[tuple[Cell, Cell, str]]] = {}
+    for a, b in pairs:
+        for difference in why_not_comparable(a, b):
+            if not (difference.startswith(ROWS) and a["id"] in told and b["id"] in told):
+                found.setdefault(difference.partition(":")[0], []).append((a, b, difference))
+    for what, hits in found.items():
+        apart = [cell for cell in group if any(cell is a or cell is b for a, b, _ in hits)]
+        differences = [difference for _, _, difference in hits]
+        if len(apart) == 2:
+            a, b, difference = hits[0]
+            names = f"{a['system']['name']} and {b['system']['name']}"
+            text = f"{names} are not comparable ({difference}); they are not ranked.{_why_rows(what, apart)}"
+            yield what, text, apart, differences
+            continue
+        by_value: dict[str, list[str]] = {}
+        for cell in apart:
+            by_value.setdefault(_value(what, cell), []).append(cell["system"]["name"])
+        values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
+        text = f"The systems are not comparable ({what}: {values}); those that differ are not ranked."
+        yield what, text + _why_rows(what, apart), apart, differences
+
+
+def _value(what: str, cell: Cell) -> str:
+    """Give what a cell has of what systems differ in."""
+    if what == ROWS:
+        return f"{cell['rows_per_transaction']:.4g}"
+    if what == FAILED:
+        rounds = [each for each in done(cell) if each["issued"]]
+        return f"{sum(sum(each['failed'].values()) for each in rounds) / sum(each['issued'] for each in rounds):.1%}"
+    return str(class_of(cell))
+
+
+def _why_rows(what: str, apart: Sequence[Cell]) -> str:
+    """Add why rows may differ although the statements are alike: transactions failed, or change rows themselves."""
+    if what != ROWS:
+        return ""
+    rounds = [each for cell in apart for each in cell["rounds"]]
+    may = "rows returned may differ because"
+    why = ""
+    if any(each["failed"] for each in rounds):
+        why += f" Some transactions failed and do not count: {may} those left are another mix."
+    if any(each["rows_changed"] for each in rounds):
+        why += f" Their transactions also change rows: {may} the data changed at different speed."
+    return why
+
+
+@finding(
+    "other product",
+    needs=("product",),
+    meaning="The server is another product that speaks the same protocol.",
+    remedy="Use the name of the product that was measured when you quote the results.",
+)
+def other_product(material: Material) -> list[Finding]:
+    """Say where what was measured speaks another product's protocol."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for cell in material.cells:
+        system = cell["system"]
+        engine = known_engine(system["name"].partition(":")[0])
+        if engine.original and system["engine"] not in (None, "", engine.name, engine.original):
+            product = " ".join(each for each in (system["engine"], system["version"]) if each)
+            found.setdefault((system["name"], product, engine.original), []).append(cell["id"])
+    return [
+        other_product.found(f"`{name}` is {product} here, and not {original}.", ids, {"product": product})
+        for (name, product, original), ids in found.items()
+    ]

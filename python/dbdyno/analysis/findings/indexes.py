@@ -1,0 +1,229 @@
+"""Statements that no index serves, and measured recommendations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dbdyno.analysis.findings.rule import Material, finding
+from dbdyno.analysis.findings.searching import all_of, engine_name, known, prefix_searches, scans, shown
+from dbdyno.analysis.measured.judging import Pair, judge
+from dbdyno.analysis.measured.metrics import done
+from dbdyno.base.numbers import milliseconds, percent
+from dbdyno.engines.index import Index
+from dbdyno.engines.plans import Read, whole_reads
+from dbdyno.engines.prefixes import Why, why_no_prefix
+from dbdyno.engines.serving import served
+from dbdyno.experiment.recommendations import PREFIX_SCAN
+from dbdyno.model.result.cell import Cell, CellStatement
+from dbdyno.model.result.reading import JsonObject, number
+from dbdyno.model.result.shape import Comparison, Finding, Recommendation
+
+
+@dataclass
+class _Unserved:
+    """Searches of one system that no index served, for one reason."""
+
+    engine: str
+    why: Why | None
+    searches: list[str] = field(default_factory=list)
+    plans: list[str] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+
+
+@finding(
+    "prefix scan",
+    needs=("plans", "searches"),
+    meaning="A search for strings that begin with fixed characters used no index.",
+    remedy="Use `--try-recommendations` to measure the changes that the experiment offers.",
+)
+def prefix_scan(material: Material) -> list[Finding]:
+    """Say which searches used no index although their pattern begins with fixed characters, and what would help.
+
+    From the plans as the engines gave them: a search is told where ``looks_up`` says that the plan is none. Why is
+    told where the catalogue says it (:func:`why_no_prefix`).
+    """
+    groups: dict[tuple[str, str], _Unserved] = {}
+    for cell, each, search in scans(material.cells):
+        system = cell["system"]
+        engine, over = system["engine"] or "", system["passed_over"].get(each["name"], [])
+        why = why_no_prefix(engine, system["version"] or "", system["settings"], system["catalog"], search, over)
+        group = groups.setdefault((system["name"], why.words if why else ""), _Unserved(engine.lower(), why))
+        plan = "; ".join(each["plan"])
+        for of, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell["id"])):
+            if value not in of:
+                of.append(value)
+    tried = {cell for recommendation in material.recommendations for cell in recommendation["cells"]}
+    found: list[Finding] = []
+    for (name, words), group in groups.items():
+        patterns = ", ".join(f"`{search}`" for search in group.searches)
+        plans = all_of([f"`{plan}`" for plan in group.plans], "or")
+        text = f"On {name} no index was used for {patterns}, whose beginning is fixed: the plan is {plans}"
+        text += f"; {words}." if words else "."
+        can_be_helped = group.why is None or group.why.can_be_helped
+        fits = any(each["engine"] == group.engine for each in material.recommendations) and not tried & set(group.cells)
+        if can_be_helped and fits:
+            text += " `--try-recommendations` measures what the experiment has against that."
+        observed: JsonObject = {"finding": PREFIX_SCAN, "searches": group.searches, "plans": group.plans}
+        if group.why:
+            observed["catalog"] = group.why.rows
+        found.append(prefix_scan.found(text, group.cells, observed))
+    return found
+
+
+# What takes less of the time of its transactions, or of a database as small as a few pages, is not worth an index.
+_COSTLY = 0.05
+_SHORTEST_MS = 0.2
+_SMALLEST_BYTES = 65_536
+
+
+@finding(
+    "whole table",
+    needs=("plan", "statement", "mean_ms"),
+    meaning="A costly statement reads a whole table or sorts its rows, although an index could avoid it.",
+    remedy="Create the index that the finding names, and measure again.",
+)
+def whole_table(material: Material) -> Iterator[Finding]:
+    """Say it once for each statement, plan and system, with the index and the statement that makes it."""
+    found: dict[tuple[str, str, str], tuple[CellStatement, Read | str, Index | str, list[Cell]]] = {}
+    elsewhere = {
+        (engine_name(cell), each["sql"])
+        for cell in material.cells
+        for each in cell["statements"]
+        if _spared(cell, each)
+    }
+    for cell in material.cells:
+        for statement in cell["statements"]:
+            # What another cell or round does better is not advised: it was measured.
+            if (engine_name(cell), statement["sql"]) in elsewhere or not _costly(cell, statement):
+                continue
+            for what, index in _served(cell, statement):
+                line = what if isinstance(what, str) else what.line
+                key = (cell["system"]["name"], statement["sql"], line)
+                found.setdefault(key, (statement, what, index, []))[3].append(cell)
+    for (_, sql, line), (statement, what, index, cells) in found.items():
+        times = [time for cell in cells if (time := _mean_time(cell, statement)) is not None]
+        slowest = max(times, key=lambda each: each[0])
+        evidence: JsonObject = {
+            "plan": line,
+            "statement": sql,
+            "mean_ms": slowest[0],
+            "share": slowest[1],
+        }
+        if isinstance(index, Index):
+            evidence |= {"table": index.table, "columns": list(index.columns), "sql": index.sql, "there": index.there}
+        text = f"`{shown(statement)}` {_does(what, index)} (`{line}`) and takes {milliseconds(slowest[0])} ms"
+        text += f", {percent(slowest[1])} of the time" if slowest[1] is not None and slowest[1] < 1 else ""
+        yield whole_table.found(f"{text}: {_help(index)}.", [cell["id"] for cell in cells], evidence)
+
+
+def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, Index | str]]:
+    return served(known(cell), statement["sql"], statement["plan"], statement["rows"], cell["system"]["catalog"])
+
+
+def _spared(cell: Cell, statement: CellStatement) -> bool:
+    """Whether the plan reads no table whole, and sorts nothing, in a round at least."""
+    plans = [statement["plan"], *(each["plans"].get(statement["name"], []) for each in done(cell))]
+    read = [found for plan in plans if (found := known(cell).read_plan(plan)) is not None]
+    return any(bool(each.reads) and not each.sorts and not list(whole_reads(each)) for each in read)
+
+
+def _does(what: Read | str, index: Index | str) -> str:
+    if isinstance(what, str):
+        return f"sorts the rows of {index.table if isinstance(index, Index) else 'its table'}"
+    return f"reads all of {index.table if isinstance(index, Index) else what.table}"
+
+
+def _help(index: Index | str) -> str:
+    if isinstance(index, str):
+        return index
+    columns = ", ".join(index.columns)
+    if index.there is not None:
+        return f"the index {index.there} on ({columns}) is there, and the plan leaves it aside"
+    return f"no index on ({columns}) is there; `{index.sql}` makes one, which was not measured"
+
+
+def _costly(cell: Cell, statement: CellStatement) -> bool:
+    time = _mean_time(cell, statement)
+    size = number(cell["system"]["catalog"], "data_bytes")
+    if time is None or (size is not None and size < _SMALLEST_BYTES):
+        return False
+    mean, share = time
+    return mean >= _SHORTEST_MS and (share is None or share >= _COSTLY)
+
+
+def _mean_time(cell: Cell, statement: CellStatement) -> tuple[float, float | None] | None:
+    """Give the mean time of a statement in milliseconds, and its share of the time of its transactions."""
+    for each in cell["operations"]:
+        if each["kind"] == "statement" and each["name"] == statement["name"]:
+            mean = each["latency_ms"]["mean"]
+            return None if mean is None else (mean, each["share"])
+    return None
+
+
+@finding(
+    "recommendation",
+    needs=("recommendation", "plans", "comparisons"),
+    meaning="A change that the experiment recommends was measured.",
+    remedy="Apply the change if the gain is worth its cost.",
+)
+def measured_recommendation(material: Material) -> list[Finding]:
+    """Say what each recommendation that was measured did where it was needed, and what came of it.
+
+    Each is a comparison like those of the table, and all of a run's are decided together (:func:`judge`).
+    """
+    by_id = {cell["id"]: cell for cell in material.cells}
+    measured: list[tuple[Recommendation, list[tuple[Cell, Cell]]]] = []
+    for recommendation in material.recommendations:
+        both = ((by_id.get(base), by_id.get(changed)) for base, changed in recommendation["cells"].items())
+        needed = [(base, changed) for base, changed in both if base and changed and any(scans([base]))]
+        if needed:
+            measured.append((recommendation, needed))
+    pairs = [Pair(base, changed, confidence=material.confidence) for _, needed in measured for base, changed in needed]
+    decided = iter(judge(pairs, material.margin, material.family, material.cells))
+    found: list[Finding] = []
+    for recommendation, needed in measured:
+        comparisons = [each for each in itertools.islice(decided, len(needed)) if each["ratio"] is not None]
+        if not comparisons:
+            continue
+        unserved = [f"`{search.text}`" for _, changed in needed for _, _, search in scans([changed])]
+        rows = [words for base, changed in needed for words in _rows_changed(base, changed)]
+        told = [f"{_gain(each)}: {each['b']} against {each['a']}" for each in comparisons]
+        text = f"Recommendation {recommendation['name']} ({recommendation['does']}) was measured: {'; '.join(told)}"
+        text += f"; still without an index: {all_of(list(dict.fromkeys(unserved)))}" if unserved else ""
+        text += f"; it returns other rows: {', '.join(dict.fromkeys(rows))}" if rows else ""
+        observed = {
+            "recommendation": recommendation["name"],
+            "finding": recommendation["answers"],
+            "comparisons": comparisons,
+            "plans": {each["id"]: [one["plan"] for one in each["statements"]] for pair in needed for each in pair},
+        }
+        found.append(measured_recommendation.found(f"{text}.", [changed["id"] for _, changed in needed], observed))
+    return found
+
+
+def _gain(decided: Comparison) -> str:
+    """Say what a recommendation's comparison showed: how many times, how sure, and what that decides."""
+    ratio, ci95 = decided["ratio"] or 0.0, decided["ci95"]
+    what = "the throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
+    size = f"{_ratio(ratio)} times {what}"
+    size += f" ({_ratio(ci95[0])} to {_ratio(ci95[1])})" if ci95 else " (no interval: one round)"
+    if decided["not_comparable"]:
+        return f"{size}, but not for the same work: {'; '.join(decided['not_comparable'])}"
+    if decided["lacking"]:
+        return f"{size}, which settles nothing: {decided['lacking']}"
+    return f"{size}, {decided['verdict']}"
+
+
+def _rows_changed(base: Cell, changed: Cell) -> Iterator[str]:
+    """Say which searches return other rows with a recommendation."""
+    before = {each["name"]: each["rows"] for each in base["statements"]}
+    for _, each, search in prefix_searches([changed]):
+        was, now = before.get(each["name"]), each["rows"]
+        if was is not None and now is not None and was != now:
+            yield f"{now:,.6g} for `{search.text}` instead of {was:,.6g}"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"

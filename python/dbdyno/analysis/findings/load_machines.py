@@ -1,0 +1,225 @@
+"""Load machines of a cluster, and clients that are the bottleneck."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dbdyno.analysis.findings.rule import Material, finding
+from dbdyno.analysis.measured.client import BUSY, share_of_busy_client
+from dbdyno.analysis.measured.metrics import done
+from dbdyno.engines import engine_of_product
+from dbdyno.model.result.cell import Cell, LoadMachineRound, Round
+from dbdyno.model.result.reading import JsonObject, objects, text
+from dbdyno.model.result.shape import Finding
+
+
+def _busy_client(cell: Cell, material: Material) -> tuple[str, JsonObject] | None:
+    engine = engine_of_product(cell["system"]["engine"])
+    share = share_of_busy_client(cell)
+    if share is None:
+        return None
+    words = (
+        f"The client did {share * 100:.0f} % of what it can with an engine that does nothing: the result is as much "
+        "about the client"
+    )
+    if not engine.is_server:
+        # Its clients are where the database is.
+        return f"{words}; give it more threads.", {"share": share}
+    machines = len(objects(material.run.options.get("load_machines"))) or 1
+    needed = _machines(share, machines)
+    clients = max((each["window"].get("clients") or 1 for each in done(cell)), default=1)
+    words += f". {needed} load machines like {'this one' if machines == 1 else 'these'} would do less than half of it"
+    if clients < needed:
+        words += f", with {needed} clients or more"
+    words += f": `{_command(material, needed)}`, of a server that they reach by its host's name."
+    return words, {"share": share, "machines": machines, "needed": needed}
+
+
+def _machines(share: float, machines: int) -> int:
+    """Return how many machines would stay below the share at which a client is part of the result."""
+    return max(machines + 1, math.floor(machines * share / BUSY) + 1)
+
+
+def _command(material: Material, needed: int) -> str:
+    """Write the command of a run with so many load machines."""
+    words = [each for each in material.run.command if each]
+    if "--cluster" in words:
+        at = words.index("--cluster")
+        del words[at : at + 2]
+    words = [each for each in words if not each.startswith("--cluster=")]
+    words = words if len(words) > 1 else ["dbdyno", "run", material.run.experiment]
+    return shlex.join(words) + f" --cluster 'ray://HOST:PORT?machines={needed}'"
+
+
+@finding(
+    "busy client",
+    needs=("warning", "share"),
+    meaning="The client was so busy that the result depends on the client as well as on the system.",
+    remedy="Give an embedded database's client more threads, or use more load machines.",
+)
+def busy_client(material: Material) -> Iterator[Finding]:
+    """Say of which cells the client is part of the result, and how many machines would not be."""
+    for cell in material.cells:
+        said = _busy_client(cell, material)
+        if said is not None:
+            words, observed = said
+            yield busy_client.found(words, [cell["id"]], {"warning": busy_client.name, **observed})
+
+
+@finding(
+    "load machine lost",
+    needs=("lost",),
+    meaning="A load machine failed during a trial, and dbdyno repeated the trial with as many machines.",
+    remedy="Check the load machine and its network.",
+)
+def load_machine_lost(material: Material) -> Iterator[Finding]:
+    """Say it of each cell, with what was said of the machine."""
+    for cell in material.cells:
+        lost = [why for each in cell["rounds"] for why in each["lost_machines"]]
+        if lost:
+            tries = "1 try of a trial was" if len(lost) == 1 else f"{len(lost)} tries of trials were"
+            words = f"{tries} given up and done again from as many load machines: {'; '.join(dict.fromkeys(lost))}."
+            yield load_machine_lost.found(words, [cell["id"]], {"lost": lost})
+
+
+# How often a trial whose machines are alike may be said to have unlike ones: for all its machines together.
+_LEVEL = 0.01
+
+# Differences that matter, as shares: of a client's rate, and of the median service time, of which less is known.
+_RATE = 0.02
+_TIME = 0.10
+
+
+@finding(
+    "load machines differ",
+    needs=("warning", "trials", "machine"),
+    meaning="One load machine had a lower rate or longer service times than the others, beyond chance.",
+    remedy="Look at other programs on that machine, and at its distance from the system.",
+)
+def load_machines_differ(material: Material) -> Iterator[Finding]:
+    """Say of which cells one load machine did less, or took longer, than chance explains."""
+    for cell in material.cells:
+        said = _differing(cell)
+        if said is not None:
+            words, observed = said
+            yield load_machines_differ.found(words, [cell["id"]], {"warning": load_machines_differ.name, **observed})
+
+
+def _differing(cell: Cell) -> tuple[str, JsonObject] | None:
+    trials = [each for each in done(cell) if each["load_machines"]]
+    found = [furthest for each in trials if (furthest := _slowest(each)) is not None]
+    if not found:
+        return None
+    worst = min(found, key=lambda each: each.behind).machine
+    rate, time = worst["rate_ratio"], worst["time_ratio"]
+    words = (
+        f"In {len(found)} of {len(trials)} trials the load machines differed by more than chance: machine "
+        f"{worst['name']} did {rate or 0.0:.2f} times the rate of a client on all"
+    )
+    if time is not None:
+        words += f", and its service time was {time:.2f} times that of the others"
+    return words + ". See what else runs on it, and how far it is from the system.", {
+        "trials": len(found),
+        "machine": worst["name"],
+        "rate_ratio": rate,
+        "rate_p": worst["rate_p"],
+        "time_ratio": time,
+        "time_p": worst["time_p"],
+    }
+
+
+@dataclass(frozen=True)
+class _Slowest:
+    """The machine that is furthest behind in a trial. ``behind``: less where it is further."""
+
+    machine: LoadMachineRound
+    behind: tuple[int, float]
+
+
+def _slowest(each: Round) -> _Slowest | None:
+    """Give the machine that was furthest behind, where one was by more than chance; each has two chances.
+
+    It is one that did less, where any did. Only of machines that did alike it is told by how long they took: a service
+    time of a microsecond may be twice another's, and costs the load nothing.
+    """
+    machines = each["load_machines"]
+    bound = _LEVEL / (2 * len(machines))
+    behind: list[_Slowest] = []
+    unlike = False
+    for machine in machines:
+        rate, time = machine["rate_ratio"], machine["time_ratio"]
+        did_unlike = _is_unlike(rate, machine["rate_p"], bound, _RATE)
+        took_unlike = _is_unlike(time, machine["time_p"], bound, _TIME)
+        unlike = unlike or did_unlike or took_unlike
+        if did_unlike and rate is not None and rate < 1:
+            behind.append(_Slowest(machine, (0, rate)))
+        elif took_unlike and time is not None and time > 1:
+            behind.append(_Slowest(machine, (1, 1 / time)))
+        else:
+            behind.append(_Slowest(machine, (2, (1.0 if rate is None else rate) / (time or 1.0))))
+    return min(behind, key=lambda each: each.behind) if unlike else None
+
+
+def _is_unlike(ratio: float | None, p: float | None, bound: float, margin: float) -> bool:
+    return ratio is not None and p is not None and p < bound and abs(ratio - 1) > margin
+
+
+# Of a window: in which not all machines were measured, at either end.
+_APART_SHARE = 0.05
+
+
+@finding(
+    "load machines apart",
+    needs=("warning", "trials", "began_ms"),
+    meaning="The windows of the load machines began at different times, so their rates don't add up to one rate.",
+    remedy="Make the window longer.",
+)
+def load_machines_apart(material: Material) -> Iterator[Finding]:
+    """Say of which cells a part of the window had not all of the load."""
+    for cell in material.cells:
+        trials = [each for each in done(cell) if each["load_machines"]]
+        late = [
+            apart for each in trials if (apart := _apart_ms(each)) > _APART_SHARE * 1e3 * (each["elapsed_s"] or 0.0)
+        ]
+        if late:
+            words = (
+                f"In {len(late)} of {len(trials)} trials the windows of the load machines began up to "
+                f"{max(late):,.0f} ms apart: the sum of their rates is not that of one moment. Make the window longer."
+            )
+            observed = {"warning": load_machines_apart.name, "trials": len(late), "began_ms": max(late)}
+            yield load_machines_apart.found(words, [cell["id"]], observed)
+
+
+def _apart_ms(each: Round) -> float:
+    """Give by how many milliseconds they began apart at least, as their clocks are known."""
+    began = [
+        (machine["began_ms"], machine["clock_ms"])
+        for machine in each["load_machines"]
+        if machine["began_ms"] is not None
+    ]
+    if len(began) < 2:
+        return 0.0
+    return max(0.0, max(at - wrong for at, wrong in began) - min(at + wrong for at, wrong in began))
+
+
+@finding(
+    "load machines shared",
+    needs=("warning", "machines", "hosts"),
+    meaning="Several load machines are the same computer and share its CPUs.",
+    remedy="Use separate computers as load machines.",
+)
+def load_machines_shared(material: Material) -> Iterator[Finding]:
+    """Say that there are fewer machines than load machines: they take processors from one another."""
+    machines = objects(material.run.options.get("load_machines"))
+    hosts = {boot for each in machines if (boot := text(each, "boot"))}
+    if not hosts or len(hosts) == len(machines):
+        return
+    one = "one machine" if len(hosts) == 1 else f"{len(hosts)} machines"
+    words = (
+        f"The {len(machines)} load machines are {one}, whose processors they share: they give no more load than it has."
+    )
+    observed = {"warning": load_machines_shared.name, "machines": len(machines), "hosts": len(hosts)}
+    yield load_machines_shared.found(words, [], observed)

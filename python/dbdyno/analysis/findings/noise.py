@@ -1,0 +1,167 @@
+"""Disturbances: other programs, stalls, windows that didn't settle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.analysis.bottleneck.common import SHORTEST_S
+from dbdyno.analysis.findings.rule import Material, finding
+from dbdyno.analysis.measured.metrics import done, is_open_loop
+from dbdyno.analysis.measured.rounds import Measure
+from dbdyno.engines.url import serves_here
+from dbdyno.model.result.cell import Cell, Round
+from dbdyno.model.result.reading import JsonObject
+from dbdyno.model.result.shape import Finding
+from dbdyno.stats import trend
+from dbdyno.stats.stability import thirds
+
+# What is due in a time, for it to be strange that nothing is done; and the shortest that is worth a word (seconds).
+_MUCH = 20
+
+_STILL_S = 0.9
+
+
+def rate_of_interval(interval: JsonObject, measure: Measure) -> float | None:
+    """Give what was done in an interval, a second, in the unit of the experiment; None where it has no length."""
+    seconds = float(interval["end_s"] - interval["start_s"])
+    key = {"transaction": "ok", "statement": "statements", "row": "rows"}[measure.unit]
+    return interval[key] / seconds if seconds > 0 else None
+
+
+def stall(one: Round, measure: Measure) -> float:
+    """Give the longest time, in seconds, in which nothing ended though by the round's own pace much should have."""
+    done, time, still, longest = 0.0, 0.0, 0.0, 0.0
+    for interval in one["intervals"]:
+        seconds = interval["end_s"] - interval["start_s"]
+        rate = rate_of_interval(interval, measure)
+        if rate is None:
+            continue
+        still = 0.0 if rate > 0 else still + seconds
+        longest = max(longest, still)
+        done, time = done + rate * seconds, time + seconds
+    return longest if longest >= _STILL_S and done / time * longest >= _MUCH else 0.0
+
+
+# Other programs and the host: shares of one processor from which a round counts as disturbed.
+_OTHERS = 0.2
+
+_STOLEN = 0.05
+
+
+@finding(
+    "disturbed",
+    needs=("warning", "trials"),
+    meaning="Other programs, or the host of a virtual machine, used CPU time during trials.",
+    remedy="Use `--wait-idle` to wait for an idle machine, and stop other programs.",
+)
+def disturbed(material: Material) -> list[Finding]:
+    """Other programs, or the host of a virtual machine, took processors away: one finding for the whole run."""
+    options = material.run.options
+    others, stolen, trials = [0.0], [0.0], 0
+    hit: dict[str, int] = {}
+    for cell in material.cells:
+        here = serves_here(cell["system"]["name"])
+        for each in done(cell):
+            cpu = each["cpu_percent"]
+            trials += 1
+            if cpu["machine"] is None or cpu["client"] is None or (each["elapsed_s"] or 0.0) < SHORTEST_S:
+                continue
+            stolen.append((cpu["steal"] or 0.0) / 100)
+            # What a server here used that nobody started for this is not known, and no other program's.
+            known = cpu["server"] is not None or not here
+            others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100 if known else 0.0)
+            if others[-1] >= _OTHERS or stolen[-1] >= _STOLEN:
+                hit[cell["id"]] = hit.get(cell["id"], 0) + 1
+    if not hit:
+        return []
+    parts = []
+    if max(others) >= _OTHERS:
+        parts.append(f"other programs used up to {max(others) * 100:.0f} % of a processor")
+    if max(stolen) >= _STOLEN:
+        parts.append(f"the host took up to {max(stolen) * 100:.0f} %")
+    text = " and ".join(parts)
+    text = f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials"
+    if options.get("wait_idle"):
+        text += ", though each waited for a quiet machine."
+    else:
+        # Of load machines of a cluster none is waited for.
+        text += "; `--wait-idle` waits for a quiet machine." if options.get("cluster") is None else "."
+    where = list(hit) if len(hit) < len(material.cells) else []
+    return [disturbed.found(text, where, {"warning": disturbed.name, "trials": hit})]
+
+
+def _change(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
+    """The level changed over the window."""
+    # What stopped a round, and when, says nothing of how long it takes to settle.
+    rounds = [each for each in done(cell) if not stall(each, measure)]
+    # The last interval is cut short by the window's end.
+    windows = [
+        [rate for each in one["intervals"] if (rate := rate_of_interval(each, measure)) is not None][:-1]
+        for one in rounds
+    ]
+    change = trend(windows, [_cut(each, is_open_loop(cell)) for each in rounds])
+    if change is None:
+        return None
+    verb = "rose" if change > 0 else "fell"
+    words = (
+        f"Throughput {verb} by {abs(change) * 100:.0f} % from the first to the last third of the window: it had not "
+        "settled; lengthen `load.warmup` or the window."
+    )
+    return words, {"change": change}
+
+
+def _cut(one: Round, is_open: bool) -> float:
+    """Return by what share the counts of a window's thirds may differ at a steady rate.
+
+    Clients that take equally long end their transactions together, so a third holds one more of each client or not.
+    """
+    fewest = min(thirds([float(each["ok"]) for each in one["intervals"][:-1]]))
+    together = 1 if is_open else int(one["window"].get("clients") or 1)
+    return together / fewest if fewest else 0.0
+
+
+@finding(
+    "unsettled",
+    needs=("warning", "change"),
+    meaning="Throughput changed from the first to the last third of the window.",
+    remedy="Lengthen `load.warmup` or the window.",
+)
+def unsettled(material: Material) -> Iterator[Finding]:
+    """Say of which cells the window had not settled."""
+    for cell in material.cells:
+        said = _change(cell, material.measure)
+        if said is not None:
+            words, observed = said
+            yield unsettled.found(words, [cell["id"]], {"warning": unsettled.name, **observed})
+
+
+def _stood_still(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
+    """For whole intervals nothing ended, where usually much does."""
+    longest, rounds = 0.0, 0
+    for each in done(cell):
+        stood = stall(each, measure)
+        rounds += stood > 0.0
+        longest = max(longest, stood)
+    if not rounds:
+        return None
+    how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
+    words = (
+        f"In {how_many} nothing at all was done for up to {longest:.0f} s: something stopped the system; see the "
+        "timeline in the report, and the greatest latency."
+    )
+    return words, {"seconds": longest, "rounds": rounds}
+
+
+@finding(
+    "stalled",
+    needs=("warning", "seconds", "rounds"),
+    meaning="No transaction completed for about a second or longer, although many were due.",
+    remedy="Look at the timeline and the maximum latency for what stalled the system.",
+)
+def stalled(material: Material) -> Iterator[Finding]:
+    """Say of which cells something stopped the system."""
+    for cell in material.cells:
+        said = _stood_still(cell, material.measure)
+        if said is not None:
+            words, observed = said
+            yield stalled.found(words, [cell["id"]], {"warning": stalled.name, **observed})

@@ -1,0 +1,226 @@
+"""Rounds: how many, how different, how complete."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from statistics import fmean
+from typing import Any
+
+from dbdyno.analysis.findings.rule import Material, finding
+from dbdyno.analysis.measured.metrics import done
+from dbdyno.model.experiment.generators import FROM_THE_CLOCK
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.reading import JsonObject, count, number, objects, part
+from dbdyno.model.result.shape import Finding
+from dbdyno.stats import Stopping, two_levels
+from dbdyno.stats.rates import FEW
+
+
+@finding(
+    "ended",
+    needs=("rounds", "why"),
+    meaning="A stopping rule ended the run: it was precise enough, its time was up, or it had its maximum of rounds.",
+    remedy="Increase `--budget` or the maximum of `--rounds` if the results are not precise enough.",
+)
+def ended(material: Material) -> Iterator[Finding]:
+    """Say it, by the rule that the design has and the laboratory found to hold."""
+    rule = part(material.run.design, "stopping")
+    target = Stopping.from_stored(rule).precision
+    enough, not_enough = f"every interval asked for is within {target}", f"{target} is not reached"
+    if part(material.run.design, "why") or number(rule, "margin") is not None:
+        enough, not_enough = "every verdict is settled", "not every verdict is settled"
+    words = {
+        "precise": f": {enough}.",
+        "budget": f": the time budget of {number(rule, 'budget_s') or 0.0:g} s is spent, {not_enough}.",
+        "most": f", the most allowed: {not_enough}.",
+    }
+    for each in material.observed(ended.kind):
+        if each["why"] in words:
+            evidence = {"rounds": each["rounds"], "why": each["why"]}
+            rounds = f"{each['rounds']} round{'s' * (each['rounds'] != 1)}"
+            yield ended.found(f"Stopped after {rounds}{words[each['why']]}", [], evidence)
+
+
+# Functions of SQLite that give the time of day, or a random value.
+_OF_THE_MOMENT = re.compile(
+    r"\bcurrent_(?:time(?:stamp)?|date)\b|\b(?:random|randomblob)\s*\(|'now'|\bunixepoch\s*\(\s*\)", re.IGNORECASE
+)
+
+
+def varying_counts(tasks: Mapping[str, JsonObject]) -> Iterator[Finding]:
+    """Say of which cells the counts differ from one time to the next, once for each reason. ``tasks``: by cell."""
+    reasons: dict[str, list[str]] = {}
+    for cell, task in tasks.items():
+        why = unrepeatable(task)
+        if why:
+            reasons.setdefault("; ".join(why), []).append(cell)
+    for words, ids in reasons.items():
+        yield counts_vary.found(
+            f"The instructions counted are not the same each time: {words}.", ids, {"reasons": words}
+        )
+
+
+def unrepeatable(task: JsonObject) -> list[str]:
+    """Say what makes the counts of a plan's task differ from one time to the next, a clause each.
+
+    Empty where nothing does. What is drawn follows from the seed, and SQLite's own work from what it is asked. What
+    depends on the moment does not: values made from the clock, and functions of SQL that give the time or a random
+    value.
+    """
+    found = []
+    clients = count(task, "clients") or 1
+    if clients > 1:
+        found.append(f"one client is counted, and not {clients}")
+    if part(task, "arrival").get("loop") == "open":
+        found.append("transactions are counted one after the other, and not by the clock")
+    if any(_from_the_clock(each) for each in objects(task.get("transactions"))):
+        found.append("values are made from the clock")
+    texts = [str(each.get("sql")) for each in objects(task.get("statements"))]
+    named = {match.group(0).strip(" (").lower() for text in texts for match in _OF_THE_MOMENT.finditer(text)}
+    if named:
+        found.append(f"statements use {' and '.join(sorted(named))}")
+    return found
+
+
+def _from_the_clock(source: Any) -> bool:
+    """Whether some part of a plan makes a value from the time of day."""
+    if isinstance(source, dict):
+        kind = source.get("kind")
+        timed = kind == "now" or (kind == "uuid" and _version(source["version"]) in FROM_THE_CLOCK)
+        return timed or any(_from_the_clock(each) for each in source.values())
+    return isinstance(source, list) and any(_from_the_clock(each) for each in source)
+
+
+def _version(of: str | JsonObject) -> str:
+    """The name of a version of identifiers. One with blocks is an object under its name."""
+    return of if isinstance(of, str) else next(iter(of))
+
+
+@finding(
+    "counts vary",
+    needs=("reasons",),
+    meaning="Instruction counts differ between repetitions, since the workload depends on the clock or on chance.",
+    remedy="Use one client, a closed loop and values that follow from the seed.",
+)
+def counts_vary(material: Material) -> Iterator[Finding]:
+    """Report cells whose instruction counts differ between repetitions."""
+    counted = {cell["id"] for cell in material.cells if cell["instructions"] is not None}
+    return varying_counts({cell: task for cell, task in material.tasks.items() if cell in counted})
+
+
+@finding(
+    "cut short",
+    needs=("asked", "done"),
+    meaning="The time limit ended a window before the requested number of transactions or statements.",
+    remedy="Raise the time limit or lower the number.",
+)
+def cut_short(material: Material) -> list[Finding]:
+    """Say where the time limit came before the number of transactions or statements that a trial was to do."""
+    found: list[Finding] = []
+    for cell in material.cells:
+        done = [each for each in cell["rounds"] if each["status"] == "done" and each["ended_by"] == "seconds"]
+        for unit, key in (("transactions", "ok"), ("statements", "statements")):
+            asked = next((int(each["window"][unit]) for each in done if each["window"].get(unit)), None)
+            if asked is None:
+                continue
+            asked *= int(done[0]["window"].get("clients") or 1)
+            counts = [int(each[key] or 0) for each in done]  # type: ignore[literal-required]
+            reached = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+            found.append(
+                cut_short.found(
+                    f"The time limit of {done[0]['elapsed_s']:g} s came first: {reached} of {asked:,} {unit} were "
+                    "done.",
+                    [cell["id"]],
+                    {"asked": asked, "done": counts},
+                )
+            )
+    return found
+
+
+@finding(
+    "outliers",
+    needs=("blocks",),
+    meaning="Some rounds are far from the other rounds of their cell.",
+    remedy="Look for disturbances in those rounds, and run more rounds.",
+)
+def outliers(material: Material) -> list[Finding]:
+    """Point out rounds far from the others of their cell."""
+    hit = {cell["id"]: [each["block"] for each in cell["rounds"] if each["outlier"]] for cell in material.cells}
+    hit = {cell: blocks for cell, blocks in hit.items() if blocks}
+    if not hit:
+        return []
+    total = sum(len(blocks) for blocks in hit.values())
+    words = "1 round lies" if total == 1 else f"{total} rounds lie"
+    text = f"{words} far from the others of the same cell; outliers are kept and marked with an asterisk."
+    return [outliers.found(text, hit, {"blocks": hit})]
+
+
+@finding(
+    "few transactions",
+    needs=("warning", "completed"),
+    meaning="A window contained fewer than 100 transactions, so its results are unreliable.",
+    remedy="Lengthen the window with `stop` as the finding suggests.",
+)
+def few_transactions(material: Material) -> Iterator[Finding]:
+    """Say once of which cells the figures rest on few transactions.
+
+    In a window of a given time that holds few of them, rounds differ by which ones fell into it.
+    """
+    held: dict[str, float] = {}
+    longest = 0
+    for cell in material.cells:
+        rounds = [each for each in done(cell) if each["ended_by"] == "seconds" and each["transactions_per_s"]]
+        completed = fmean(each["completed"] for each in rounds) if rounds else FEW
+        if completed < FEW:
+            held[cell["id"]] = completed
+            per_s = fmean(each["transactions_per_s"] or 0.0 for each in rounds)
+            longest = max(longest, math.ceil(FEW / per_s))
+    if not held:
+        return
+    words = (
+        f"A window held {_numbers(list(held.values()))}: with fewer than {FEW} the figures rest on few of them; "
+        f"`stop = {{ seconds = {longest:,} }}` would hold as many."
+    )
+    observed: JsonObject = {"warning": few_transactions.name, "completed": min(held.values()), "by_cell": held}
+    yield few_transactions.found(words, list(held), observed)
+
+
+def _numbers(completed: list[float]) -> str:
+    fewest, most = f"{min(completed):.3g}", f"{max(completed):.3g}"
+    if fewest == most:
+        return f"{fewest} transaction{'' if fewest == '1' else 's'}"
+    return f"{fewest} to {most} transactions"
+
+
+def levels_of(cell: Cell) -> tuple[float, float] | None:
+    """Give the throughputs between which the rounds jump; ``None`` where they are of one level."""
+    return two_levels([each["throughput"] for each in done(cell) if each["throughput"] is not None])
+
+
+def _bistable(cell: Cell) -> tuple[str, JsonObject] | None:
+    levels = levels_of(cell)
+    if levels is None:
+        return None
+    words = (
+        f"The rounds are of two levels, about {levels[0]:,.4g} and {levels[1]:,.4g}: the mean says which came up more "
+        "often; take more rounds, and look at what differs between them."
+    )
+    return words, {"levels": list(levels)}
+
+
+@finding(
+    "two levels",
+    needs=("warning", "levels"),
+    meaning="The rounds fall into two groups, so the mean mostly reflects which group was more frequent.",
+    remedy="Run more rounds and look for what differs between the groups.",
+)
+def in_two_levels(material: Material) -> Iterator[Finding]:
+    """Say of which cells the rounds are of two levels."""
+    for cell in material.cells:
+        said = _bistable(cell)
+        # Plans that changed are told with how fast each was.
+        if said is not None and not any(each["plans"] for each in done(cell)):
+            words, observed = said
+            yield in_two_levels.found(words, [cell["id"]], {"warning": in_two_levels.name, **observed})

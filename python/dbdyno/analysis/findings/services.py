@@ -1,0 +1,131 @@
+"""Systems of several tiers, and services that handle one request at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dbdyno.analysis.bottleneck.common import FULL
+from dbdyno.analysis.bottleneck.tiers import DATABASE, tier_of
+from dbdyno.analysis.findings.rule import Material, finding
+from dbdyno.analysis.findings.words import percent
+from dbdyno.base.numbers import rough
+from dbdyno.engines import engine_of_product
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.shape import Finding
+
+
+def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Say before which database another tier was the bottleneck, and whether that kept systems from being told apart.
+
+    Of cells whose system has several tiers; a tier that is the database itself is what was asked about.
+    """
+    tiered = [cell for cell in cells if cell["cpu_percent"]["tiers"] and cell["bottleneck"] is not None]
+    by_tier: dict[tuple[str, bool], list[Cell]] = {}
+    for cell in tiered:
+        tier = _tier(cell)
+        if tier is not None and tier != DATABASE:
+            by_tier.setdefault((tier, DATABASE in _tiers(cell)), []).append(cell)
+    for (tier, is_before_database), held in by_tier.items():
+        evidence = held[0]["bottleneck"]
+        told = "" if evidence is None else evidence["evidence"]
+        text = f"The {tier} was the bottleneck of {_cells_of(held, tiered)}"
+        text += f": {told}. " if len(held) == 1 else f", as in {held[0]['id']}: {told}. "
+        helps = {cell["bottleneck"]["advice"] for cell in held if cell["bottleneck"] is not None}
+        systems = {cell["system"]["name"] for cell in held}
+        if not is_before_database:
+            text += "What a database took of that is not told apart: it runs within, or no process of it was named"
+        elif len(systems) > 1:
+            text += f"Where it is, the databases behind it cannot be told apart: try {_either(helps, tier)}"
+        else:
+            text += f"What the database behind it can do does not show: try {_either(helps, tier)}"
+        behind = [cell for cell in tiered if _tier(cell) == DATABASE]
+        text += f", as where the database was ({_cells_of(behind, tiered)})." if behind and is_before_database else "."
+        observed = {"tier": tier, "cells": len(held), "of": len(tiered)}
+        yield bottleneck_tier.found(text, [cell["id"] for cell in held], observed)
+
+
+def _tier(cell: Cell) -> str | None:
+    """Give the tier that is a cell's bottleneck; ``None`` where it is none."""
+    found = cell["bottleneck"]
+    return found["resource"] if found is not None and found["resource"] in _tiers(cell) else None
+
+
+def _tiers(cell: Cell) -> set[str]:
+    return {tier_of(name) for name in cell["cpu_percent"]["tiers"]}
+
+
+def _either(helps: set[str], tier: str) -> str:
+    """Give what all of the cells would be helped by."""
+    return next(iter(helps)) if len(helps) == 1 else f"more processors or more threads for the {tier}"
+
+
+def _cells_of(held: Sequence[Cell], of: Sequence[Cell]) -> str:
+    if len(held) == len(of):
+        return "the only cell" if len(of) == 1 else f"all {len(of)} cells"
+    return f"{len(held)} of {len(of)} cells ({percent(len(held) / len(of))})"
+
+
+@finding(
+    "bottleneck tier",
+    needs=("tier", "cells", "of"),
+    meaning="Another tier than the database was the bottleneck, so the databases behind it can't be compared.",
+    remedy="Give that tier more CPUs or threads.",
+)
+def bottleneck_tier(material: Material) -> Iterator[Finding]:
+    """Report tiers that limited the throughput in place of the database."""
+    yield from tier_findings(material.cells)
+
+
+# The product of the time of a request by itself and the highest rate: how many are served at once.
+_ONE = (0.8, 1.15)
+
+# How many times as long requests take at the highest rate if they wait for one another.
+_WAITING = 2.0
+
+
+# Percent of a CPU by which the machine must be busier at the highest rate for the load to be what keeps it busy.
+_COMPUTING = 20.0
+
+
+def one_at_a_time(cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Report each service whose highest rate is that of one request after the other, with time and rate of these."""
+    by_system: dict[str, list[Cell]] = {}
+    for cell in cells:
+        engine = engine_of_product(cell["system"]["engine"])
+        is_service = engine.message_calls and not engine.has_data
+        if is_service and cell["throughput"]["mean"] and _median_ms(cell, "service"):
+            by_system.setdefault(cell["system"]["name"], []).append(cell)
+    for name, own in by_system.items():
+        quiet, slow = (choose(own, key=lambda cell: _median_ms(cell, "service")) for choose in (min, max))
+        each_ms, per_s = _median_ms(quiet, "service"), max(cell["throughput"]["mean"] or 0.0 for cell in own)
+        waits = max(_median_ms(slow, "response"), _median_ms(slow, "service")) >= _WAITING * each_ms
+        if not _ONE[0] <= each_ms * per_s / 1000 <= _ONE[1] or not waits or _computes(quiet, slow):
+            continue
+        text = (
+            f"{name} serves one request at a time: {rough(each_ms)} ms each, so at most {rough(per_s)} per second. "
+            "More clients or a higher rate only wait longer."
+        )
+        yield serves_one_at_a_time.found(text, [cell["id"] for cell in own], {"each_ms": each_ms, "per_s": per_s})
+
+
+def _median_ms(cell: Cell, name: str) -> float:
+    latency = cell["latency_ms"].get(name)
+    return 0.0 if latency is None else latency["p50"] or 0.0
+
+
+def _computes(quiet: Cell, full: Cell) -> bool:
+    """Whether the load kept all CPUs of this machine busy, which limits any number of requests at once."""
+    cpu, before = full["cpu_percent"], quiet["cpu_percent"]["machine"] or 0.0
+    machine = cpu["machine"] or 0.0
+    return machine >= FULL * 100 * (cpu["cores"] or 1) and machine - before >= _COMPUTING
+
+
+@finding(
+    "one at a time",
+    needs=("each_ms", "per_s"),
+    meaning="A service handles one request at a time, so more clients or a higher rate only wait longer.",
+    remedy="Give the service more workers, or find the lock that its requests share.",
+)
+def serves_one_at_a_time(material: Material) -> Iterator[Finding]:
+    """Report services that serve one request at a time."""
+    yield from one_at_a_time(material.cells)
