@@ -18,6 +18,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from conftest import Cli
+from dbdyno.analysis.findings.registry import KINDS
 from dbdyno.engines.server.installations import find_installations
 from docs_output import Command, File, Output, commands, renewed, steps
 from experiment_files import shortened
@@ -129,6 +130,8 @@ def test_the_reference_has_each_command_option_and_experiment(cli: Cli) -> None:
     assert "| `rounds` | list of [Round](#round) |" in pages["reference/result-fields.md"]
     assert "| `peak_rss_bytes` | integer or null |" in pages["reference/result-fields.md"]
     assert "| `synchronous_commit=off` | device flush |" in pages["reference/fixes.md"]
+    for kind in KINDS.values():
+        assert f"| `{kind.name}` | {kind.meaning} | {kind.remedy} |" in pages["reference/findings.md"]
     for line in cli("list").partition("\n\n")[0].splitlines()[1:]:
         if line[:1].strip():
             assert f"\n## {line.split()[0]}\n" in pages["reference/experiments/index.md"]

@@ -540,6 +540,13 @@ def test_every_kind_has_a_scenario() -> None:
     assert set(SCENARIOS) == set(KINDS)
 
 
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_every_kind_has_a_sentence_of_meaning_and_one_of_remedy(kind: Kind) -> None:
+    for sentence in (kind.meaning, kind.remedy):
+        assert sentence[0].isupper() or sentence.startswith("dbdyno ")
+        assert sentence.endswith(".") and len(sentence.split()) <= 25
+
+
 @pytest.mark.parametrize("kind", SCENARIOS)
 def test_a_finding_carries_its_observation_and_is_not_said_without_it(kind: str) -> None:
     said = [each for each in SCENARIOS[kind](False) if each["kind"] == kind]

@@ -1,7 +1,7 @@
 """The pages of the documentation that are made from the code: mkdocs asks for them when it builds the site.
 
-They are the command line, the keys of experiment files, the built-in experiments, the fixes, and the fields of
-results. None is a file, so that none can be out of date. ``tests/test_docs.py`` checks their links without mkdocs.
+They are the command line, the keys of experiment files, the built-in experiments, the fixes, the findings, and the
+fields of results. None is a file, so none can be out of date. ``tests/test_docs.py`` checks their links without mkdocs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import typer.main
 
+from dbdyno.analysis.findings.registry import KINDS
 from dbdyno.analysis.why.fixes import ENTRIES
 from dbdyno.analysis.why.words import CALLED
 from dbdyno.cli.app import app
@@ -32,6 +33,7 @@ KEYS = "reference/experiment-keys.md"
 EXPERIMENTS = "reference/experiments/index.md"
 FIXES = "reference/fixes.md"
 FIELDS = "reference/result-fields.md"
+FINDINGS = "reference/findings.md"
 _ROOT = Path(__file__).parent.parent
 
 
@@ -43,6 +45,7 @@ def pages() -> dict[str, str]:
         EXPERIMENTS: _experiments,
         FIXES: _fixes,
         FIELDS: _fields,
+        FINDINGS: _findings,
     }
     return {place: "\n".join(make()) + "\n" for place, make in makers.items()}
 
@@ -84,6 +87,11 @@ def _code(text: str) -> str:
 def _text(text: str) -> str:
     """Give a plain text so that Markdown shows it as it is."""
     return re.sub(r"([<>*_\[\]|])", r"\\\1", text)
+
+
+def _prose(text: str) -> str:
+    """Escape a text as ``_text`` does, except for the code in it."""
+    return "`".join(each if place % 2 else _text(each) for place, each in enumerate(text.split("`")))
 
 
 # The command line
@@ -338,3 +346,18 @@ def _prose(text: str | None) -> str:
     """Give a docstring as Markdown in which only code is markup."""
     pieces = re.split(r"(`[^`]*`)", _plain(text))
     return "".join(each if each.startswith("`") else _text(each) for each in pieces)
+
+
+# The findings
+
+
+def _findings() -> Iterator[str]:
+    yield from (
+        "# Findings",
+        "",
+        "Conclusions that a report draws from a run, in the order in which reports list them. This page is generated",
+        "from the code. The `kind` is also the `kind` of a finding in the [result document](result-document.md).",
+        "dbdyno reports a finding only if the run observed the evidence for it.",
+    )
+    rows = [(_code(kind.name), _prose(kind.meaning), _prose(kind.remedy)) for kind in KINDS.values()]
+    yield from _table(("kind", "meaning", "what to do"), rows)

@@ -252,7 +252,7 @@ def _pairs_are(pairs: int) -> str:
     "connection for each request",
     needs=("ratios",),
     meaning="A service was measured with a database connection per request, and with connections that it keeps.",
-    remedy="Let the service keep its database connections if the ratio is below 1.",
+    remedy="Let the service keep its database connections if that was faster.",
 )
 def connection_per_request(material: Material) -> Iterator[Finding]:
     """Report what a database connection per request does to each service."""

@@ -104,8 +104,8 @@ def _change(axis: str, pair: _Pair, decided: Comparison, *, chain: bool) -> str 
 @finding(
     "change",
     needs=("ratio", "ci95"),
-    meaning="Throughput or response time changes along a factor, by more than the margin and beyond chance.",
-    remedy="Choose the level that suits you; the finding gives the size of the change.",
+    meaning="Throughput or response time differs between levels of a factor, or a step of a chain is not settled.",
+    remedy="Choose the level that suits you, or run more rounds if a step is not settled.",
 )
 def change(material: Material) -> list[Finding]:
     """Report the effects of the factor along the report's axis."""

@@ -148,7 +148,7 @@ def limit_met(material: Material) -> Iterator[Finding]:
     "skipped",
     needs=("skipped", "issued"),
     meaning="An open loop skipped 1% or more of its arrivals, because the system could not keep up.",
-    remedy="Lower the rate, or find the highest rate with `dbdyno slo`.",
+    remedy="Lower the rate, or find the highest rate with `dbdyno run --slo`.",
 )
 def skipped_arrivals(material: Material) -> list[Finding]:
     """Say where an open loop did not begin 1 % or more of the arrivals that were due, by cell."""

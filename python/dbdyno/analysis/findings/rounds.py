@@ -22,7 +22,7 @@ from dbdyno.stats.rates import FEW
     "ended",
     needs=("rounds", "why"),
     meaning="A stopping rule ended the run: it was precise enough, its time was up, or it had its maximum of rounds.",
-    remedy="Increase `--budget` or the maximum of `--rounds` if the results are not precise enough.",
+    remedy="Increase `--budget` or `--rounds` if the results are not precise enough.",
 )
 def ended(material: Material) -> Iterator[Finding]:
     """Say it, by the rule that the design has and the laboratory found to hold."""

@@ -16,12 +16,12 @@ UPGRADING = Kind(
     "locked while upgrading",
     ("failed", "statements", "busy_timeout"),
     "Transactions that read first and then write failed, because another client had written in between.",
-    "Begin transactions that write with BEGIN IMMEDIATE.",
+    "Begin transactions that write with `BEGIN IMMEDIATE`.",
 )
 IMPATIENT = Kind(
     "locked without waiting",
     ("failed", "busy_timeout"),
-    "Transactions failed because the database file was locked and no busy_timeout was set.",
+    "Transactions failed because the database file was locked and no `busy_timeout` was set.",
     "Set `busy_timeout`, for instance to 5000.",
 )
 OVERTAKEN = Kind(
