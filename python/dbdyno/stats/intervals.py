@@ -76,13 +76,6 @@ class Interval:
     high: float | None
     count: int
 
-    @property
-    def half_share(self) -> float | None:
-        """Half the width of the interval as a share of the mean; none without an interval or with a mean of 0."""
-        if self.low is None or self.high is None or self.mean == 0:
-            return None
-        return (self.high - self.low) / 2 / abs(self.mean)
-
 
 @cache
 def t_quantile(probability: float, freedom: float) -> float:
