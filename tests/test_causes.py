@@ -13,7 +13,7 @@ import pytest
 
 from apart import directory_apart
 from dbdyno.analysis.bottleneck.server import diagnose_server
-from dbdyno.analysis.bottleneck.waits import FEWEST, Sightings, known_waits, meaning_of, share_of
+from dbdyno.analysis.bottleneck.waits import FEWEST, WaitSamples, known_waits, meaning_of, share_of
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
 from fresh_data import fresh_data
@@ -80,7 +80,7 @@ def test_a_cause_is_named_where_the_lower_end_of_its_interval_allows_it() -> Non
     assert found["resource"] == "disk flush"
     assert found["evidence"] == (
         "30 % (27 to 33 %) of all clients' time went into waiting: WALSync 30 % (writes the log, or waits until it is "
-        "on the device; 1,000 looks); without it at most 1.4 times as fast"
+        "on the device; 1,000 samples); without it at most 1.4 times as fast"
     )
 
 
@@ -88,7 +88,7 @@ def test_a_cause_is_named_where_the_lower_end_of_its_interval_allows_it() -> Non
 def test_of_few_looks_nothing_is_said(looks: int) -> None:
     found = bottleneck_of(trial({"IO:WALSync": looks * 10}, looks=looks))
     assert found["resource"] == "unclear"
-    assert f"({looks} looks, too few to say more)" in found["evidence"]
+    assert f"({looks} samples, too few for a conclusion)" in found["evidence"]
     # Enough looks, and too few sightings of the one client: nine of ten.
     assert bottleneck_of(trial({"IO:WALSync": 9}, looks=FEWEST), clients=1)["resource"] != "disk flush"
     assert bottleneck_of(trial({"IO:WALSync": 10}, looks=FEWEST), clients=1)["resource"] == "disk flush"
@@ -97,7 +97,7 @@ def test_of_few_looks_nothing_is_said(looks: int) -> None:
 def test_more_sessions_than_clients_are_not_the_clients() -> None:
     found = bottleneck_of(trial({"IO:WALSync": 1001}))
     assert found["resource"] == "unclear"
-    assert "what the sessions waited for is not known" in found["evidence"]
+    assert "the waits of the sessions are unknown" in found["evidence"]
 
 
 def test_what_is_seen_as_often_as_working_is_not_the_cause() -> None:
@@ -148,7 +148,7 @@ def test_an_event_in_no_list_is_not_known_and_names_no_cause(wait: str, version:
     assert meaning_of(wait, "PostgreSQL", version).state == "unknown"
     found = bottleneck_of(trial({wait: 900, "LWLock:WALWrite": 50}, version=version))
     assert found["resource"] == "unclear"
-    assert f"{wait} 90 % (not known what for)" in found["evidence"]
+    assert f"{wait} 90 % (unknown reason)" in found["evidence"]
 
 
 @pytest.mark.parametrize(
@@ -250,10 +250,10 @@ def test_advice_names_what_is_set_and_is_left_out_where_it_is_in_force() -> None
 def test_it_is_told_what_a_lock_is_held_for() -> None:
     found = bottleneck_of(trial({"Lock:transactionid": 700, "Lock:tuple": 150, "IO:WALSync": 80, "CPU:running": 20}))
     assert found["resource"] == "lock"
-    assert found["evidence"].endswith("who did not wait for a lock was seen in: WALSync 80 %, running 20 %")
+    assert found["evidence"].endswith("sessions that did not wait for a lock: WALSync 80 %, running 20 %")
     assert "synchronous_commit=off" in found["advice"]
     found = bottleneck_of(trial({"Lock:tuple": 850, "Client:ClientRead": 90, "CPU:running": 10}))
-    assert found["evidence"].endswith("seen in: ClientRead 90 %, running 10 %")
+    assert found["evidence"].endswith("for a lock: ClientRead 90 %, running 10 %")
     assert "synchronous_commit" not in found["advice"]
 
 
@@ -266,23 +266,23 @@ def test_other_waits_that_take_much_are_told_beside() -> None:
 def test_messages_take_only_the_time_in_which_nobody_is_at_work() -> None:
     away = bottleneck_of(trial({"CPU:running": 20}), clients=1)
     assert away["resource"] == "round trip"
-    assert away["evidence"].endswith("messages took 75 %, in which no session was at work (100 looks)")
+    assert away["evidence"].endswith("messages took 75 %, in which no session was at work (100 samples)")
     # What the server computed is no message, though its session was not seen at it.
     assert bottleneck_of(trial({"CPU:running": 1}, server_percent=49.0), clients=1)["resource"] == "unclear"
     # The server was at something else, or nobody looked: then nothing is known of messages.
     assert bottleneck_of(trial({"IO:BasebackupRead": 80}, version="18.4"), clients=1)["resource"] == "unclear"
     unseen = trial({}) | {"waits": None}
     assert bottleneck_of(unseen, clients=1)["resource"] == "unclear"
-    assert "what the sessions waited for is not known" in bottleneck_of(unseen, clients=1)["evidence"]
+    assert "the waits of the sessions are unknown" in bottleneck_of(unseen, clients=1)["evidence"]
 
 
 def test_a_machine_for_the_load_is_advised_only_where_the_load_takes_much() -> None:
     busy = trial({"CPU:running": 900}, server_percent=390.0)
     assert bottleneck_of(busy)["resource"] == "server CPU"
-    assert "machine of its own" not in bottleneck_of(busy)["advice"]
+    assert "separate load machine" not in bottleneck_of(busy)["advice"]
     busy["cpu"]["process_percent"] = 100.0
     busy["server"]["cpu"]["process_percent"] = 290.0
-    assert "machine of its own" in bottleneck_of(busy)["advice"]
+    assert "separate load machine" in bottleneck_of(busy)["advice"]
 
 
 def together(rng: random.Random, share: float, clients: int) -> int:
@@ -345,12 +345,12 @@ def test_events_of_one_name_are_told_with_their_class() -> None:
 
 
 def test_sightings_are_read_with_what_they_mean() -> None:
-    found = Sightings.of(result_of(**trial({"IO:WALSync": 5, "Client:ClientRead": 3, "CPU:running": 2})), 10)
+    found = WaitSamples.of(result_of(**trial({"IO:WALSync": 5, "Client:ClientRead": 3, "CPU:running": 2})), 10)
     assert found is not None
     assert found.bottlenecks() == {"disk flush": ["IO:WALSync"]}
     assert found.at_work() == ["IO:WALSync", "CPU:running"]
     assert found.away().mean == pytest.approx(1 - 7 / 1000)
-    assert Sightings.of(result_of(waits={"error": "no"}), 10) is None
+    assert WaitSamples.of(result_of(waits={"error": "no"}), 10) is None
 
 
 @pytest.fixture

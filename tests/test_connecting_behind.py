@@ -79,10 +79,10 @@ def test_the_ratio_is_that_of_blocks_over_all_levels() -> None:
     assert of_a["ci95"][0] < of_a["ratio"] < of_a["ci95"][1]
     assert of_b["cells"] == [["web:?database=b 1 on", "web:?database=b 1 off"]]
     text = found["text"]
-    assert text.startswith("With a connection to the database for each request, logins are 0.4 (")
-    assert "(0.2 with concurrency=8 to 0.8 with concurrency=1; 2.5 ms more for each request with concurrency=1)" in text
+    assert text.startswith("With a database connection per request, logins are 0.4 (")
+    assert "(0.2 with concurrency=8 to 0.8 with concurrency=1; 2.5 ms more per request with concurrency=1)" in text
     # With one client, 100 a second against 50.
-    assert "on b (10 ms more for each request) times what they are with kept ones." in text
+    assert "on b (10 ms more per request) times as many as with kept connections." in text
 
 
 def test_a_setting_in_the_url_is_as_good_as_a_factor() -> None:
@@ -99,7 +99,7 @@ def test_levels_in_which_other_work_was_done_are_left_out_and_named() -> None:
     assert found["evidence"]["ratios"]["web:"]["ratio"] == pytest.approx(0.8, rel=0.01)
     assert list(found["evidence"]["left_out"]) == ["web: 8 off"]
     assert (
-        "A pair of cells is left out, where other work was done: web: 8 off (transactions that failed: "
+        "1 pair of cells was excluded because their work differed: web: 8 off (transactions that failed: "
         in found["text"]
     )
     assert said(*both("web:", 8, 0.2, failed=900)) == []

@@ -56,7 +56,7 @@ def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: floa
 @pytest.mark.parametrize(
     ("trial", "resource", "evidence"),
     [
-        (result(cpu_s=0.2, idle=0.9, engine=0.1), "offered load", "nothing to do for 90 %"),
+        (result(cpu_s=0.2, idle=0.9, engine=0.1), "offered load", "idle for 90 %"),
         (result(cpu_s=0.4, sync=0.8, engine=0.2), "device sync", "2 syncs per transaction of 8 ms each"),
         (result(cpu_s=1.0, file_lock_wait=0.5, engine=0.5), "file lock", "(7 times)"),
         (result(cpu_s=2.0, engine=0.9, read=0.1), "CPU", "2 clients kept 200 % of 200 % CPU busy: 90 % computing"),
@@ -65,7 +65,7 @@ def result(cpu_s: float = 0.0, cores: int = 4, machine: float = 0.0, steal: floa
         (
             result(cpu_s=0.8, cores=2, machine=80, engine=0.4, run_queue=0.6),
             "disturbed machine",
-            "other programs used 80 % of a processor",
+            "other programs used 80 % of one CPU",
         ),
         (
             result(cpu_s=0.8, cores=2, steal=70, engine=0.4, run_queue=0.6),
@@ -101,7 +101,7 @@ def test_clients_that_wait_for_a_cpu_that_nobody_else_used_are_not_disturbed() -
     assert bottleneck is not None and bottleneck["resource"] == "unclear"
     bottleneck = diagnose(result(cpu_s=0.8, cores=2, machine=46, engine=0.4, run_queue=0.6), clients=2)
     assert bottleneck is not None and bottleneck["resource"] == "disturbed machine"
-    assert bottleneck["evidence"].endswith("other programs used 46 % of a processor")
+    assert bottleneck["evidence"].endswith("other programs used 46 % of one CPU")
 
 
 def throttling(throttled_s: float, whose: str = "client") -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_what_a_server_waits_for_is_named_before_what_disturbed_it() -> None:
     assert bottleneck is not None
     assert bottleneck["resource"] == "disk flush"
     assert bottleneck["evidence"].startswith("87 % (79 to 93 %) of all clients' time went into waiting: WALSync")
-    assert bottleneck["evidence"].endswith("; other programs used 90 % of a processor")
+    assert bottleneck["evidence"].endswith("; other programs used 90 % of one CPU")
 
 
 def test_another_program_that_holds_the_lock_is_named() -> None:
@@ -182,7 +182,7 @@ def test_reads_of_the_device_are_named_before_what_disturbed_them() -> None:
     slow = diagnose(trial | {"disk": disk(reads=8000, read_ms=0.06)}, clients=2)
     assert slow is not None
     assert slow["resource"] == "device reads"
-    assert slow["evidence"].endswith("other programs used 100 % of a processor")
+    assert slow["evidence"].endswith("other programs used 100 % of one CPU")
     # Pages that came from the cache of the kernel were read by the CPU that others used.
     cached = diagnose(trial | {"disk": disk(reads=8, read_ms=0.06)}, clients=2)
     assert cached is not None and cached["resource"] == "disturbed machine"
@@ -197,8 +197,8 @@ def test_a_mutex_is_named_with_who_takes_it() -> None:
     bottleneck = diagnose(trial, clients=2)
     assert bottleneck == {
         "resource": "mutex",
-        "evidence": "clients waited 50 % of their time for a mutex, 90 % of that for the one of the shared B-tree, "
-        "which sqlite3BtreeEnter takes",
+        "evidence": "clients waited 50 % of their time for a mutex, 90 % of that for the shared B-tree mutex, "
+        "which sqlite3BtreeEnter acquires",
         "advice": "give each connection a page cache of its own (cache=private)",
     }
 
@@ -308,7 +308,7 @@ def test_an_overloaded_open_loop_is_not_told_to_raise_the_rate(judge: Any) -> No
 @BOTH
 def test_a_rate_is_named_only_where_there_is_one(judge: Any) -> None:
     trial = result(cpu_s=0.2, idle=0.6, engine=0.4) | {"latency_ms": {"service": {"count": 0}}}
-    assert judge(trial, clients=2)["advice"] == "use more clients, or let them think less"
+    assert judge(trial, clients=2)["advice"] == "use more clients, or less think time"
     trial["latency_ms"] = {name: {"count": 0} for name in ("service", "response", "queue")}
     assert judge(trial, clients=2)["advice"] == "raise the rate, or use more clients"
 
@@ -389,7 +389,7 @@ def test_what_is_advised_against_failures_goes_by_their_kind_and_the_engine() ->
     bottleneck = diagnose(trial, clients=2)
     assert bottleneck is not None
     assert bottleneck["evidence"] == '99 of 100 transactions failed (99 %), all of the kind constraint: "not unique"'
-    assert bottleneck["advice"].startswith("look at the message")
+    assert bottleneck["advice"].startswith("fix the cause")
     trial["accounting"]["failed"] = {"locked": 99}
     trial["engine"]["engine"] = "PostgreSQL"
     elsewhere = diagnose_server(trial, clients=2)
@@ -404,8 +404,8 @@ def test_nothing_done_has_no_bottleneck() -> None:
 @pytest.mark.parametrize(
     ("machine", "steal", "evidence"),
     [
-        (110, 0, "other programs used 90 % of a processor"),
-        (100, 70, "other programs used 80 % of a processor, the host took 70 %"),
+        (110, 0, "other programs used 90 % of one CPU"),
+        (100, 70, "other programs used 80 % of one CPU, the host took 70 %"),
     ],
 )
 def test_whoever_disturbs_a_server_is_named(machine: float, steal: float, evidence: str) -> None:

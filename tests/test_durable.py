@@ -116,7 +116,7 @@ def test_a_class_that_the_counts_contradict_is_told_and_not_ranked(server_cli: C
     assert a["observed"]["seen_by"] == "server" and a["observed"]["syncs_per_commit"] > 0.8
     assert not a["observed"]["contradiction"]
     assert b["observed"]["contradiction"] and b["observed"]["syncs_per_commit"] < 0.5
-    assert undone["findings"][0]["text"].startswith("postgresql: is not power-safe, whatever its settings say: ")
+    assert undone["findings"][0]["text"].startswith("postgresql: is not power-safe, although its settings claim it: ")
     (comparison,) = judge([Pair(a, b, paired=False)])
     assert comparison["verdict"] is None
     assert comparison["not_comparable"] == ["durability: power-safe against power-safe (contradicted)"]

@@ -503,8 +503,8 @@ def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:
         cell = Cell([result(cpu={"process_percent": 50.0, "machine_percent": 150.0})])
         return next(each["text"] for each in found(cell, options=options) if each["kind"] == "disturbed")
 
-    assert told().endswith("; `--wait-idle` waits for a quiet machine.")
-    assert told(wait_idle=True).endswith(", though each waited for a quiet machine.")
+    assert told().endswith(". Use `--wait-idle` to wait for an idle machine.")
+    assert told(wait_idle=True).endswith(", although each trial waited for an idle machine.")
 
 
 def test_a_server_of_the_users_is_no_other_program() -> None:

@@ -101,9 +101,9 @@ def test_what_the_table_leaves_open_is_not_claimed() -> None:
 def test_a_step_of_a_chain_that_is_open_is_told_as_open() -> None:
     (step, settled) = found_in(document([[100, 101, 99], [50, 900, 400], [100, 60, 900]], chain=True))
     assert step["text"].startswith("Throughput from n=0 to n=1 is 4.5 times (")
-    assert step["text"].endswith("): not settled by 3 rounds.")
+    assert step["text"].endswith("): not conclusive after 3 rounds.")
     assert step["cells"] == ["group=0,n=0", "group=0,n=1"]
-    assert settled["text"].endswith("not settled by 3 rounds.")
+    assert settled["text"].endswith("not conclusive after 3 rounds.")
 
 
 def test_one_round_says_nothing() -> None:

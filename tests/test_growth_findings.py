@@ -66,8 +66,8 @@ def test_a_fall_is_told_with_both_sizes_and_the_memory() -> None:
     made = document({"v4": [1000, 990, 200], "serial": [1500, 1500, 1490]})
     (text,) = said(made, "falls as it grows")
     assert text.startswith(
-        "With key=v4, inserts fall between 10,000 and 100,000 rows, where the index grows from 977 kB to 9.54 MB, "
-        "0.5 to 5 times the memory that it may take: to 0.2 ("
+        "With key=v4, inserts fall between 10,000 and 100,000 rows, while the index grows from 977 kB to 9.54 MB, "
+        "0.5 to 5 times its memory limit: to 0.2 ("
     )
     assert "of the rate at 1,200 rows" in text
     (found,) = [each for each in made["findings"] if each["kind"] == "falls as it grows"]
@@ -98,11 +98,11 @@ def test_the_order_that_keeps_its_rate_is_told_with_its_price() -> None:
         kinds={"random": "v4", "counted": "serial", "timed": "v7"},
     )
     (text,) = said(made, "key order")
-    assert text.startswith("At 100,000 rows, keys in order make more inserts than random: counted 7.4")
+    assert text.startswith("At 100,000 rows, ordered keys reach more inserts than random: counted 7.4")
     assert "timed 4.47" in text
-    assert "timed tells when it was made" in text
-    assert "counted tells how many there are" in text
-    assert text.endswith("Clients that insert at the same time meet at the right end of the index.")
+    assert "timed reveals its creation time" in text
+    assert "counted reveals the number of rows" in text
+    assert text.endswith("Concurrent inserts contend for the rightmost page of the index.")
 
 
 def test_an_order_that_is_no_faster_is_not_told() -> None:

@@ -282,7 +282,7 @@ def test_what_one_leaves_to_the_kernel_is_not_paid_by_one_that_reads(cli: Cli) -
 
 def test_interleaving_that_were_asked_for_between_them_are_remarked_on(cli: Cli) -> None:
     document = cli.run(cli.write("syncs.toml", SYNCS % WRITES), "--rounds", "2", *INTERLEAVED)
-    (told,) = (each for each in document["findings"] if "do not sync alike" in each["text"])
+    (told,) = (each for each in document["findings"] if "sync their writes differently" in each["text"])
     assert len(told["cells"]) == 2 and len(told["evidence"]["settings"]) == 2
     document = cli.run(cli.write("reads.toml", SYNCS % READS), "--rounds", "2", *INTERLEAVED)
-    assert not any("do not sync alike" in each["text"] for each in document["findings"])
+    assert not any("sync their writes differently" in each["text"] for each in document["findings"])

@@ -104,7 +104,7 @@ def test_a_full_queue_is_told_with_whose_it_is_and_what_lifts_it() -> None:
     (one,) = backlog_findings([cell("a", "MariaDB", dropped=1, backlog=4096)])
     assert one["evidence"]["lifted_by"] == "`net.core.somaxconn` (4096) and `back_log` of the server"
     (one,) = backlog_findings([cell("a", "http", dropped=1)])
-    assert "the backlog that the server asks for (listen(2))" in one["evidence"]["lifted_by"]
+    assert "the backlog that the server requests (listen(2))" in one["evidence"]["lifted_by"]
 
 
 @needs_queues

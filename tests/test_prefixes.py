@@ -71,8 +71,8 @@ def test_an_index_in_the_order_of_a_language_is_told_with_what_would_help() -> N
         ("PostgreSQL", [index(C, "text_ops", usable=False)], {}, "the index `i` may not be used"),
         ("PostgreSQL", [index(C, "text_ops", partial=True)], {}, "the index `i` holds only some of the rows"),
         ("PostgreSQL", [index(C, "citext_ops")], {"kind": "citext"}, "of the type citext"),
-        ("sqlite", [index(BINARY)], {"settings": OFF}, "the index `i` is in the order of BINARY, and LIKE disregards"),
-        ("sqlite", [index(NOCASE)], {"settings": ON}, "the index `i` is in the order of NOCASE, and LIKE regards case"),
+        ("sqlite", [index(BINARY)], {"settings": OFF}, "is in the order of BINARY, and LIKE is case-insensitive"),
+        ("sqlite", [index(NOCASE)], {"settings": ON}, "is in the order of NOCASE, and LIKE is case-sensitive"),
         ("sqlite", [index(NOCASE)], {"settings": OFF}, "why it does not is not known"),
         ("sqlite", [index(BINARY)], {"settings": ON}, "why it does not is not known"),
         ("sqlite", [index(BINARY)], {"settings": ON, "kind": "integer", "pattern": "12%"}, "which may hold numbers"),
@@ -202,7 +202,7 @@ needs_mysql = pytest.mark.skipif(not find_installations("mysql"), reason="neithe
 def test_sqlite_is_told_by_its_collations_and_types(cli: Cli) -> None:
     found = told(cli, "sqlite:", "plain,class,number,bare")
     assert set(found) == {"plain", "number", "bare"}
-    assert "is in the order of BINARY, and LIKE disregards case" in found["plain"]
+    assert "is in the order of BINARY, and LIKE is case-insensitive" in found["plain"]
     assert "`n` has the type `integer`, which may hold numbers" in found["number"]
     assert "no index of `w` begins with `bare`" in found["bare"]
 

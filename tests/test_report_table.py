@@ -95,7 +95,7 @@ def test_each_limit_is_said_once_with_its_cells() -> None:
     text = shown(lookup_document(), 120)
     assert text.count("1 client kept 97 % of 100 % CPU busy") == 1
     assert "(cache=private threads=1,2,4)" in text
-    assert "→ cheaper statements; 3 more processors would serve more clients" in text
+    assert "→ cheaper statements; 3 more CPUs can serve more clients" in text
 
 
 def test_a_failed_trial_is_marked_and_explained() -> None:

@@ -48,5 +48,5 @@ def test_a_name_whose_first_address_is_dead_is_told(monkeypatch: pytest.MonkeyPa
     with socket.create_server(("127.0.0.1", 0)) as listener:
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
         (text,) = said(resolution("mysql://db/", "db", listener.getsockname()[1]))
-    assert text.startswith("mysql://db/: `db` means 127.0.0.9 first, where nothing answers")
+    assert text.startswith("mysql://db/: `db` resolves to 127.0.0.9 first, which does not answer")
     assert text.endswith("before it tries 127.0.0.1; write that in the URL.")

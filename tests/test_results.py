@@ -115,7 +115,7 @@ def test_failures_are_no_throughput_and_are_named() -> None:
     assert cell["throughput"]["mean"] == 90
     assert cell["failed"] == {"locked": 10}
     assert document["findings"][0]["text"] == (
-        '10 of 100 transactions failed (locked): "database is locked"; they are not in the throughput.'
+        '10 of 100 transactions failed (locked): "database is locked"; they do not count towards throughput.'
     )
 
 
@@ -141,12 +141,12 @@ def test_failures_are_told_by_cell_kind_and_message() -> None:
     )
     assert [(each["text"], each["cells"]) for each in document["findings"][:3]] == [
         (
-            'In 2 cells transactions failed (locked): "busy"; they are not in the throughput: '
+            'In 2 cells transactions failed (locked): "busy"; they do not count towards throughput: '
             "500 of 1,000 (50 %) at b; 4 of 2,000 (0.2 %) at a.",
             ["b", "a"],
         ),
-        ('7 of 1,000 transactions failed (locked): "table is locked"; they are not in the throughput.', ["c"]),
-        ('3 of 1,000 transactions failed (constraint): "not unique"; they are not in the throughput.', ["d"]),
+        ('7 of 1,000 transactions failed (locked): "table is locked"; they do not count towards throughput.', ["c"]),
+        ('3 of 1,000 transactions failed (constraint): "not unique"; they do not count towards throughput.', ["d"]),
     ]
 
 
@@ -167,11 +167,11 @@ def test_arrivals_never_begun_are_told_with_what_was_offered_and_served() -> Non
 
     (text,) = [each["text"] for each in one_cell(rounds(26_489))["findings"] if "arrivals" in each["text"]]
     assert text == (
-        "88 % of arrivals were skipped: 3,511 of 30,000 transactions/s offered were served. In the response times "
-        "the others count as lower bounds: how long they had waited at the end."
+        "88 % of arrivals were skipped: the system served 3,511 of the 30,000 transactions/s offered. Skipped arrivals "
+        "enter the response times as lower bounds, equal to the time they had waited when the trial ended."
     )
     texts = [each["text"] for each in one_cell(rounds(300))["findings"]]
-    assert any(each.startswith("1.0 % of arrivals were skipped: 29,700 of 30,000") for each in texts)
+    assert any(each.startswith("1.0 % of arrivals were skipped: the system served 29,700 of") for each in texts)
     assert not any("arrivals" in each["text"] for each in one_cell(rounds(299))["findings"])
 
 
@@ -299,7 +299,7 @@ def test_a_client_that_had_nothing_to_do_for_half_of_the_time_is_not_accused() -
         made = trial(result=busy, plan={"task": {"clients": 2}})
         document = one_cell([made], ceiling={"operations_per_s": 5000.0})
         assert document["cells"][0]["share_of_ceiling"]["harness"] == pytest.approx(0.8)
-        return any("an engine that does nothing" in each["text"] for each in document["findings"])
+        return any("the null engine" in each["text"] for each in document["findings"])
 
     assert accused(0.9)
     assert not accused(1.0)
@@ -536,12 +536,12 @@ def test_rows_may_differ_because_rows_are_changed_or_transactions_fail() -> None
     for systems in (2, 3):
         assert text(systems, 0).endswith("not ranked.")
         assert text(systems, 0, failed=1).endswith(
-            "not ranked. Some transactions failed and do not count: rows returned may differ because those left are "
-            "another mix."
+            "not ranked. Some transactions failed and do not count: rows returned may differ because the remaining "
+            "transactions are a different mix."
         )
         assert text(systems, 7).endswith(
             "not ranked. Their transactions also change rows: rows returned may differ because the data changed at "
-            "different speed."
+            "different speeds."
         )
 
 
@@ -558,7 +558,7 @@ def slower_device(seconds: float, written: float | None, **device: float) -> lis
 def test_a_device_that_was_slower_than_when_it_was_measured_is_warned_of() -> None:
     assert slower_device(4.9, 4096) == []
     (told,) = slower_device(5.0, 4096)
-    assert "a sync took 5 ms on average and wrote 4 KiB, for which the idle device takes 1 ms" in told["text"]
+    assert "a sync of 4 KiB took 5 ms on average, but 1 ms on the idle device" in told["text"]
     assert "`of syncs`" in told["text"]
     assert told["evidence"] == {"sync_ms": {"a": 5.0}, "bytes_per_sync": {"a": 4096.0}, "measured_ms": {"a": 1.0}}
 
@@ -572,7 +572,7 @@ def test_a_sync_is_compared_with_one_that_writes_as_much() -> None:
     large = {"large_sync_us": 5000.0, "large_sync_bytes": 2.0**20}
     assert slower_device(800.0, 200e6, **large) == []
     (told,) = slower_device(4000.0, 200e6, **large)
-    assert "took 4,000 ms on average and wrote 195,312 KiB, for which the idle device takes 767 ms" in told["text"]
+    assert "a sync of 195,312 KiB took 4,000 ms on average, but 767 ms on the idle device" in told["text"]
 
 
 def test_outliers_are_marked_and_counted() -> None:
@@ -581,7 +581,7 @@ def test_outliers_are_marked_and_counted() -> None:
     document = one_cell(trials)
     assert [each["outlier"] for each in document["cells"][0]["rounds"]] == [False, False, False, False, True]
     assert document["cells"][0]["throughput"]["mean"] == 921
-    assert "1 round lies far" in document["findings"][-1]["text"]
+    assert "1 round is far" in document["findings"][-1]["text"]
 
 
 SCAN = ["Aggregate", "  ->  Seq Scan on t", "        Filter: (a > 5)"]
@@ -613,7 +613,7 @@ def test_a_plan_that_changes_between_rounds_is_told_with_how_fast_each_is() -> N
     assert texts(document, "plan changed") == [
         "The plan of `select count(*) from t where a > 5` changed between rounds: `Seq Scan on t` in rounds 1 and 3 "
         "(110 transactions/s); `Index Scan using t_a on t` in rounds 2 and 4 (2,100 transactions/s). "
-        "The mean says which of them came up more often."
+        "The mean mostly reflects which plan was more frequent."
     ]
     # It hurts only where one is slower than the other.
     assert [each["evidence"].get("warning") for each in document["findings"] if each["kind"] == "plan changed"] == [
@@ -627,10 +627,10 @@ def test_plans_that_explain_two_levels_are_told_in_their_place() -> None:
     rates = (1000, 2000, 1001, 2001, 1002, 2002)
     document = planned(*((SCAN if ok < 1500 else LOOKUP, ok) for ok in rates))
     (text,) = texts(document, "plan changed", "two levels")
-    assert text.startswith("The plan of") and text.endswith("The mean says which of them came up more often.")
+    assert text.startswith("The plan of") and text.endswith("The mean mostly reflects which plan was more frequent.")
     assert texts(planned(*((SCAN, ok) for ok in rates)), "plan changed", "two levels") == [
-        "The rounds are of two levels, about 100.1 and 200.1: the mean says which came up more often; take more "
-        "rounds, and look at what differs between them."
+        "The rounds fall into two groups, around 100.1 and 200.1, so the mean mostly reflects which group was more "
+        "frequent. Run more rounds and look for what differs between the groups."
     ]
 
 
@@ -674,7 +674,7 @@ def test_what_the_laboratory_saw_is_told() -> None:
     design = {"stopping": {"target": 0.03}}
     document = build_document(run_record(design, observations=[ENDED]), [])
     (found,) = document["findings"]
-    assert found["text"] == "Stopped after 2 rounds, the most allowed: ±3 % is not reached."
+    assert found["text"] == "Stopped after 2 rounds, the maximum: ±3 % is not reached."
     assert found["evidence"] == {"rounds": 2, "why": "most"}
 
 

@@ -251,7 +251,7 @@ def test_failures_are_counted_apart(cli: Cli, small: Small) -> None:
     assert each["failed"]["constraint"] > 0
     assert each["ok"] + each["failed"]["constraint"] == each["issued"] == 500
     assert "UNIQUE constraint failed: t.id" in each["failures"]["constraint"]
-    assert any("they are not in the throughput" in finding["text"] for finding in document["findings"])
+    assert any("they do not count towards throughput" in finding["text"] for finding in document["findings"])
 
 
 def _worker_of(process_id: int) -> psutil.Process:

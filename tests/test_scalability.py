@@ -195,7 +195,7 @@ def with_last(**changes: Any) -> list[Any]:
 
 
 BUSY = {"harness": 0.8, "device_sync": None, "device_read": None}
-CLIENT = {"resource": "client", "evidence": "a thread of the clients used 99 % of a processor", "advice": ""}
+CLIENT = {"resource": "client", "evidence": "a thread of the clients used 99 % of one CPU", "advice": ""}
 
 
 def test_what_the_data_support_is_fitted() -> None:
@@ -218,7 +218,7 @@ def test_what_the_data_support_is_fitted() -> None:
     (cells_of(latency_ms={"response": {}, "service": {}}), (), "at clients=1,2,4,8,16 transactions start by the clock"),
     (with_last(bottleneck=CLIENT | {"evidence": "it"}, share_of_ceiling=BUSY), (), "at clients=16 the client did 80 %"),
     (with_last(share_of_ceiling=BUSY), (), "at clients=16 the client did 80 % of what it can with an engine that does"),
-    (with_last(bottleneck=CLIENT), (), "at clients=16 a thread of the clients used 99 % of a processor"),
+    (with_last(bottleneck=CLIENT), (), "at clients=16 a thread of the clients used 99 % of one CPU"),
     (cells_of(), ["system.sqlite.cache"], "clients decides more than the number of clients: system.sqlite.cache"),
 ])  # fmt: skip
 def test_what_the_data_do_not_support_is_refused(cells: list[Any], others: list[str], why: str | None) -> None:

@@ -347,12 +347,12 @@ def test_other_rows_on_other_engines_are_told_with_the_rule_of_each() -> None:
     found = found_on(made, rows, search="like_create", sorted="no")
     assert [each["text"] for each in found if each["evidence"] and "not_comparable" in each["evidence"]] == [
         f"`select * from eijiro where word like 'create %'` returned 198 rows on sqlite: and {MARIADB}, "
-        f"195 rows on postgresql:: LIKE regards case on postgresql: and disregards it on sqlite: and {MARIADB}."
+        f"195 rows on postgresql:: LIKE is case-sensitive on postgresql: and case-insensitive on sqlite: and {MARIADB}."
     ]
     (pair,) = texts(
         {"findings": found_on(made, {"postgresql:": 195, MARIADB: 198}, search="like_create", sorted="yes")}
     )
-    assert pair.endswith(f"LIKE regards case on postgresql: and disregards it on {MARIADB}.")
+    assert pair.endswith(f"LIKE is case-sensitive on postgresql: and case-insensitive on {MARIADB}.")
 
 
 def test_equality_has_a_rule_of_its_own() -> None:
@@ -360,14 +360,14 @@ def test_equality_has_a_rule_of_its_own() -> None:
     (text,) = texts({"findings": found_on(load_experiment("dictionary-search"), rows, search="computer", sorted="no")})
     assert text == (
         f"`select * from eijiro where word = 'computer'` returned 1 row on sqlite: and postgresql:, 2 rows on "
-        f"{MARIADB}: = regards case on sqlite: and postgresql: and disregards it on {MARIADB}."
+        f"{MARIADB}: = is case-sensitive on sqlite: and postgresql: and case-insensitive on {MARIADB}."
     )
 
 
 def test_a_text_in_the_statement_is_searched_for_as_one_that_is_given() -> None:
     made = one_search("select * from w where word like 'ab%'")
     (text,) = texts({"findings": found_on(made, {"sqlite:": 7, "postgresql:": 5}, pattern="ab%", more="none")})
-    assert text.endswith("LIKE regards case on postgresql: and disregards it on sqlite:.")
+    assert text.endswith("LIKE is case-sensitive on postgresql: and case-insensitive on sqlite:.")
 
 
 def test_rules_of_case_that_differ_are_told_apart() -> None:
@@ -375,8 +375,8 @@ def test_rules_of_case_that_differ_are_told_apart() -> None:
     rows = {"sqlite:": 3, "postgresql:": 1, MARIADB: 9}
     (text,) = texts({"findings": found_on(made, rows, pattern="ab%", more="none")})
     assert text.endswith(
-        "LIKE disregards the case of the letters A to Z alone on sqlite:, regards case on postgresql: and disregards "
-        f"case, {CI}, on {MARIADB}."
+        "LIKE is case-insensitive for A to Z only on sqlite:, is case-sensitive on postgresql: and is "
+        f"case-insensitive, {CI}, on {MARIADB}."
     )
 
 
@@ -385,20 +385,20 @@ def test_a_rule_that_does_not_fit_the_rows_explains_nothing() -> None:
     rows = {"sqlite:": 7, "postgresql:": 5, MARIADB: 5}
     chosen = {"pattern": "ab%", "more": "none"}
     (text,) = texts({"findings": found_on(made, rows, **chosen)})
-    assert "why is not known" in text
+    assert "the reason is unknown" in text
     # Of columns that no catalogue has no rule is known.
     (text,) = texts({"findings": found_on(made, {"sqlite:": 7, MARIADB: 5}, catalog=False, **chosen)})
-    assert "why is not known" in text
+    assert "the reason is unknown" in text
     # Where rows are changed the data may have grown, also where a rule would fit.
     for found in (rows, {"sqlite:": 7, "postgresql:": 5}):
         (text,) = texts({"findings": found_on(made, found, changed=1, **chosen)})
         assert "are not comparable" in text
     # Who disregards case does not find less.
     (text,) = texts({"findings": found_on(made, {"sqlite:": 5, "postgresql:": 7}, **chosen)})
-    assert "why is not known" in text
+    assert "the reason is unknown" in text
     others = one_search("select * from w where word not like 'ab%'")
     (text,) = texts({"findings": found_on(others, {"sqlite:": 5, "postgresql:": 7}, **chosen)})
-    assert text.endswith("LIKE regards case on postgresql: and disregards it on sqlite:.")
+    assert text.endswith("LIKE is case-sensitive on postgresql: and case-insensitive on sqlite:.")
 
 
 def test_counts_that_may_differ_are_told() -> None:
@@ -406,8 +406,8 @@ def test_counts_that_may_differ_are_told() -> None:
     rows = dict.fromkeys(("sqlite:", "postgresql:", MARIADB), 1)
     (finding,) = found_on(made, rows, search="count_admin,count_program", sorted="no")
     assert finding["text"] == (
-        "`select count(*) from eijiro where word like 'admin%'` returns one row whatever it finds, which may differ "
-        f"between the systems: LIKE regards case on postgresql: and disregards it on sqlite: and {MARIADB}; "
+        "`select count(*) from eijiro where word like 'admin%'` returns a count, which may differ "
+        f"between the systems: LIKE is case-sensitive on postgresql: and case-insensitive on sqlite: and {MARIADB}; "
         "1 more of this kind."
     )
     assert len(finding["cells"]) == 6
@@ -426,14 +426,14 @@ def test_a_prefix_that_no_index_serves_is_told_with_what_would(cli: Cli) -> None
     assert [cell["id"] for cell in document["cells"]] == ["pattern=ab%,more=none", "pattern=%b%,more=none"]
     (text,) = [each for each in texts(document) if "no index was used" in each]
     assert text.startswith(
-        "On sqlite: no index was used for `word like 'ab%'`, whose beginning is fixed: the plan is `SCAN"
+        "On sqlite:, no index was used for `word like 'ab%'`, although it has a fixed prefix: the plan is `SCAN"
     )
     assert (
-        "; the index `w_word` is in the order of BINARY, and LIKE disregards case (case_sensitive_like=off): "
+        "; the index `w_word` is in the order of BINARY, and LIKE is case-insensitive (case_sensitive_like=off): "
         "`case_sensitive_like=on`, or an index on it with `collate nocase`, would let it look up how the pattern "
         "begins."
     ) in text
-    assert text.endswith("`--try-recommendations` measures what the experiment has against that.")
+    assert text.endswith("`--try-recommendations` measures the changes that the experiment offers.")
     (finding,) = [each for each in document["findings"] if each["kind"] == "prefix scan"]
     (index,) = finding["evidence"]["catalog"]["indexes"]
     assert [key["collation"]["name"] for key in index["keys"]] == ["BINARY"]
@@ -462,14 +462,14 @@ def test_recommendations_are_measured_beside_the_cells_they_are_for(cli: Cli) ->
     )
     assert " times the throughput (" in by_case
     assert "but not for the same work: rows returned by a transaction: 7 against 5" in by_case
-    assert ": pattern=ab%,more=nocase against pattern=ab%,more=none" in nocase
-    assert "it returns other rows: 5 for `word like 'ab%'` instead of 7" in by_case
-    assert "other rows" not in nocase
+    assert ": pattern=ab%,more=nocase versus pattern=ab%,more=none" in nocase
+    assert "it returns different rows: 5 for `word like 'ab%'` instead of 7" in by_case
+    assert "different rows" not in nocase
     assert not any("`--try-recommendations`" in each for each in texts(document))
     (rows,) = [each for each in texts(document) if each.startswith("`select")]
     assert rows == (
         "`select * from w where word like 'ab%'` returned 7 rows on sqlite:, 5 rows on sqlite:?case_sensitive_like=on: "
-        "LIKE regards case on sqlite:?case_sensitive_like=on and disregards it on sqlite:."
+        "LIKE is case-sensitive on sqlite:?case_sensitive_like=on and case-insensitive on sqlite:."
     )
     html = (cli.directory / "r.html").read_text()
     assert "<h2>Plans</h2>" in html and "SEARCH w USING COVERING INDEX" in html

@@ -357,10 +357,10 @@ def test_steps_for_other_engines_are_told(server_cli: Cli) -> None:
     text = text.replace("100_000", "100").replace("statements = 10_000", "statements = 20").partition("[published]")[0]
     document = server_cli.run(server_cli.write("update.toml", text), "--system", "mongodb:", *rows)
     assert document["cells"][0]["rounds"][0]["statements"] == 20
-    said = [each["text"] for each in document["findings"] if "each statement was a transaction" in each["text"]]
+    said = [each["text"] for each in document["findings"] if "Each statement was a separate" in each["text"]]
     assert said == [
-        "On mongodb the steps `begin` and `commit` were left out: the experiment has them for other engines only; "
-        "each statement was a transaction of its own."
+        "On mongodb the steps `begin` and `commit` were omitted: the experiment has them for other engines only. "
+        "Each statement was a separate transaction."
     ]
 
 

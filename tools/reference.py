@@ -89,9 +89,9 @@ def _text(text: str) -> str:
     return re.sub(r"([<>*_\[\]|])", r"\\\1", text)
 
 
-def _prose(text: str) -> str:
+def _prose(text: str | None) -> str:
     """Escape a text as ``_text`` does, except for the code in it."""
-    return "`".join(each if place % 2 else _text(each) for place, each in enumerate(text.split("`")))
+    return "`".join(each if place % 2 else _text(each) for place, each in enumerate(_plain(text).split("`")))
 
 
 # The command line
@@ -340,12 +340,6 @@ def _nullable(schema: dict[str, Any]) -> str:
         return "object"
     named = _kind(schema).replace("table by name: ", "object of ")
     return f"{named} or null" if {"type": "null"} in schema.get("anyOf", ()) else named
-
-
-def _prose(text: str | None) -> str:
-    """Give a docstring as Markdown in which only code is markup."""
-    pieces = re.split(r"(`[^`]*`)", _plain(text))
-    return "".join(each if each.startswith("`") else _text(each) for each in pieces)
 
 
 # The findings

@@ -18,7 +18,7 @@ class CaseRule:
     words: str
 
 
-REGARDS = CaseRule(True, "regards case")
+REGARDS = CaseRule(True, "is case-sensitive")
 
 
 def alike(rules: Sequence[CaseRule | None]) -> CaseRule | None:

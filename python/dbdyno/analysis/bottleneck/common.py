@@ -1,4 +1,4 @@
-"""What the bottleneck of a trial is, and the rules and bounds that hold for embedded systems and servers alike."""
+"""The type of a bottleneck, and the rules and bounds for embedded systems and servers."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,68 +12,66 @@ from dbdyno.model.events.watched import Segments
 # ``resource``, ``evidence`` and ``advice``.
 Bottleneck = dict[str, str]
 
-# Characters of a statement that are shown.
+# Maximum length of a displayed statement.
 _LONGEST = 80
 
 CLIENT = "client"
-"""The bottleneck where it is the load generator's own computing."""
+"""The name of the bottleneck if the load generator itself is the limit."""
 
-# Bounds; docs/explanation/bottlenecks.md gives the reasons for them. Of the clients' time: idle, and in a wait.
+# Bounds; docs/explanation/bottlenecks.md explains them. Shares of the clients' time: idle, and in a wait.
 IDLE = 0.5
 WAITING = 0.25
 
-# Of the arrivals of an open loop: skipped, from which it counts as overloaded.
+# An open loop is overloaded if it skips at least this share of its arrivals.
 OVERLOADED = 0.01
 
-# Of the transactions begun: failed, above which nothing else is worth a word.
+# If a larger share of the started transactions failed, failures are the bottleneck.
 _FAILED = 0.5
 
-# Of the processors: kept busy by others, and by what is measured.
+# Shares of all CPUs: used by other programs, and by the clients and the system under test.
 _DISTURBED = 0.3
 FULL = 0.85
 
-# Of one processor: what others must use for threads to have waited because of them.
+# Other programs must use at least this share of one CPU to explain threads that waited for a CPU.
 _TAKEN = 0.2
-# Of one: what the host took, to be worth a clause.
+# Report CPU time taken by the host above this share of one CPU.
 _STOLEN = 0.05
 
-# Seconds. Clients begin and end, and CPU time is read, within some tenths of a millisecond: of a shorter window that is
-# percents, and shares of it may come to more than the whole.
+# Seconds. Clients start and stop, and CPU time is read, within some tenths of a millisecond: some percent of a shorter
+# window, so that its shares can exceed 100 %.
 _TOO_SHORT_S = 0.01
 
-# The kernel tells the processors' idle time in units of 10 ms: what other programs used is not known of a window that
-# is shorter than this (seconds).
+# Seconds. The kernel reports idle time in units of 10 ms, so the use by other programs is unknown for shorter windows.
 SHORTEST_S = 0.2
 
 
 def bottleneck(resource: str, evidence: str, advice: str) -> Bottleneck:
-    """Name a bottleneck: what it is, what shows it, and what to try."""
+    """Make a bottleneck: the resource, the evidence, and a change to try."""
     return {"resource": resource, "evidence": evidence, "advice": advice}
 
 
 def percent(share: float) -> str:
-    """Write a share as a percentage: ``0.5`` as ``50 %``."""
+    """Format a share as a percentage: ``0.5`` as ``50 %``."""
     return f"{share * 100:.0f} %"
 
 
 def shares_of(segments: Segments, total: float) -> dict[str, float]:
-    """Give seconds of the clients' time, by segment, as shares of the total."""
+    """Convert the seconds of each segment of the clients' time to shares of the total."""
     return {name: seconds / total for name, seconds in segments}
 
 
 def too_short(elapsed: float) -> Bottleneck | None:
-    """Say that nothing can be said of a window of so many seconds, where that is so."""
+    """Return an unclear bottleneck if a window of ``elapsed`` seconds is too short to judge."""
     if elapsed >= _TOO_SHORT_S:
         return None
-    text = f"the window took {elapsed * 1e3:.2g} ms, too short for its shares of time and CPU to mean anything"
-    return bottleneck("unclear", text, "give it more work: a greater `load.stop`")
+    text = f"the window took {elapsed * 1e3:.2g} ms, too short for reliable shares of time and CPU"
+    return bottleneck("unclear", text, "lengthen the window: increase `load.stop`")
 
 
 def failing(result: TrialResult, begins: Collection[str] | None = None) -> Bottleneck | None:
-    """Say that most of the transactions that were begun failed, where they did. ``result``: the worker's.
+    """Name failures as the bottleneck if most of the started transactions failed.
 
-    ``begins``: the modes in which they begin, none where each statement is a transaction of its own; ``None``: it is
-    not known.
+    ``begins``: the BEGIN modes of the transactions, empty if each statement is its own transaction; ``None``: unknown.
     """
     accounting = result.accounting
     failed = {kind: times for kind, times in accounting.failed.items() if times}
@@ -96,13 +94,13 @@ def _against(kind: str, result: TrialResult, begins: Collection[str] | None, ret
         if own is not None:
             return own
     if kind in ("locked", "deadlock", "serialization"):
-        advice = "shorter transactions, or work that meets less often on the same rows"
-        return advice if retries else f"{advice}; load.retry tries again"
-    return "look at the message: nothing else counts before this is mended"
+        advice = "shorter transactions, or work that conflicts less often on the same rows"
+        return advice if retries else f"{advice}; load.retry retries them"
+    return "fix the cause that the error message gives before you look at other results"
 
 
 def held_by(result: TrialResult) -> str:
-    """Name the other program that locked the data most often, as ``process 12 (backup.sh)``; empty if none did."""
+    """Return the program that locked the data most often, such as ``process 12 (backup.sh)``, or an empty string."""
     if result.lock_holders is None or not result.lock_holders.holders:
         return ""
     holder = result.lock_holders.holders[0]
@@ -113,30 +111,30 @@ def held_by(result: TrialResult) -> str:
 
 
 def offered_load(shares: Mapping[str, float], result: TrialResult) -> Bottleneck | None:
-    """Say that the clients had too little to do, where they had: because of the rate, or of what they are to think.
+    """Name the offered load as the bottleneck if the clients were mostly idle, due to the rate or think time.
 
-    ``shares``: of their time, by segment; ``result``: the worker's. Where arrivals were skipped, the load was not
-    too low, and clients that were idle all the same are too few, or were held up for a part of the window.
+    ``shares``: of their time, by segment. If arrivals were skipped, the load was not too low: then there are too few
+    clients, or the system stalled for a part of the window.
     """
     idle = shares.get("idle", 0.0)
     if idle < IDLE:
         return None
-    text = f"the clients had nothing to do for {percent(idle)} of the time"
+    text = f"the clients were idle for {percent(idle)} of the time"
     issued, skipped = result.accounting.issued, result.accounting.skipped
     if skipped < OVERLOADED * issued or not skipped:
-        # Latencies from the scheduled start are an open loop's only; a closed one has no rate.
+        # Only an open loop has response times, and a rate to raise.
         rate = "response" in result.latency_ms
-        advice = "raise the rate, or use more clients" if rate else "use more clients, or let them think less"
+        advice = "raise the rate, or use more clients" if rate else "use more clients, or less think time"
         return bottleneck("offered load", text, advice)
     text += f", yet {skipped:,} of {issued:,} arrivals were skipped"
-    advice = "use more clients if they think; else see in the timeline when the system stood still"
+    advice = "use more clients if they have think time; otherwise look for stalls in the timeline"
     return bottleneck("number of clients", text, advice)
 
 
 def cheaper(result: TrialResult, statements: Mapping[str, str] | None) -> str:
-    """Advise cheaper statements; and an index for one that looks for some rows, and by its plan reads all of a table.
+    """Advise cheaper statements, or an index for a statement that searches for some rows but scans a whole table.
 
-    ``result``: the worker's; ``statements``: their texts, by name, ``None`` where they are not known.
+    ``statements``: SQL by name, ``None`` if unknown.
     """
     known = engine_of_product(result.engine.engine)
     plans, over = result.engine.plans, result.engine.passed_over
@@ -144,7 +142,7 @@ def cheaper(result: TrialResult, statements: Mapping[str, str] | None) -> str:
         sql
         for statement, sql in (statements or {}).items()
         if known.looks_up(plans.get(statement) or ()) is False
-        # An index that is there, and dearer than reading all, is none to be made.
+        # The planner rejected an existing index as more expensive than a scan.
         and not over.get(statement)
         and looks_for_some(sql, known.name)
     ]
@@ -157,7 +155,7 @@ def cheaper(result: TrialResult, statements: Mapping[str, str] | None) -> str:
 def cpu_quota(result: TrialResult, clients: int, waiting: float) -> Bottleneck | None:
     """Name a control group's CPU quota if it stopped clients or server for longer than any other wait took.
 
-    ``waiting``: the largest other wait, as a share of the clients' time.
+    ``waiting``: share of the largest other wait in the clients' time.
     """
     at_once = max(min(clients, result.cpu.cores), 1)
     stopped = {
@@ -182,11 +180,11 @@ def cpu_quota(result: TrialResult, clients: int, waiting: float) -> Bottleneck |
 
 
 def disturbed_machine(cpu: CpuShare, own: float, elapsed: float, delayed: float, *, crowded: bool) -> Bottleneck | None:
-    """Say that others had the processors, where they had: other programs, or the host of a virtual machine.
+    """Name the machine as disturbed if other programs, or the host of a virtual machine, used its CPUs.
 
-    ``cpu``: as the worker gives it; ``own``: processors that client and system kept busy; ``elapsed``: seconds;
-    ``delayed``: the share of the clients' time in which they, or their server, were ready but had no CPU. That is
-    measured exactly, so it also tells of a short window, unless they may be in one another's way (``crowded``).
+    ``own``: number of CPUs used by clients and system; ``elapsed``: seconds; ``delayed``: share of the clients' time in
+    which they or their server were ready but had no CPU. ``delayed`` is exact, so it is also valid for short windows,
+    unless clients and server may compete with each other (``crowded``).
     """
     known = elapsed >= SHORTEST_S
     other = max(cpu.machine_percent / 100 - own, 0.0) if known else 0.0
@@ -199,22 +197,22 @@ def disturbed_machine(cpu: CpuShare, own: float, elapsed: float, delayed: float,
     if waited:
         parts.append(f"clients or server were ready but had no CPU for {percent(min(delayed, 1.0))} of the time")
     if known:
-        parts.append(f"other programs used {percent(other)} of a processor")
+        parts.append(f"other programs used {percent(other)} of one CPU")
     if stolen > _STOLEN:
         parts.append(f"the host took {percent(stolen)}")
-    return bottleneck("disturbed machine", ", ".join(parts), "measure again when the machine is quiet")
+    return bottleneck("disturbed machine", ", ".join(parts), "measure again when the machine is idle")
 
 
 def beside(found: Bottleneck, disturbed: Bottleneck | None) -> Bottleneck:
-    """Return a bottleneck that was measured, with a disturbance of the machine said after it."""
+    """Return a bottleneck with a disturbance of the machine appended to its evidence."""
     if disturbed is None:
         return found
     return bottleneck(found["resource"], f"{found['evidence']}; {disturbed['evidence']}", found["advice"])
 
 
-MORE_ROUNDS = "repeat with --rounds 10, or watch one cell for longer"
+MORE_ROUNDS = "repeat with --rounds 10, or measure one cell for longer"
 
 
 def unclear(shares: str, hint: str = MORE_ROUNDS) -> Bottleneck:
-    """Say that nothing stands out. ``shares``: how the largest parts came out, a clause; ``hint``: what would tell."""
+    """Return an unclear bottleneck. ``shares``: a clause with the largest shares; ``hint``: how to find out more."""
     return bottleneck("unclear", f"no cause stands out: {shares}", hint)

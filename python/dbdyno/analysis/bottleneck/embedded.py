@@ -1,21 +1,21 @@
-"""The bottleneck of a trial: the resource that stopped it from going faster, the evidence, and what to try.
+"""The bottleneck of a trial on an embedded engine: the limiting resource, the evidence, and a change to try.
 
 The evidence is where the clients' time went (``docs/reference/result-document.md``, ``time``), the CPU, and the
-engine's own counts. The rules, first match wins; docs/explanation/bottlenecks.md gives the reasons for the bounds:
+engine's own counts. The first rule that matches wins; docs/explanation/bottlenecks.md explains the bounds:
 
-1. More than half of the transactions begun failed: the failures.
-2. A window of less than 10 ms: nothing can be said.
-3. Idle half of the time (open loop, thinking): the load, not the system, is the bottleneck; where arrivals of an open
-   loop were skipped all the same, the number of clients.
+1. More than half of the started transactions failed: failures.
+2. A window of less than 10 ms: unclear.
+3. Idle half of the time (open loop, think time): the offered load; if an open loop skipped arrivals nevertheless, the
+   number of clients.
 4. A CPU quota that stopped the process for a quarter of the time or more, and longer than any wait: the quota.
-5. A wait (sync, mutex, lock on the file) that takes a quarter of the time or more and is the largest share of all: it.
-6. The clients' threads used 85 % or more of the processors they could: the CPU, and what most of it was spent on.
-7. A wait of a quarter or more that is the largest wait, and longer than the clients were ready without a CPU: it; so
-   are reads, if the device was busy with reads for at least half as long. What other programs used is said beside it.
-8. Other programs kept the processors busy, or clients were ready without a CPU for a quarter of the time: the machine
-   was disturbed.
-9. Reads or writes of a quarter or more: they.
-10. Anything else is unclear, and says so with the shares.
+5. A wait (sync, mutex, file lock) that takes a quarter of the time or more and is the largest share: that wait.
+6. The clients' threads used 85 % or more of the CPUs available to them: the CPU, with the most expensive work.
+7. A wait of a quarter or more that is the largest wait, and longer than the clients were ready without a CPU: that
+   wait; also reads, if the device was busy with reads for at least half as long. Mentions the use by other programs.
+8. Other programs kept the CPUs busy, or clients were ready without a CPU for a quarter of the time: a disturbed
+   machine.
+9. Reads or writes of a quarter or more: reads or writes.
+10. Anything else is unclear; the evidence lists the shares.
 """
 
 from collections.abc import Collection, Mapping
@@ -41,7 +41,7 @@ from dbdyno.engines import engine_of_product
 from dbdyno.engines.embedded import Embedded
 from dbdyno.model.events.trial import TrialResult
 
-# What each kind of work is called.
+# Phrases for the kinds of work.
 _WORK = {
     "engine": "computing in {title}",
     "read": "reading pages that were not in the page cache",
@@ -57,10 +57,10 @@ def diagnose(
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
 ) -> Bottleneck | None:
-    """Name the bottleneck of a trial: ``resource``, ``evidence``, ``advice``; ``None`` where nothing was done.
+    """Return the bottleneck of a trial, or ``None`` if the clients spent no time.
 
-    ``result``: the worker's result event; ``clients``: how many there were; ``begins``: the modes in which their
-    transactions begin, none where none does, ``None`` where that is not known; ``statements``: their texts, by name.
+    ``result``: the worker's result event; ``clients``: their number; ``begins``: the BEGIN modes of the transactions,
+    ``None`` if unknown; ``statements``: SQL by name.
     """
     total = result.time.client_s
     if total <= 0:
@@ -68,7 +68,7 @@ def diagnose(
     shares = shares_of(result.time.segments, total)
     cores, elapsed = result.cpu.cores, result.elapsed_s
     library = engine_of_product(result.engine.engine).embedded(result, clients)
-    # The clients' own time, which for those that the window's end cut is longer than the window.
+    # Clients can run longer than the window, so divide by their own time.
     used = result.time.cpu_s / max(total / clients, 1e-9)
     possible = min(clients, cores)
     waits = {name: shares.get(name, 0.0) for name in ("sync", "mutex_wait", "file_lock_wait")}
@@ -132,7 +132,7 @@ def _mutex(share: float, result: TrialResult, library: Embedded) -> Bottleneck:
         by_holder[key] = by_holder.get(key, 0.0) + site.wait_s
     (mutex, function), seconds = max(by_holder.items(), key=lambda item: item[1])
     part = seconds / max(sum(by_holder.values()), 1e-12)
-    text += f", {percent(part)} of that for the one of the {mutex}, which {function} takes"
+    text += f", {percent(part)} of that for the {mutex} mutex, which {function} acquires"
     return bottleneck("mutex", text, library.against_mutex(mutex))
 
 
@@ -142,7 +142,7 @@ def _cpu(
     work = {name: float(shares.get(name, 0.0)) for name in _WORK}
     total = max(sum(work.values()), 1e-12)
     top = max(work, key=lambda name: work[name])
-    # Waste is named before honest work: parsing that takes a fifth of the time is worth a sentence of its own.
+    # Name avoidable work first: report parsing if it takes a fifth of the time or more.
     if work["prepare"] / total >= 0.2:
         top = "prepare"
     advice = _against(top, library, cheaper_words)
@@ -155,7 +155,7 @@ def _cpu(
     )
     if possible < cores:
         whose = f"{possible} client{'s' if possible > 1 else ''} kept {used * 100:.0f} % of {possible * 100} % CPU busy"
-        more = f"{cores - possible} more processor{'s' if cores - possible > 1 else ''} would serve more clients"
+        more = f"{cores - possible} more CPU{'s' if cores - possible > 1 else ''} can serve more clients"
         advice = "; ".join(each for each in (advice, more) if each)
     else:
         whose = f"the clients kept {used * 100:.0f} % of the machine's {cores * 100} % CPU busy"
@@ -163,7 +163,7 @@ def _cpu(
 
 
 def _against(work: str, library: Embedded, otherwise: str) -> str:
-    """Give what would help against a kind of work."""
+    """Return advice to reduce a kind of work."""
     match work:
         case "read":
             return library.against_reads()
@@ -180,13 +180,13 @@ def _storage(name: str, share: float, result: TrialResult, library: Embedded) ->
     if disk is not None and name == "write":
         done, each_ms = disk.writes, disk.write_ms
     requests = done / max(result.watched_s, 1e-9)
-    text = f"{percent(share)} of the time went into {_WORK[name]}; the device did {requests:,.0f} {name}s/s"
+    text = f"{percent(share)} of the time went into {_WORK[name]}; the device served {requests:,.0f} {name}s/s"
     text += f" of {each_ms:.3g} ms"
     return bottleneck(f"device {name}s" if requests >= 1 else "page cache", text, _against(name, library, ""))
 
 
 def _device_read_share(result: TrialResult) -> float:
-    """Return for which share of the window a read was under way on the device, if they did not overlap."""
+    """Return the share of the window in which the device was busy with reads, assuming that reads don't overlap."""
     disk = result.disk
     return 0.0 if disk is None else disk.reads * disk.read_ms / 1e3 / max(result.watched_s, 1e-9)
 

@@ -1,4 +1,4 @@
-"""The tier that limits a trial on a system of several: web servers, what is before them, the database behind them."""
+"""The tier that limits a trial on a multi-tier system: proxy, web servers, database."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,32 +8,31 @@ from dbdyno.model.events.machine import BusyThread, TierCpu
 from dbdyno.model.events.trial import TrialResult
 
 DATABASE = "database"
-"""The tier behind all others, as bottlenecks name it."""
+"""The name of the last tier in bottlenecks."""
 
-# What those call the database who name their parts themselves.
+# Names of the database among user-defined parts.
 _DATABASES = ("database", "db")
 
 _NUMBER = re.compile(r"[\s_-]*\d+$")
 
-# What one thread and what is started beside it use at most, of a processor.
+# Maximum share of a CPU that a single thread and its helpers use.
 _ONE_THREAD = 1.1
 
-# Of what a part of a tier used: what its full threads must have used for the rest to be no help of theirs.
+# Saturated threads limit a part of a tier if they used at least this share of its CPU time.
 _NEARLY_ALL = 0.9
 
-# Of the time that few clients wait: a tier that computes for that much of it is what they wait for.
+# A few clients wait for a tier that computes for at least this share of their time.
 _COMPUTING = 0.5
 
 
 def full_tier(
     result: TrialResult, processors: Mapping[str, Sequence[int]], load: Sequence[int] | None = None
 ) -> Bottleneck | None:
-    """Name the tier that kept ``FULL`` of its processors busy; ``None`` where none did, or it is not known.
+    """Return the tier that kept ``FULL`` of its CPUs busy, or ``None`` if no tier did or it is unknown.
 
-    Of tiers that share processors and keep them busy together, it is the one that used the most. ``processors``: those
-    that the parts of tiers may use, by name; of one that is not in it, all of the machine's. ``load``: those that the
-    clients are kept to, who are then judged as a tier is; ``None``: they may use all. What other programs did meanwhile
-    took little from such a tier.
+    If tiers share CPUs and keep them busy together, returns the tier that used the most. ``processors``: the CPUs that
+    each part is pinned to, by name; other parts can use all. ``load``: the CPUs that the clients are pinned to, which
+    makes them a tier; ``None``: they can use all. Other programs took little from a saturated tier.
     """
     used, allowed = _known(result), _allowed(result, processors)
     if not used:
@@ -47,19 +46,20 @@ def full_tier(
         return _of(fullest, text)
     for shared in dict.fromkeys(allowed.values()):
         sharing = [tier for tier in used if allowed[tier] == shared]
-        # What all of the machine's do is known only with what other programs did.
+        # For all CPUs of the machine, the use by other programs matters too.
         if len(sharing) > 1 and len(shared) < result.cpu.cores and _sum(used, sharing) >= FULL * len(shared):
             most = max(sharing, key=lambda tier: used[tier])
-            return _of(most, f"{' and '.join(sharing)} kept {_number(len(shared))} busy that they share: {text}")
+            both = f"{' and '.join(sharing)} saturated the {_number(len(shared))} that they share"
+            return _of(most, f"{both}: {text}")
     return None
 
 
 def full_threads(result: TrialResult, clients: int, processors: Mapping[str, Sequence[int]]) -> Bottleneck | None:
-    """Name a tier that computes in few threads, each of which kept ``FULL`` of a processor busy while it may use more.
+    """Return a tier that computes in a few threads, each of which kept ``FULL`` of a CPU busy though it can use more.
 
-    Of each of its parts such threads used nearly all that the part did: there was no other to take a share of the work.
-    Where there are no more clients than such threads, each waits for its own answer, and none is named. ``None`` too
-    where no tier is so, or that is not known. ``processors``: as :func:`full_tier`.
+    In each part of the tier, these threads used nearly all of its CPU time, so that no other thread shared the work.
+    Returns ``None`` if there are no more clients than such threads (each client then waits for its own answer), if no
+    tier qualifies, or if it is unknown. ``processors``: see :func:`full_tier`.
     """
     parts: dict[str, list[list[BusyThread] | None]] = {}
     for part in result.tiers:
@@ -79,22 +79,22 @@ def full_threads(result: TrialResult, clients: int, processors: Mapping[str, Seq
     how = (
         f"one thread, {named}, which kept"
         if len(threads) == 1
-        else f"{len(threads)} threads, as {named}, which each kept"
+        else f"{len(threads)} threads, such as {named}, each of which kept"
     )
     least = min(thread.cpu_percent for thread in threads)
-    text = f"the {tier} computes in {how} {least:.0f} % of a processor busy"
+    text = f"the {tier} computes in {how} {least:.0f} % of one CPU busy"
     if used:
         text += f": {_all(result, used, allowed)}"
     if tier == DATABASE:
-        return bottleneck(tier, text, "cheaper statements, or more connections to the database where each has a thread")
-    return bottleneck(tier, text, f"more threads or processes of the {tier}, or another server of it")
+        return bottleneck(tier, text, "cheaper statements, or more connections if each has its own thread")
+    return bottleneck(tier, text, f"more threads or processes of the {tier}, or another server for it")
 
 
 def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, Sequence[int]]) -> Bottleneck | None:
-    """Name the tier that used the most where no tier is full and the machine is, unless the clients used more.
+    """Return the tier that used the most CPU on a saturated machine without a saturated tier, or the clients.
 
-    Clients that are fewer than the processors wait for each answer: then it is the tier that computed for half of that
-    time. ``None`` where neither is so, or it is not known. ``processors``: as :func:`full_tier`.
+    With fewer clients than CPUs, clients wait for each answer: then returns the tier that computed for half of that
+    time. ``None`` if neither applies or it is unknown. ``processors``: see :func:`full_tier`.
     """
     known, allowed = _known(result), _allowed(result, processors)
     if not known:
@@ -103,9 +103,9 @@ def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, Seq
     cores, client = result.cpu.cores, result.cpu.process_percent / 100
     largest = max(known, key=lambda tier: known[tier])
     if client + sum(known.values()) >= FULL * cores:
-        text = f"all processors were busy: {shares} of {cores * 100} %"
+        text = f"all CPUs were busy: {shares} of {cores * 100} %"
         if client > known[largest]:
-            return bottleneck(CLIENT, text, "a machine of its own for the load")
+            return bottleneck(CLIENT, text, "a separate load machine")
         return _of(largest, text)
     if (clients == 1 or clients < cores) and known[largest] >= _COMPUTING * clients:
         waited = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: the {largest} computed for "
@@ -114,44 +114,44 @@ def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, Seq
 
 
 def told_tiers(result: TrialResult, processors: Mapping[str, Sequence[int]]) -> str:
-    """Say what each tier used; nothing where there is none."""
+    """Return the CPU use of each tier as text, or an empty string if there are no tiers."""
     known = {tier: share for tier, share in _used(result).items() if share is not None}
     return _shares(known, _allowed(result, processors)) if known else ""
 
 
 def perhaps_one_thread(result: TrialResult) -> str:
-    """Give what to look at where a tier used as much as one thread can, and none of its threads did; else nothing.
+    """Return a hint if a tier used as much CPU as a single thread can, but none of its threads did; otherwise "".
 
-    That is not known of runs whose threads were not read. Threads that take turns at a lock use no more than one does.
+    Threads that take turns at a lock together use no more than one CPU. Older runs lack the CPU time of threads.
     """
     used = _known(result)
     alike = [tier for tier, share in used.items() if FULL <= share <= _ONE_THREAD]
     if not alike or result.cpu.cores < 2:
         return ""
     tier = max(alike, key=lambda each: used[each])
-    told = f"the {tier} used {used[tier] * 100:.0f} % of a processor, all that one thread can"
+    told = f"the {tier} used {used[tier] * 100:.0f} % of one CPU, as much as one thread can use"
     threads = sum(len(each.threads) for each in result.tiers if tier_of(each.name) == tier)
     if threads > 1:
-        return f"{told}, in {threads} threads: if they take turns at a lock, as Python's do, start several of it"
-    return f"{told}: if it computes in one alone (`top -H` tells), start several of it"
+        return f"{told}, in {threads} threads: if they take turns at a lock, as in Python, start several processes"
+    return f"{told}: if it computes in a single thread (see `top -H`), start several processes"
 
 
 def tier_of(part: str) -> str:
-    """Name the tier that a part is of: ``web 2`` is of the web tier, and what is behind all is the database."""
+    """Return the tier of a part: ``web 2`` belongs to the web tier, ``db`` is the database."""
     name = _NUMBER.sub("", part)
     return DATABASE if name.lower() in _DATABASES else f"{name} tier"
 
 
 def _of(tier: str, text: str) -> Bottleneck:
     if tier == CLIENT:
-        return bottleneck(CLIENT, text, "more processors for the load, or a machine of its own")
+        return bottleneck(CLIENT, text, "more CPUs for the load, or a separate load machine")
     if tier == DATABASE:
-        return bottleneck(tier, text, "cheaper statements, or more processors for the database")
-    return bottleneck(tier, text, f"more processors for the {tier}, or another server of it on processors of its own")
+        return bottleneck(tier, text, "cheaper statements, or more CPUs for the database")
+    return bottleneck(tier, text, f"more CPUs for the {tier}, or another server for it on separate CPUs")
 
 
 def _full_threads(part: TierCpu) -> list[BusyThread] | None:
-    """Give the threads that a part of a tier computes in, where they are full; ``None`` where others take a share."""
+    """Return the saturated threads of a part of a tier, or ``None`` if other threads share the work."""
     full = [thread for thread in part.threads if thread.cpu_percent >= FULL * 100]
     if not full or part.cpu_percent is None:
         return None
@@ -159,7 +159,7 @@ def _full_threads(part: TierCpu) -> list[BusyThread] | None:
 
 
 def _used(result: TrialResult) -> dict[str, float | None]:
-    """Add up the processors that each tier used."""
+    """Sum the CPU use of each tier, in CPUs; ``None`` if unknown for one of its parts."""
     used: dict[str, float | None] = {}
     for each in result.tiers:
         tier = tier_of(each.name)
@@ -169,7 +169,7 @@ def _used(result: TrialResult) -> dict[str, float | None]:
 
 
 def _known(result: TrialResult) -> dict[str, float]:
-    """Give the processors that each tier used; nothing where that of one is not known."""
+    """Return the CPU use of each tier, in CPUs; empty if it is unknown for any tier."""
     used = _used(result)
     known = {tier: share for tier, share in used.items() if share is not None}
     return known if len(known) == len(used) else {}
@@ -180,7 +180,7 @@ def _all(result: TrialResult, known: Mapping[str, float], allowed: Mapping[str, 
 
 
 def _allowed(result: TrialResult, processors: Mapping[str, Sequence[int]]) -> dict[str, frozenset[int]]:
-    """Give the processors that each tier may use: those of all its parts."""
+    """Return the CPUs that the parts of each tier can use."""
     allowed: dict[str, frozenset[int]] = {}
     for each in result.tiers:
         tier = tier_of(each.name)
@@ -201,4 +201,4 @@ def _shares(used: Mapping[str, float], allowed: Mapping[str, frozenset[int]]) ->
 
 
 def _number(processors: int) -> str:
-    return f"{processors} processor{'s' if processors > 1 else ''}"
+    return f"{processors} CPU{'s' if processors > 1 else ''}"

@@ -1,15 +1,15 @@
-"""What holds up clients between them and a server: connections that wait to be accepted, replies that come in parts."""
+"""Delays between clients and a server: full accept queues, and replies split into two segments."""
 
 from dbdyno.analysis.bottleneck.common import WAITING, Bottleneck, bottleneck
 from dbdyno.model.events.around import Listeners
 from dbdyno.model.events.trial import TrialResult
 
-# Of the transactions: connections that the kernel dropped, from which they decide the slowest of a hundred.
+# From this share of transactions, dropped connections determine p99.
 _DROPPED = 0.01
 
 
 def in_transport(result: TrialResult, listeners: Listeners | None) -> Bottleneck | None:
-    """Name an accept queue that overflowed, or replies in two segments; ``None`` if neither held up many requests.
+    """Name an accept queue that overflowed, or replies in two segments; ``None`` if neither delayed many requests.
 
     ``listeners``: the listening sockets of the system on this machine.
     """

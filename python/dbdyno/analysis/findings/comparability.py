@@ -1,4 +1,4 @@
-"""Systems that didn't do the same work, so that they are not ranked."""
+"""Systems that did different work, so that they are not ranked."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from dbdyno.model.result.shape import Finding
     remedy="Give the columns the same collation and case rules on all systems.",
 )
 def other_rows(material: Material) -> list[Finding]:
-    """Say which statements with the same values returned other numbers of rows on other systems, and why.
+    """Report statements that returned different numbers of rows on different systems for the same values, and why.
 
-    Statements that differ in nothing said here (sorted and not) are told together.
+    Statements with the same rows and the same reason (such as sorted and unsorted) share one finding.
     """
     told: dict[str, tuple[list[str], list[str], dict[str, float]]] = {}
     for pairs in asked_alike(material.cells):
         rows = {cell["system"]["name"]: each["rows"] or 0.0 for cell, each in pairs}
-        # Where rows are changed as well, they may have been so at different speed, which another finding says.
+        # If transactions also change rows, the systems may have changed different numbers: see not_comparable.
         changed = any(each["rows_changed"] for cell, _ in pairs for each in cell["rounds"])
         if len(set(rows.values())) < 2 or changed:
             continue
@@ -48,7 +48,7 @@ def other_rows(material: Material) -> list[Finding]:
         for system, count in rows.items():
             by_count.setdefault(count, []).append(system)
         found = ", ".join(f"{_rows_of(count)} on {all_of(systems)}" for count, systems in by_count.items())
-        why = _why_other_rows(pairs, rows) or "why is not known; compare how the systems compare texts"
+        why = _why_other_rows(pairs, rows) or "the reason is unknown; check the collations of the systems"
         texts, ids, _ = told.setdefault(f"{json.dumps(pairs[0][1]['values'])} {found} {why}", ([], [], rows))
         texts.append(f"`{shown(pairs[0][1])}` returned {found}: {why}")
         ids += [cell["id"] for cell, _ in pairs]
@@ -59,16 +59,16 @@ def other_rows(material: Material) -> list[Finding]:
 
 
 def _why_other_rows(pairs: Sequence[Asked], rows: Mapping[str, float]) -> str:
-    """Say what rule of comparison tells the systems apart; empty where none that is known does.
+    """Return the comparison rules that explain the different numbers of rows, or an empty string.
 
-    ``rows``: by system. A rule says it where systems that have it in common returned the same.
+    ``rows``: rows by system. A rule explains them if all systems with the same rule returned the same number.
     """
     word, rules = rules_of(pairs)
     by_case = by_case_of(rules)
     if None in by_case:
         return ""
     if _apart(by_case.values(), rows):
-        # Who disregards case finds all that others find, and more.
+        # A case-insensitive comparison matches at least the rows that a case-sensitive one matches.
         fewer = rows[by_case[False][0]] < rows[by_case[True][0]]
         cell, asked = pairs[0]
         unfit = fewer and not may_find_less(asked["sql"], asked["values"], engine_name(cell))
@@ -82,7 +82,7 @@ def _why_other_rows(pairs: Sequence[Asked], rows: Mapping[str, float]) -> str:
 
 
 def _apart(groups: Iterable[Sequence[str]], rows: Mapping[str, float]) -> bool:
-    """Whether each of several groups of systems returned one number of rows, and each another."""
+    """Whether the systems of a group returned the same number of rows, and each group a different one."""
     counts = [{rows[system] for system in group} for group in groups]
     return len(counts) > 1 and all(len(each) == 1 for each in counts) and len(set.union(*counts)) == len(counts)
 
@@ -98,9 +98,9 @@ def _rows_of(rows: float) -> str:
     remedy="Give the columns the same collation and case rules on all systems.",
 )
 def other_counts(material: Material) -> list[Finding]:
-    """Say which statements may have counted other rows, since the systems compare texts by other rules.
+    """Report statements whose counts may differ because the systems compare strings differently.
 
-    What was counted is not in the results: each count is one row.
+    The results don't contain the counts themselves: each count is one row.
     """
     told: dict[str, tuple[list[str], list[str], dict[str, list[str]], dict[str, str]]] = {}
     for pairs in asked_alike(material.cells):
@@ -114,7 +114,7 @@ def other_counts(material: Material) -> list[Finding]:
         regards = {"regards": by_case[True], "disregards": by_case[False]}
         words = {system: rule.words for system, rule in rules.items() if rule}
         texts, ids, _, _ = told.setdefault(why, ([], [], regards, words))
-        text = f"`{shown(pairs[0][1])}` returns one row whatever it finds, which may differ between the systems"
+        text = f"`{shown(pairs[0][1])}` returns a count, which may differ between the systems"
         texts.append(f"{text}: {why}")
         ids += [cell["id"] for cell, _ in pairs]
     return [
@@ -130,8 +130,8 @@ def other_counts(material: Material) -> list[Finding]:
     remedy="Make the systems do the same work, for instance with `--same-durability`.",
 )
 def not_comparable(material: Material) -> list[Finding]:
-    """Say where systems with otherwise equal factors did not do the same work, once for each difference."""
-    # Cells of which it has been said that they return other rows.
+    """Report systems that did different work with otherwise equal factors: one finding per difference."""
+    # Cells for which other_rows already reports the difference.
     told = {cell for each in other_rows.find(material) for cell in each["cells"]}
     groups: dict[str, list[Cell]] = {}
     for cell in material.cells:
@@ -151,7 +151,7 @@ def not_comparable(material: Material) -> list[Finding]:
 
 
 def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[str, str, list[Cell], list[str]]]:
-    """Give in what the systems of a group differ, a sentence on it, the cells it is about, and how each two differ."""
+    """Yield each difference within a group: its name, a sentence, the cells, and the difference of each pair."""
     pairs = [
         (a, b) for index, b in enumerate(group) for a in group[:index] if a["system"]["name"] != b["system"]["name"]
     ]
@@ -173,12 +173,12 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
         for cell in apart:
             by_value.setdefault(_value(what, cell), []).append(cell["system"]["name"])
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
-        text = f"The systems are not comparable ({what}: {values}); those that differ are not ranked."
+        text = f"The systems are not comparable ({what}: {values}); systems that differ are not ranked."
         yield what, text + _why_rows(what, apart), apart, differences
 
 
 def _value(what: str, cell: Cell) -> str:
-    """Give what a cell has of what systems differ in."""
+    """Return a cell's value of the property in which systems differ."""
     if what == ROWS:
         return f"{cell['rows_per_transaction']:.4g}"
     if what == FAILED:
@@ -188,16 +188,16 @@ def _value(what: str, cell: Cell) -> str:
 
 
 def _why_rows(what: str, apart: Sequence[Cell]) -> str:
-    """Add why rows may differ although the statements are alike: transactions failed, or change rows themselves."""
+    """Explain why rows may differ for the same statements: transactions failed, or they change rows."""
     if what != ROWS:
         return ""
     rounds = [each for cell in apart for each in cell["rounds"]]
     may = "rows returned may differ because"
     why = ""
     if any(each["failed"] for each in rounds):
-        why += f" Some transactions failed and do not count: {may} those left are another mix."
+        why += f" Some transactions failed and do not count: {may} the remaining transactions are a different mix."
     if any(each["rows_changed"] for each in rounds):
-        why += f" Their transactions also change rows: {may} the data changed at different speed."
+        why += f" Their transactions also change rows: {may} the data changed at different speeds."
     return why
 
 
@@ -208,7 +208,7 @@ def _why_rows(what: str, apart: Sequence[Cell]) -> str:
     remedy="Use the name of the product that was measured when you quote the results.",
 )
 def other_product(material: Material) -> list[Finding]:
-    """Say where what was measured speaks another product's protocol."""
+    """Report servers that speak another product's protocol."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for cell in material.cells:
         system = cell["system"]
@@ -217,6 +217,6 @@ def other_product(material: Material) -> list[Finding]:
             product = " ".join(each for each in (system["engine"], system["version"]) if each)
             found.setdefault((system["name"], product, engine.original), []).append(cell["id"])
     return [
-        other_product.found(f"`{name}` is {product} here, and not {original}.", ids, {"product": product})
+        other_product.found(f"`{name}` is {product} here, not {original}.", ids, {"product": product})
         for (name, product, original), ids in found.items()
     ]

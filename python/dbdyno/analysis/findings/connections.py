@@ -1,4 +1,4 @@
-"""Connections: their cost, name resolution, accept queues."""
+"""Connections: cost of connecting, name resolution, accept queues."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from dbdyno.stats.intervals import Noise
 
 @dataclass(frozen=True, slots=True)
 class _Connecting:
-    """A cell whose clients connect for each transaction: of their time in all rounds, and ms each."""
+    """Time spent on connecting in a cell with a connection per transaction.
+
+    ``share``: of the clients' time in all rounds; ``each_ms``: milliseconds per connection.
+    """
 
     cell: Cell
     share: float
@@ -36,10 +39,10 @@ class _Connecting:
 def connect_findings(
     cells: Sequence[Cell], factors: Mapping[str, Sequence[object]], tasks: Mapping[str, JsonObject]
 ) -> list[Finding]:
-    """Say what connecting took where clients connect for each transaction, of the systems of a level together.
+    """Report the time spent on connecting if clients connect for each transaction: one finding per level.
 
-    ``tasks``: of the plans, by cell. Of a lone system all levels are told together. Where cells that keep their
-    connections have another number of clients, the two do not differ in connecting alone, and that is said too.
+    With a single system, one finding covers all levels. ``tasks``: the tasks of the plans by cell id. The text warns if
+    cells that keep their connections also have a different number of clients.
     """
     all_of_them = [
         connecting
@@ -59,7 +62,7 @@ def connect_findings(
             name = each.cell["system"]["name"] if systems > 1 else _levels(each, several)
             parts.append(share + (f" with {name}" if name and len(all_of_them) > 1 else ""))
         begin = f"With {where}, connecting" if len(groups) > 1 else "Connecting"
-        text = f"{begin} anew for each transaction took, of the clients' time, {', '.join(parts)}."
+        text = f"{begin} for each transaction took {', '.join(parts)} of the clients' time."
         text += _differing_clients([each.cell for each in group], cells, tasks)
         shares = {each.cell["id"]: {"share": each.share, "each_ms": each.each_ms} for each in group}
         found.append(connecting_per_transaction.found(text, shares, {"connecting": shares}))
@@ -71,7 +74,7 @@ def _connects_anew(task: JsonObject | None) -> bool:
 
 
 def _connecting(cell: Cell) -> _Connecting | None:
-    """Give what connecting took; None where it is not known."""
+    """Return the time spent on connecting, or None if it is unknown."""
     latency, client_s = cell["latency_ms"].get("connect"), cell["time"] and cell["time"]["client_s"]
     if latency is None or not latency["count"] or latency["mean"] is None or not client_s:
         return None
@@ -79,13 +82,12 @@ def _connecting(cell: Cell) -> _Connecting | None:
 
 
 def _levels(connecting: _Connecting, factors: Sequence[str]) -> str:
-    """Give the levels of some factors."""
     levels = connecting.cell["factors"]
     return ", ".join(f"{name}={levels[name]}" for name in factors if name in levels)
 
 
 def _differing_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mapping[str, JsonObject]) -> str:
-    """Warn of comparing cells with those that keep their connections, where that is not all they differ in."""
+    """Warn if cells that keep their connections also differ in the number of clients."""
     pairs = sorted(
         {
             (tasks[one["id"]].get("clients"), tasks[other["id"]].get("clients"))
@@ -101,7 +103,7 @@ def _differing_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mappi
         return ""
     return (
         f" Cells that keep their connections also differ in the number of clients ({'; '.join(differing)}): "
-        "their ratio is not the cost of connecting alone."
+        "their ratio is not only the cost of connecting."
     )
 
 
@@ -118,18 +120,18 @@ def connecting_per_transaction(material: Material) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two cells that differ in nothing but whether connections to the database are kept: they are in ``kept``."""
+    """Two cells that differ only in whether the service keeps its database connections (``kept``) or not (``anew``)."""
 
     kept: Cell
     anew: Cell
 
     @property
     def by(self) -> str:
-        """What the two are compared by."""
+        """The metric of the comparison."""
         return usual_metric(self.kept, self.anew)
 
     def ratio(self, confidence: float) -> Ratio | None:
-        """Give that of the one with a connection for each request to the other, from blocks that both have."""
+        """Return the ratio of ``anew`` to ``kept`` from the rounds that both cells have."""
         return _pooled([self], self.by, confidence)
 
 
@@ -141,12 +143,12 @@ def connecting_behind(
     confidence: float,
     family: int = 1,
 ) -> Iterator[Finding]:
-    """Say what a connection for each request does to each system, over all levels of the other factors.
+    """Report the effect of a database connection per request on each system, over all levels of the other factors.
 
-    Two cells are compared that differ in one factor, which changes this one setting and no other; pairs that did other
-    work are left out, and named. The levels have the same weight (:func:`dbdyno.stats.effects.pooled`). ``tasks``: of
-    the plans, by cell; ``label``: what is counted, in the plural; ``family``: the number of comparisons of the run's
-    table (:func:`dbdyno.stats.decide`).
+    Compares cells that differ in one factor that changes only this setting. Pairs that did different work are excluded
+    and named. All levels have the same weight (:func:`dbdyno.stats.effects.pooled`). ``tasks``: the tasks of the plans
+    by cell id; ``label``: the counted unit, in the plural; ``family``: the number of comparisons in the run's table
+    (:func:`dbdyno.stats.decide`).
     """
     confidence = 1 - (1 - confidence) / family
     pairs = list(_pairs(cells, design))
@@ -176,14 +178,14 @@ def connecting_behind(
     if not ratios:
         return
     sentences = [
-        f"With a connection to the database for each request, {_subject(metric, label)} "
-        f"{all_of(parts)} times what they are with kept ones"
+        f"With a database connection per request, {_subject(metric, label)} "
+        f"{all_of(parts)} times as {'many' if metric == 'throughput' else 'long'} as with kept connections"
         for metric, parts in told.items()
     ]
     words = ". ".join(sentences) + "."
     if unlike:
         first, why = next(iter(unlike.items()))
-        words += f" {_pairs_are(len(unlike))} left out, where other work was done: {first} ({'; '.join(why)})."
+        words += f" {_pairs_are(len(unlike))} excluded because their work differed: {first} ({'; '.join(why)})."
     ids = [each for own in ratios.values() for pair in own["cells"] for each in pair]
     yield connection_per_request.found(words, ids, {"ratios": ratios, "left_out": unlike})
 
@@ -222,7 +224,7 @@ def _ratio_words(ratio: Ratio) -> str:
 
 
 def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, JsonObject], confidence: float) -> str:
-    """Say where it was the least and the most, and what it added to each request of the fewest clients."""
+    """Return the smallest and largest ratio, and the time added to each request with the fewest clients."""
     several = varied([pair.kept for pair in pairs])
     ratios = [(ratio.mean, pair) for pair in pairs if (ratio := pair.ratio(confidence)) is not None]
     parts = []
@@ -235,7 +237,7 @@ def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, JsonObject], confidenc
     if few.by == "throughput" and number and kept and anew and kept > anew:
         added = number * (1 / anew - 1 / kept) * 1000
         place = f" with {_place(few, several)}" if several else ""
-        parts.append(f"{rough(added)} ms more for each request{place}")
+        parts.append(f"{rough(added)} ms more per request{place}")
     return f" ({'; '.join(parts)})" if parts else ""
 
 
@@ -245,7 +247,7 @@ def _place(pair: _Pair, several: Sequence[str]) -> str:
 
 
 def _pairs_are(pairs: int) -> str:
-    return "A pair of cells is" if pairs == 1 else f"{pairs} pairs of cells are"
+    return "1 pair of cells was" if pairs == 1 else f"{pairs} pairs of cells were"
 
 
 @finding(
@@ -273,20 +275,20 @@ def connection_per_request(material: Material) -> Iterator[Finding]:
     remedy="Use the address that answers in the URL.",
 )
 def name_resolution(material: Material) -> Iterator[Finding]:
-    """Say what resolving a name took, or trying the addresses at which nobody answers."""
+    """Report the time to resolve a host name, or to try addresses that don't answer."""
     for each in material.observed(name_resolution.kind):
         name, host, seconds = each["system"], each["host"], number(each, "seconds") or 0.0
         if each.get("silent"):
-            words = f"{name}: `{host}` means {each['silent']} first, where nothing answers: each new connection loses "
-            words += f"{seconds * 1000:.1f} ms before it tries {each.get('answers')}; write that in the URL."
+            words = f"{name}: `{host}` resolves to {each['silent']} first, which does not answer: each new connection "
+            words += f"loses {seconds * 1000:.1f} ms before it tries {each.get('answers')}. Write that in the URL."
         else:
-            words = f"{name}: resolving `{host}` took {seconds * 1000:.0f} ms, and each new connection does it again."
+            words = f"{name}: resolving `{host}` took {seconds * 1000:.0f} ms, and each new connection repeats it."
         evidence = {key: value for key, value in each.items() if key != "kind"}
         yield name_resolution.found(words, [], evidence)
 
 
 def backlog_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Say whose queue was full, how often in which cells, and which setting makes it longer."""
+    """Report the tiers whose accept queue overflowed, how often, and which setting makes the queue longer."""
     full: dict[tuple[str, int, str], list[tuple[Cell, int]]] = {}
     for cell in cells:
         engine = engine_of_product(cell["system"]["engine"])
@@ -295,20 +297,18 @@ def backlog_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
                 if not told["dropped"]:
                     continue
                 tier = tier_of(told["part"]) if told["part"] else "server"
-                own = engine.listen_setting(told["part"]) or f"the backlog that the {tier} asks for (listen(2))"
+                own = engine.listen_setting(told["part"]) or f"the backlog that the {tier} requests (listen(2))"
                 kernels = f"`net.core.somaxconn` ({told['somaxconn']})"
-                # The kernel cuts what is asked for to that.
+                # The kernel caps the requested backlog at somaxconn.
                 lifts = f"{kernels} and {own}" if told["backlog"] >= told["somaxconn"] else f"{own}, up to {kernels}"
                 full.setdefault((tier, told["backlog"], lifts), []).append((cell, told["dropped"]))
     for (tier, backlog, lifts), hit in full.items():
         found = list(dict.fromkeys(cell["id"] for cell, _ in hit))
         dropped = sum(times for _, times in hit)
         where = found[0] if len(found) == 1 else f"{len(found)} cells"
-        text = f"The queue of connections that wait to be accepted by the {tier} was full with {where}: it holds"
-        text += (
-            f" {backlog:,}, and the kernel dropped what else came {dropped:,} times. Who is dropped asks again after"
-        )
-        text += f" 1 s, then after 2 s and more, which is in the times of connecting. It is lifted by {lifts}."
+        text = f"The {tier}'s accept queue overflowed in {where}: it holds {backlog:,} connections, and the kernel"
+        text += f" dropped {dropped:,} more. Dropped clients retry after 1 s, then 2 s and longer, and that delay is"
+        text += f" part of the connect times. To raise the limit, increase {lifts}."
         observed = {"tier": tier, "dropped": dropped, "backlog": backlog, "lifted_by": lifts, "cells": len(found)}
         yield backlog_full.found(text, found, observed)
 

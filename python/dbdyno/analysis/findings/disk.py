@@ -1,4 +1,4 @@
-"""The storage device, and syncs to it."""
+"""The storage device: its speed, and syncs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dbdyno.model.result.shape import Finding
     remedy="Repeat the run before you rely on `of syncs`.",
 )
 def more_commits_than_syncs(material: Material) -> list[Finding]:
-    """Report cells with more synced commits than the device's own figure allows, so that figure is wrong.
+    """Report cells with more synced commits than the measured speed of the device allows.
 
-    A cell whose syncs did not reach the device is reported as such (``durability_contradicted``).
+    Excludes cells whose syncs didn't reach the device: see :mod:`dbdyno.analysis.findings.durability`.
     """
     shares: dict[str, float] = {}
     syncs: dict[str, float] = {}
@@ -35,17 +35,16 @@ def more_commits_than_syncs(material: Material) -> list[Finding]:
     if not shares:
         return []
     text = (
-        f"{span(shares)} times as many commits per second as the idle device was measured to sync: its speed changes, "
-        "or another program used it then. Repeat the run before relying on `of syncs`."
+        f"There were {span(shares)} times as many commits per second as syncs of the idle device: its speed varies, "
+        "or another program used it during that measurement. Repeat the run before you rely on `of syncs`."
     )
     return [more_commits_than_syncs.found(text, shares, {"device_sync": shares, "syncs_per_transaction": syncs})]
 
 
-# Times as long as a sync of as much was measured to take, from which the measurement is not to be relied on.
+# Syncs that take this many times as long as a measured sync of the same size make the measurement unreliable.
 _SLOWER = 5.0
 
-# Bytes of a sync that was measured, unless the device's figures say it; and up to which a sync counts as like it where
-# none of another size was measured.
+# Size of the measured sync in bytes, and the size up to which it stands for other syncs if no second size was measured.
 _MEASURED = 4096.0
 
 _LIKE = 4 * _MEASURED
@@ -58,10 +57,9 @@ _LIKE = 4 * _MEASURED
     remedy="Stop other programs that use the device, and repeat the run before you rely on `of syncs`.",
 )
 def slower_device(material: Material) -> list[Finding]:
-    """Say where syncs took several times as long as the device had been measured to take, so that figure is wrong.
+    """Report syncs that took several times as long as measured on the idle device: one finding for all cells.
 
-    Once for all cells, for which the share of the device's syncs is known. A sync is
-    compared with one that writes as much (:func:`_sync_us`); where it is not known what that takes, nothing is said.
+    Compares each sync with a measured sync of the same size (:func:`_sync_us`), if its time is known.
     """
     device = material.run.device or {}
     took: dict[str, float] = {}
@@ -82,17 +80,17 @@ def slower_device(material: Material) -> list[Finding]:
     if not took:
         return []
     text = (
-        f"The device was slower during the trials than when it was measured: a sync took {span(took)} ms on average "
-        f"and wrote {span(of_bytes, 1024)} KiB, for which the idle device takes {span(measured)} ms; its speed "
-        "changes, or another program uses it: repeat the run before relying on `of syncs`."
+        f"The device was slower during the trials than when it was measured: a sync of {span(of_bytes, 1024)} KiB took "
+        f"{span(took)} ms on average, but {span(measured)} ms on the idle device. Its speed varies, or another "
+        "program uses it. Repeat the run before you rely on `of syncs`."
     )
     return [slower_device.found(text, took, {"sync_ms": took, "bytes_per_sync": of_bytes, "measured_ms": measured})]
 
 
 def _sync_us(device: JsonObject, written: float) -> float | None:
-    """Give how long the idle device takes to sync so many bytes, in microseconds; None where that is not known.
+    """Return the time to sync a number of bytes on the idle device in microseconds, or None if it is unknown.
 
-    A sync was measured at two sizes; what it takes is taken to grow evenly with the bytes, from the smaller one on.
+    Interpolates linearly between the two measured sizes, and extrapolates beyond the larger one.
     """
     small = number(device, "sync_us")
     large, large_bytes = number(device, "large_sync_us"), number(device, "large_sync_bytes")
@@ -111,23 +109,23 @@ def _sync_us(device: JsonObject, written: float) -> float | None:
     remedy="Use `--interleave none` to measure the cells one after another.",
 )
 def interleaved_syncs_differ(material: Material) -> Iterator[Finding]:
-    """Say it of the cells that the laboratory found to write, as their engines tell."""
+    """Report interleaved cells that write and sync differently."""
     words = (
-        "These cells do not sync alike what they write, and were interleaved: what one leaves to the kernel is written "
-        "to the device in the others' slices; `--interleave none` measures them one after another."
+        "These interleaved cells sync their writes differently, so the kernel writes back one cell's data during "
+        "another cell's slice. Use `--interleave none` to measure them one after another."
     )
     for each in material.observed(interleaved_syncs_differ.kind):
         yield interleaved_syncs_differ.found(words, each["settings"], {"settings": each["settings"]})
 
 
-# Trials that are interleaved: the share of the time in which they went on into the others' slices.
+# Report cells that spent a larger share of the time than this in other cells' slices.
 _OVERRUN = 0.05
 
 
 def _overran(cell: Cell) -> float | None:
-    """Return the share of the time for which syncs outlasted the cell's slices; None if small, or it syncs nothing.
+    """Return the share of the time for which syncs overran the cell's slices; None if it is small or nothing is synced.
 
-    Reads that wait for a CPU outlast slices too. They leave nothing to the device that the other cells would wait for.
+    Reads that wait for a CPU overrun slices too, but cause no device work that other cells would wait for.
     """
     rounds = done(cell)
     asked = [each["io"].get(name) for each in rounds for name in ("syncs", "writes")]
@@ -145,11 +143,11 @@ def _overran(cell: Cell) -> float | None:
     remedy="Use longer slices (`--interleave`).",
 )
 def overrun(material: Material) -> Iterator[Finding]:
-    """Report cells whose syncs outlasted their slices, so that they were in the way of the other cells."""
+    """Report cells whose syncs overran their slices and disturbed other cells."""
     shares = {cell["id"]: share for cell in material.cells if (share := _overran(cell)) is not None}
     if shares:
         text = (
-            f"System calls such as fsync overran their time slices for {span(shares, 0.01)} % of the time and "
+            f"Blocking system calls such as fsync overran their time slices for {span(shares, 0.01)} % of the time and "
             "overlapped with other cells. Longer slices (`--interleave`) reduce this."
         )
         yield overrun.found(text, shares, {"warning": overrun.name, "share": shares})
@@ -159,13 +157,13 @@ def overrun(material: Material) -> Iterator[Finding]:
     "indexes on another device",
     needs=("system", "directory"),
     meaning="The indexes were on another file system than the tables and the log, and only the latter was observed.",
-    remedy="Add the load on the indexes' device yourself before you judge the device.",
+    remedy="Watch the device of the indexes yourself, for instance with iostat.",
 )
 def indexes_on_another_device(material: Material) -> Iterator[Finding]:
-    """Say that what is told of the device is not told of that of the indexes."""
+    """Report that device figures don't include the device of the indexes."""
     told = {each["system"]: each["directory"] for each in material.observed(indexes_on_another_device.kind)}
     for system, directory in told.items():
         cells = [cell["id"] for cell in material.cells if cell["system"]["name"] == system]
-        words = f"The indexes lay in {directory}, on another file system than the tables and the log: "
-        words += "reads, writes, queue and latency of the device are those of the tables' and the log's."
+        words = f"The indexes were in {directory}, on another file system than the tables and the log: "
+        words += "the device's reads, writes, queue and latency don't include index I/O."
         yield indexes_on_another_device.found(words, cells, {"system": system, "directory": directory})

@@ -17,7 +17,7 @@ from dbdyno.model.result.shape import Finding
     remedy="Look for a setting of the session, the file system or the device that drops syncs.",
 )
 def contradicted(material: Material) -> list[Finding]:
-    """Report each system whose counts contradict its class of durability, one finding for all of its cells."""
+    """Report each system whose counts contradict its durability class: one finding for all of its cells."""
     found: dict[tuple[str, str], list[Cell]] = {}
     for cell in material.cells:
         if cell["observed"]["contradiction"]:
@@ -28,8 +28,8 @@ def contradicted(material: Material) -> list[Finding]:
 def _contradicted(name: str, durability: str, cells: Sequence[Cell]) -> Finding:
     where = f" (in {cells[0]['id']}, and in {len(cells) - 1} more cells)" if len(cells) > 1 else ""
     text = (
-        f"{name} is not {durability}, whatever its settings say: {cells[0]['observed']['contradiction']}{where}. "
-        "Something below the engine, or a setting of the session, swallows the syncs. dbdyno does not rank it."
+        f"{name} is not {durability}, although its settings claim it: {cells[0]['observed']['contradiction']}{where}. "
+        "Something below the engine, or a setting of the session, drops the syncs. dbdyno does not rank it."
     )
     observed = {cell["id"]: dict(cell["observed"]) for cell in cells}
     return contradicted.found(text, [cell["id"] for cell in cells], {"durability": durability, "observed": observed})
@@ -42,7 +42,7 @@ def _contradicted(name: str, durability: str, cells: Sequence[Cell]) -> Finding:
     remedy="Don't rely on updates of this server; use another server or one session.",
 )
 def lost_updates(material: Material) -> list[Finding]:
-    """Say where a server acknowledged updates that it lost, as was tried before each trial of cells that update."""
+    """Report servers that lost acknowledged updates in the check before each trial that updates."""
     found: dict[str, tuple[list[str], int, int, int]] = {}
     for cell in material.cells:
         tried = cell["system"]["lost_updates"]
@@ -53,8 +53,8 @@ def lost_updates(material: Material) -> list[Finding]:
         found[cell["system"]["name"]] = ([*ids, cell["id"]], sessions, done + acknowledged, kept + counted)
     return [
         lost_updates.found(
-            f"`{name}` loses updates that it acknowledges: {sessions} sessions added 1 to one document at once, before "
-            f"the trials; of {acknowledged:,} updates acknowledged the document had {kept:,}.",
+            f"`{name}` loses updates that it acknowledged: before the trials, {sessions} sessions added 1 at once to "
+            f"one document. The server acknowledged {acknowledged:,} updates, but the document counted {kept:,}.",
             ids,
             {"sessions": sessions, "acknowledged": acknowledged, "counted": kept},
         )

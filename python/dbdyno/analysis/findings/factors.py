@@ -1,7 +1,7 @@
-"""What the cells of a run say together: what more of a factor does, and each step of a chain.
+"""Effects of a factor across cells: its best and worst level, and each step of a chain.
 
-A sentence is a claim like a verdict of the table, and follows from the same intervals. Which cell is the best and which
-the worst is known only after the fact, so the intervals are simultaneous over all pairs that could have been picked.
+A sentence is a claim like a verdict in the table and follows from the same intervals. The best and the worst cell are
+known only afterwards, so the intervals are simultaneous over all pairs that could have been selected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dbdyno.stats import CONFIDENCE, MARGIN
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two cells that may be compared. ``where``: the levels of the other factors, where there are several."""
+    """Two cells to compare. ``where``: the levels of other factors that have several levels."""
 
     where: str
     first: Any
@@ -36,12 +36,12 @@ def cross_cell_findings(
     margin: float = MARGIN,
     confidence: float = CONFIDENCE,
 ) -> list[Finding]:
-    """Compare the cells along the report's axis, or the factor that it says, within each level of the other factors.
+    """Compare the cells along the report's axis (or its ``along`` factor) within each combination of other levels.
 
-    Along an axis the best and the worst cell are compared with the first of their group, in a chain each cell with the
-    one before. A change is told if the verdict is a difference and its interval lies clear of no change by the margin;
-    a pair that is in the run's table has the interval of the table. A chain's step that is left open is told as such.
-    Levels that are questions of their own are not compared.
+    On an axis, compares the best and the worst cell with the first cell of their group; in a chain, each cell with its
+    predecessor. Reports a change if the verdict is a difference and the interval excludes changes below the margin. A
+    pair that is also in the run's table uses the table's interval. In a chain, inconclusive steps are reported too.
+    Skips factors whose levels are separate questions.
     """
     axis = report.get("along") or report.get("x")
     if not axis or axis in texts(report.get("questions")):
@@ -70,7 +70,7 @@ def cross_cell_findings(
 
 
 def _extremes(cells: list[Any]) -> list[Any]:
-    """Give the best cell of a group, and the worst of those after the first."""
+    """Return the best cell of a group, and the worst cell except for the first."""
     return [
         max(cells, key=lambda cell: cell["throughput"]["mean"]),
         min(cells[1:], key=lambda cell: cell["throughput"]["mean"]),
@@ -78,7 +78,7 @@ def _extremes(cells: list[Any]) -> list[Any]:
 
 
 def _change(axis: str, pair: _Pair, decided: Comparison, *, chain: bool) -> str | None:
-    """Tell a change; nothing if there is nothing to tell."""
+    """Return a sentence about a change, or None if there is nothing to report."""
     ratio, ci95, margin = decided["ratio"], decided["ci95"], decided["margin"]
     if ratio is None or ci95 is None or decided["lacking"]:
         return None
@@ -97,7 +97,7 @@ def _change(axis: str, pair: _Pair, decided: Comparison, *, chain: bool) -> str 
             return None
         return f"{at} {'rises' if ratio > 1 else 'falls'} to {size} {steps}."
     if chain and decided["verdict"] == "inconclusive":
-        return f"{at} {steps} is {size}: not settled by {decided['blocks']} rounds."
+        return f"{at} {steps} is {size}: not conclusive after {decided['blocks']} rounds."
     return None
 
 

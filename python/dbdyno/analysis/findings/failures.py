@@ -14,18 +14,18 @@ from dbdyno.engines.limits import Limit
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.shape import Finding
 
-# Cells whose failures are told one by one.
+# Maximum number of cells to list.
 _MOST_CELLS = 5
 
-# Codes that are told one by one.
+# Maximum number of error codes to list.
 _MOST_CODES = 4
 
 
 def failures(cells: Sequence[Cell]) -> list[Finding]:
-    """Say how many transactions failed in the trials that count, by kind and message, with each cell's own share.
+    """Report failed transactions of finished trials by kind and message, with the share in each cell.
 
-    A cell's message is the one that most of its rounds met first. Where failures of a kind have several codes, each is
-    told with its number.
+    A cell's message is the most frequent first message of its rounds. If failures of a kind have several codes, each
+    code is listed with its count.
     """
     found: dict[tuple[str, str], list[tuple[Cell, int, int]]] = {}
     codes: dict[tuple[str, str], Counter[str]] = {}
@@ -49,7 +49,7 @@ def _failed(kind: str, message: str, hit: list[tuple[Cell, int, int]], codes: Co
         most = [f"{times:,} of {code}" for code, times in codes.most_common(_MOST_CODES)]
         rest = sum(codes.values()) - sum(times for _, times in codes.most_common(_MOST_CODES))
         what += f"; by code {', '.join(most)}" + (f" and {rest:,} of others" if rest else "")
-    what += "; they are not in the throughput"
+    what += "; they do not count towards throughput"
     if len(hit) == 1:
         text = f"{hit[0][1]:,} of {hit[0][2]:,} {what}.{_how_long(hit[0][0])}"
     else:
@@ -61,11 +61,11 @@ def _failed(kind: str, message: str, hit: list[tuple[Cell, int, int]], codes: Co
 
 
 def _how_long(cell: Cell) -> str:
-    """Say how long transactions took until they failed: that is a lower bound of the time that clients waited."""
+    """Return a sentence about the time until transactions failed: a lower bound of the time that clients waited."""
     times = cell["latency_ms"].get("failed")
     if times is None or times["p50"] is None or times["max"] is None:
         return ""
-    return f" It took {times['p50']:,.4g} ms at the median until they failed, {times['max']:,.4g} ms at the most."
+    return f" They failed after {times['p50']:,.4g} ms at the median and {times['max']:,.4g} ms at most."
 
 
 @finding(
@@ -81,7 +81,7 @@ def failed_transactions(material: Material) -> list[Finding]:
 
 @dataclass
 class _Met:
-    """Where a limit was met: cells, the codes that tell of it, transactions that failed, trials that did not begin."""
+    """Where a limit was reached: cells, error codes, failed transactions, and trials that could not begin."""
 
     cells: list[Cell] = field(default_factory=list)
     codes: dict[str, None] = field(default_factory=dict)
@@ -90,9 +90,9 @@ class _Met:
 
 
 def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Say which limits were met, by how many transactions of how many cells, and what lifts each.
+    """Report the limits that were reached, with the affected transactions and cells, and how to raise each.
 
-    Trials that came to nothing since a client was not let in are among them.
+    Includes trials that could not begin because a client could not connect.
     """
     met: dict[Limit, _Met] = {}
     for cell in cells:
@@ -110,11 +110,11 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
                 found.trials += failed is None
     for limit, found in met.items():
         where = found.cells[0]["id"] if len(found.cells) == 1 else f"{len(found.cells)} cells"
-        counts = [f"{found.failed:,} transactions failed by it"] if found.failed else []
+        counts = [f"{found.failed:,} transactions failed"] if found.failed else []
         if found.trials:
             counts.append(f"{found.trials} trial{'s' if found.trials > 1 else ''} could not begin")
-        text = f"A limit was met with {where}: {limit.what} ({limit.name}; {', '.join(counts)})."
-        text += f" It is lifted by {limit.lifts}."
+        text = f"A limit was reached in {where}: {limit.what} ({limit.name}; {', '.join(counts)})."
+        text += f" To raise it: {limit.lifts}."
         observed = {
             "limit": limit.name,
             "cells": len(found.cells),
@@ -126,7 +126,7 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
 
 
 def _codes(each: Round) -> Iterator[tuple[str, int | None]]:
-    """Give the codes of a trial's failures, and how many transactions failed by each; ``None``: it did not begin."""
+    """Yield the error codes of a trial with the number of failed transactions; ``None``: the trial did not begin."""
     for told in each["failed_by_code"]:
         yield told["code"], told["count"]
     if each["error_code"] is not None:
@@ -151,7 +151,7 @@ def limit_met(material: Material) -> Iterator[Finding]:
     remedy="Lower the rate, or find the highest rate with `dbdyno run --slo`.",
 )
 def skipped_arrivals(material: Material) -> list[Finding]:
-    """Say where an open loop did not begin 1 % or more of the arrivals that were due, by cell."""
+    """Report cells in which an open loop skipped 1 % or more of its scheduled arrivals."""
     found: list[Finding] = []
     for cell in material.cells:
         done = [each for each in cell["rounds"] if each["status"] == "done"]
@@ -162,9 +162,9 @@ def skipped_arrivals(material: Material) -> list[Finding]:
         served = sum(each["ok"] for each in done)
         found.append(
             skipped_arrivals.found(
-                f"{percent(skipped / due)} of arrivals were skipped: {rate(served / elapsed)} of "
-                f"{rate(due / elapsed)} transactions/s offered were served. In the response times the others count as "
-                "lower bounds: how long they had waited at the end.",
+                f"{percent(skipped / due)} of arrivals were skipped: the system served {rate(served / elapsed)} of the "
+                f"{rate(due / elapsed)} transactions/s offered. Skipped arrivals enter the response times as lower "
+                "bounds, equal to the time they had waited when the trial ended.",
                 [cell["id"]],
                 {"skipped": skipped, "issued": due, "ok": served},
             )

@@ -1,4 +1,4 @@
-"""Growing tables."""
+"""Growing tables: the size at which throughput falls, and the order of new keys."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from dbdyno.model.result.shape import Comparison, Finding
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The measured cells of a growing table that differ in its size alone, the smallest first.
+    """The measured cells of a growing table that differ only in its size, smallest first.
 
-    ``where``: the levels of the other factors, of those that have several in the run.
+    ``where``: the levels of other factors that have several levels in the run.
     """
 
     where: str
@@ -30,18 +30,18 @@ class Series:
     cells: tuple[Cell, ...]
 
     def size(self, cell: Cell) -> int:
-        """Give the rows that a cell is named by."""
+        """Return the nominal number of rows of a cell."""
         return int(cell["factors"][self.factor])
 
     def rows(self, cell: Cell) -> str:
-        """Write the rows that there were when its trials began, on average: those that trials insert count."""
+        """Format the average number of rows at the start of a cell's trials, including rows that trials inserted."""
         rows = float(self.size(cell)) if cell["growth"] is None else cell["growth"]["rows"]
-        # Two digits and no more: they differ from trial to trial.
+        # Two digits, since the number differs between trials.
         return f"{float(f'{rows:.2g}'):,.0f}"
 
 
 def series_of(material: Material) -> list[Series]:
-    """Give the series of a run, of which at least two sizes were measured."""
+    """Return the series of a run that have at least two measured sizes."""
     factor = text(part(material.run.design, "growth"), "factor")
     if factor is None:
         return []
@@ -52,10 +52,10 @@ def series_of(material: Material) -> list[Series]:
 
 
 def cache_of(cell: Cell, material: Material) -> tuple[float, str] | None:
-    """Give the bytes of memory that can cache a cell's data, and what they are; none: not known."""
+    """Return the bytes of memory that can cache a cell's data, and a name for that memory; None if unknown."""
     limit = memory_limit(cell)
     if limit is not None:
-        return limit, "the memory that it may take"
+        return limit, "its memory limit"
     engine = engine_of_product(cell["system"]["engine"])
     settings = cell["system"]["settings"]
     if engine.passes_os_cache_by(settings):
@@ -65,8 +65,8 @@ def cache_of(cell: Cell, material: Material) -> tuple[float, str] | None:
     return None if memory is None else (memory, "the machine's memory")
 
 
-# Throughput has fallen where the upper end of its interval is below this share of that at the smallest size, and stays
-# there at all later sizes. It is judgement, as bounds of bottlenecks are: less is what layouts and caches do anyway.
+# Throughput has fallen if the upper end of its interval is below this share of the throughput at the smallest size, and
+# stays there at all larger sizes. A judgment: smaller losses are normal effects of layouts and caches.
 _FALLEN = 0.8
 
 
@@ -77,7 +77,7 @@ _FALLEN = 0.8
     remedy="Give the cache more memory, or use keys or partitions that touch fewer pages.",
 )
 def falls_as_it_grows(material: Material) -> Iterator[Finding]:
-    """Say of each series from which size on it is slower, in rows and in relation to what caches it, and why."""
+    """Report the size from which a series is slower, in rows and relative to its cache, and why."""
     series = series_of(material)
     pairs = [(each, cell) for each in series for cell in each.cells[1:]]
     asked = [Pair(each.cells[0], cell, confidence=material.confidence) for each, cell in pairs]
@@ -90,7 +90,7 @@ def falls_as_it_grows(material: Material) -> Iterator[Finding]:
 
 
 def _first_fallen(compared: Sequence[Comparison]) -> int | None:
-    """Give the place of the first cell from which on all have fallen; none where the last has not."""
+    """Return the index of the first cell from which all have fallen, or None if the last has not."""
     fallen = [
         one["verdict"] == "slower" and one["ci95"] is not None and one["ci95"][1] < _FALLEN and not one["lacking"]
         for one in compared
@@ -114,7 +114,7 @@ def _cliff(series: Series, at: int, there: Comparison, last: Comparison, materia
     stored, cache = (tree(before), tree(cell)), cache_of(cell, material)
     if stored[0] is not None and stored[1] is not None:
         evidence |= {"before_bytes": stored[0]["bytes"], "bytes": stored[1]["bytes"]}
-        words += f", where the {stored[1]['kind']} grows from {size(stored[0]['bytes'])} to {size(stored[1]['bytes'])}"
+        words += f", while the {stored[1]['kind']} grows from {size(stored[0]['bytes'])} to {size(stored[1]['bytes'])}"
         if cache is not None:
             shares = [each["bytes"] / cache[0] for each in stored if each is not None]
             evidence |= {"cache_bytes": cache[0], "before_share": shares[0], "share": shares[1]}
@@ -126,26 +126,26 @@ def _cliff(series: Series, at: int, there: Comparison, last: Comparison, materia
 
 
 def _what_limits(before: Cell, end: Cell) -> str:
-    """Say what an insert asks of the device at the largest size, beside what it asked before it fell."""
+    """Return a sentence about an insert's device requests at the largest size and before the fall."""
     told = []
     for word in ("reads", "writes", "flushes"):
         first, last = asked_of_device(before, word), asked_of_device(end, word)
         if first is not None and last is not None and last >= 0.01 and (last > 1.25 * first):
             told.append(f"{last:.2g} {word} ({first:.2g} before)")
-    words = f" At the largest size an insert asks the device for {', '.join(told)}." if told else ""
+    words = f" At the largest size, an insert causes {', '.join(told)} on the device." if told else ""
     if end["bottleneck"] is not None:
-        words += f" The bottleneck is {end['bottleneck']['resource']} there."
+        words += f" The bottleneck at that size is {end['bottleneck']['resource']}."
     return words
 
 
-# What a kind of key gives away or asks for, by how a plan calls it.
+# The cost of each kind of key, by its name in plans.
 _COSTS = {
-    "v7": "tells when it was made",
-    "v7_monotonic": "tells when it was made",
-    "ulid": "tells when it was made",
-    "serial": "tells how many there are, and one place hands it out",
-    "time_blocked": "has a prefix that begins again, and then goes among the old keys of its prefix",
-    "sequence_blocked": "has a prefix that begins again, and then goes among the old keys of its prefix",
+    "v7": "reveals its creation time",
+    "v7_monotonic": "reveals its creation time",
+    "ulid": "reveals its creation time",
+    "serial": "reveals the number of rows and needs a central counter",
+    "time_blocked": "has a prefix that repeats, so that new keys fall between older keys with the same prefix",
+    "sequence_blocked": "has a prefix that repeats, so that new keys fall between older keys with the same prefix",
 }
 
 
@@ -156,7 +156,7 @@ _COSTS = {
     remedy="Use ordered keys if you can accept the costs that the finding lists.",
 )
 def key_order(material: Material) -> Iterator[Finding]:
-    """Compare ordered keys with random ones, where the run's own comparisons have shown that they are faster."""
+    """Compare ordered with random keys if the run's comparisons show that ordered keys are faster."""
     ends = {each.cells[-1]["id"]: each.size(each.cells[-1]) for each in series_of(material)}
     largest = max(ends.values(), default=0)
     cells = {cell["id"]: cell for cell in material.cells}
@@ -178,13 +178,13 @@ def _key_order(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: i
     label = material.measure.label
     told = [f"{_differing_levels(cell, random)} {with_interval(one)}" for one, cell, _ in faster]
     own = _differing_levels(random, faster[0][1])
-    words = f"At {rows:,} rows, keys in order make more {label} than {own}: {', '.join(told)} times as many."
+    words = f"At {rows:,} rows, ordered keys reach more {label} than {own}: {', '.join(told)} times as many."
     costs: dict[str, list[str]] = {}
     for _, cell, kind in faster:
         costs.setdefault(_COSTS[kind], []).append(_differing_levels(cell, random))
-    words += " What they cost: " + ". ".join(f"{' and '.join(names)} {cost}" for cost, names in costs.items()) + "."
+    words += " Costs: " + ". ".join(f"{' and '.join(names)} {cost}" for cost, names in costs.items()) + "."
     if any(kind in AT_THE_EDGE for _, _, kind in faster):
-        words += " Clients that insert at the same time meet at the right end of the index."
+        words += " Concurrent inserts contend for the rightmost page of the index."
     best = max((one for one, _, _ in faster), key=lambda one: one["ratio"] or 0.0)
     keys = {cell["id"]: kind for _, cell, kind in faster}
     evidence = {"ratio": best["ratio"], "ci95": best["ci95"], "rows": rows, "keys": keys}
@@ -192,5 +192,5 @@ def _key_order(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: i
 
 
 def _differing_levels(cell: Cell, other: Cell) -> str:
-    """Give the levels in which a cell differs from another."""
+    """Return the levels in which a cell differs from another one."""
     return " ".join(str(level) for name, level in cell["factors"].items() if other["factors"].get(name) != level)

@@ -1,4 +1,4 @@
-"""Statements that no index serves, and measured recommendations."""
+"""Statements without a suitable index, and measured recommendations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dbdyno.model.result.shape import Comparison, Finding, Recommendation
 
 @dataclass
 class _Unserved:
-    """Searches of one system that no index served, for one reason."""
+    """Searches of one system that used no index, for one reason."""
 
     engine: str
     why: Why | None
@@ -39,10 +39,9 @@ class _Unserved:
     remedy="Use `--try-recommendations` to measure the changes that the experiment offers.",
 )
 def prefix_scan(material: Material) -> list[Finding]:
-    """Say which searches used no index although their pattern begins with fixed characters, and what would help.
+    """Report prefix searches that used no index, and how to help them.
 
-    From the plans as the engines gave them: a search is told where ``looks_up`` says that the plan is none. Why is
-    told where the catalogue says it (:func:`why_no_prefix`).
+    Uses the plans that the engines reported (``looks_up``), and the catalog for the reason (:func:`why_no_prefix`).
     """
     groups: dict[tuple[str, str], _Unserved] = {}
     for cell, each, search in scans(material.cells):
@@ -59,12 +58,12 @@ def prefix_scan(material: Material) -> list[Finding]:
     for (name, words), group in groups.items():
         patterns = ", ".join(f"`{search}`" for search in group.searches)
         plans = all_of([f"`{plan}`" for plan in group.plans], "or")
-        text = f"On {name} no index was used for {patterns}, whose beginning is fixed: the plan is {plans}"
+        text = f"On {name}, no index was used for {patterns}, although it has a fixed prefix: the plan is {plans}"
         text += f"; {words}." if words else "."
         can_be_helped = group.why is None or group.why.can_be_helped
         fits = any(each["engine"] == group.engine for each in material.recommendations) and not tried & set(group.cells)
         if can_be_helped and fits:
-            text += " `--try-recommendations` measures what the experiment has against that."
+            text += " `--try-recommendations` measures the changes that the experiment offers."
         observed: JsonObject = {"finding": PREFIX_SCAN, "searches": group.searches, "plans": group.plans}
         if group.why:
             observed["catalog"] = group.why.rows
@@ -72,7 +71,7 @@ def prefix_scan(material: Material) -> list[Finding]:
     return found
 
 
-# What takes less of the time of its transactions, or of a database as small as a few pages, is not worth an index.
+# Ignore statements that take a smaller share of their transactions' time or less time, and very small databases.
 _COSTLY = 0.05
 _SHORTEST_MS = 0.2
 _SMALLEST_BYTES = 65_536
@@ -85,7 +84,7 @@ _SMALLEST_BYTES = 65_536
     remedy="Create the index that the finding names, and measure again.",
 )
 def whole_table(material: Material) -> Iterator[Finding]:
-    """Say it once for each statement, plan and system, with the index and the statement that makes it."""
+    """Report costly statements with the index that would help: one finding per statement, plan and system."""
     found: dict[tuple[str, str, str], tuple[CellStatement, Read | str, Index | str, list[Cell]]] = {}
     elsewhere = {
         (engine_name(cell), each["sql"])
@@ -95,7 +94,7 @@ def whole_table(material: Material) -> Iterator[Finding]:
     }
     for cell in material.cells:
         for statement in cell["statements"]:
-            # What another cell or round does better is not advised: it was measured.
+            # Don't advise an index if another cell or round already measured a better plan.
             if (engine_name(cell), statement["sql"]) in elsewhere or not _costly(cell, statement):
                 continue
             for what, index in _served(cell, statement):
@@ -115,7 +114,7 @@ def whole_table(material: Material) -> Iterator[Finding]:
             evidence |= {"table": index.table, "columns": list(index.columns), "sql": index.sql, "there": index.there}
         text = f"`{shown(statement)}` {_does(what, index)} (`{line}`) and takes {milliseconds(slowest[0])} ms"
         text += f", {percent(slowest[1])} of the time" if slowest[1] is not None and slowest[1] < 1 else ""
-        yield whole_table.found(f"{text}: {_help(index)}.", [cell["id"] for cell in cells], evidence)
+        yield whole_table.found(f"{text}{_help(index)}.", [cell["id"] for cell in cells], evidence)
 
 
 def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, Index | str]]:
@@ -123,7 +122,7 @@ def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, 
 
 
 def _spared(cell: Cell, statement: CellStatement) -> bool:
-    """Whether the plan reads no table whole, and sorts nothing, in a round at least."""
+    """Whether the plan scans no whole table and sorts nothing in at least one round."""
     plans = [statement["plan"], *(each["plans"].get(statement["name"], []) for each in done(cell))]
     read = [found for plan in plans if (found := known(cell).read_plan(plan)) is not None]
     return any(bool(each.reads) and not each.sorts and not list(whole_reads(each)) for each in read)
@@ -132,16 +131,16 @@ def _spared(cell: Cell, statement: CellStatement) -> bool:
 def _does(what: Read | str, index: Index | str) -> str:
     if isinstance(what, str):
         return f"sorts the rows of {index.table if isinstance(index, Index) else 'its table'}"
-    return f"reads all of {index.table if isinstance(index, Index) else what.table}"
+    return f"scans the whole table {index.table if isinstance(index, Index) else what.table}"
 
 
 def _help(index: Index | str) -> str:
     if isinstance(index, str):
-        return index
+        return f": {index}"
     columns = ", ".join(index.columns)
     if index.there is not None:
-        return f"the index {index.there} on ({columns}) is there, and the plan leaves it aside"
-    return f"no index on ({columns}) is there; `{index.sql}` makes one, which was not measured"
+        return f". The index {index.there} on ({columns}) exists, but the plan does not use it"
+    return f". There is no index on ({columns}). To create one (not measured): `{index.sql}`"
 
 
 def _costly(cell: Cell, statement: CellStatement) -> bool:
@@ -154,7 +153,7 @@ def _costly(cell: Cell, statement: CellStatement) -> bool:
 
 
 def _mean_time(cell: Cell, statement: CellStatement) -> tuple[float, float | None] | None:
-    """Give the mean time of a statement in milliseconds, and its share of the time of its transactions."""
+    """Return the mean time of a statement in milliseconds, and its share of its transactions' time."""
     for each in cell["operations"]:
         if each["kind"] == "statement" and each["name"] == statement["name"]:
             mean = each["latency_ms"]["mean"]
@@ -169,9 +168,9 @@ def _mean_time(cell: Cell, statement: CellStatement) -> tuple[float, float | Non
     remedy="Apply the change if the gain is worth its cost.",
 )
 def measured_recommendation(material: Material) -> list[Finding]:
-    """Say what each recommendation that was measured did where it was needed, and what came of it.
+    """Report the measured effect of each recommendation on the cells that needed it.
 
-    Each is a comparison like those of the table, and all of a run's are decided together (:func:`judge`).
+    Each is a comparison as in the table; all comparisons of a run are decided together (:func:`judge`).
     """
     by_id = {cell["id"]: cell for cell in material.cells}
     measured: list[tuple[Recommendation, list[tuple[Cell, Cell]]]] = []
@@ -189,10 +188,10 @@ def measured_recommendation(material: Material) -> list[Finding]:
             continue
         unserved = [f"`{search.text}`" for _, changed in needed for _, _, search in scans([changed])]
         rows = [words for base, changed in needed for words in _rows_changed(base, changed)]
-        told = [f"{_gain(each)}: {each['b']} against {each['a']}" for each in comparisons]
+        told = [f"{_gain(each)}: {each['b']} versus {each['a']}" for each in comparisons]
         text = f"Recommendation {recommendation['name']} ({recommendation['does']}) was measured: {'; '.join(told)}"
         text += f"; still without an index: {all_of(list(dict.fromkeys(unserved)))}" if unserved else ""
-        text += f"; it returns other rows: {', '.join(dict.fromkeys(rows))}" if rows else ""
+        text += f"; it returns different rows: {', '.join(dict.fromkeys(rows))}" if rows else ""
         observed = {
             "recommendation": recommendation["name"],
             "finding": recommendation["answers"],
@@ -204,7 +203,7 @@ def measured_recommendation(material: Material) -> list[Finding]:
 
 
 def _gain(decided: Comparison) -> str:
-    """Say what a recommendation's comparison showed: how many times, how sure, and what that decides."""
+    """Return the ratio, the interval and the verdict of a recommendation's comparison."""
     ratio, ci95 = decided["ratio"] or 0.0, decided["ci95"]
     what = "the throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
     size = f"{_ratio(ratio)} times {what}"
@@ -212,12 +211,12 @@ def _gain(decided: Comparison) -> str:
     if decided["not_comparable"]:
         return f"{size}, but not for the same work: {'; '.join(decided['not_comparable'])}"
     if decided["lacking"]:
-        return f"{size}, which settles nothing: {decided['lacking']}"
+        return f"{size}, which is not conclusive: {decided['lacking']}"
     return f"{size}, {decided['verdict']}"
 
 
 def _rows_changed(base: Cell, changed: Cell) -> Iterator[str]:
-    """Say which searches return other rows with a recommendation."""
+    """Yield the searches that return different numbers of rows with a recommendation."""
     before = {each["name"]: each["rows"] for each in base["statements"]}
     for _, each, search in prefix_searches([changed]):
         was, now = before.get(each["name"]), each["rows"]

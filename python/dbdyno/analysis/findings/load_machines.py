@@ -1,4 +1,4 @@
-"""Load machines of a cluster, and clients that are the bottleneck."""
+"""Load machines of a cluster, and clients that are too busy."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ def _busy_client(cell: Cell, material: Material) -> tuple[str, JsonObject] | Non
     if share is None:
         return None
     words = (
-        f"The client did {share * 100:.0f} % of what it can with an engine that does nothing: the result is as much "
+        f"The client reached {share * 100:.0f} % of its maximum with the null engine, so the result is as much "
         "about the client"
     )
     if not engine.is_server:
-        # Its clients are where the database is.
-        return f"{words}; give it more threads.", {"share": share}
+        # The clients of an embedded database run in the same process.
+        return f"{words}. Give it more threads.", {"share": share}
     machines = len(objects(material.run.options.get("load_machines"))) or 1
     needed = _machines(share, machines)
     clients = max((each["window"].get("clients") or 1 for each in done(cell)), default=1)
-    words += f". {needed} load machines like {'this one' if machines == 1 else 'these'} would do less than half of it"
+    words += f". {needed} load machines like {'this one' if machines == 1 else 'these'} would be less than half as busy"
     if clients < needed:
         words += f", with {needed} clients or more"
-    words += f": `{_command(material, needed)}`, of a server that they reach by its host's name."
+    words += f": `{_command(material, needed)}`, with a server that they can reach by its host name."
     return words, {"share": share, "machines": machines, "needed": needed}
 
 
 def _machines(share: float, machines: int) -> int:
-    """Return how many machines would stay below the share at which a client is part of the result."""
+    """Return the number of machines that keeps the clients below the share at which they affect the result."""
     return max(machines + 1, math.floor(machines * share / BUSY) + 1)
 
 
 def _command(material: Material, needed: int) -> str:
-    """Write the command of a run with so many load machines."""
+    """Return the command that repeats the run with this number of load machines."""
     words = [each for each in material.run.command if each]
     if "--cluster" in words:
         at = words.index("--cluster")
@@ -61,7 +61,7 @@ def _command(material: Material, needed: int) -> str:
     remedy="Give an embedded database's client more threads, or use more load machines.",
 )
 def busy_client(material: Material) -> Iterator[Finding]:
-    """Say of which cells the client is part of the result, and how many machines would not be."""
+    """Report cells whose result depends on the client, and how many load machines would avoid that."""
     for cell in material.cells:
         said = _busy_client(cell, material)
         if said is not None:
@@ -76,19 +76,19 @@ def busy_client(material: Material) -> Iterator[Finding]:
     remedy="Check the load machine and its network.",
 )
 def load_machine_lost(material: Material) -> Iterator[Finding]:
-    """Say it of each cell, with what was said of the machine."""
+    """Report trials that were repeated because a load machine failed, with the error."""
     for cell in material.cells:
         lost = [why for each in cell["rounds"] for why in each["lost_machines"]]
         if lost:
-            tries = "1 try of a trial was" if len(lost) == 1 else f"{len(lost)} tries of trials were"
-            words = f"{tries} given up and done again from as many load machines: {'; '.join(dict.fromkeys(lost))}."
+            tries = "1 trial was" if len(lost) == 1 else f"{len(lost)} trials were"
+            words = f"{tries} aborted and repeated with as many load machines: {'; '.join(dict.fromkeys(lost))}."
             yield load_machine_lost.found(words, [cell["id"]], {"lost": lost})
 
 
-# How often a trial whose machines are alike may be said to have unlike ones: for all its machines together.
+# Probability of a false report for a trial with equal machines, over all its machines.
 _LEVEL = 0.01
 
-# Differences that matter, as shares: of a client's rate, and of the median service time, of which less is known.
+# Differences that matter, as shares: of a client's rate, and of the median service time, which is less certain.
 _RATE = 0.02
 _TIME = 0.10
 
@@ -100,7 +100,7 @@ _TIME = 0.10
     remedy="Look at other programs on that machine, and at its distance from the system.",
 )
 def load_machines_differ(material: Material) -> Iterator[Finding]:
-    """Say of which cells one load machine did less, or took longer, than chance explains."""
+    """Report cells in which a load machine had a lower rate or longer service times than chance explains."""
     for cell in material.cells:
         said = _differing(cell)
         if said is not None:
@@ -117,11 +117,11 @@ def _differing(cell: Cell) -> tuple[str, JsonObject] | None:
     rate, time = worst["rate_ratio"], worst["time_ratio"]
     words = (
         f"In {len(found)} of {len(trials)} trials the load machines differed by more than chance: machine "
-        f"{worst['name']} did {rate or 0.0:.2f} times the rate of a client on all"
+        f"{worst['name']} reached {rate or 0.0:.2f} times the average rate per client"
     )
     if time is not None:
-        words += f", and its service time was {time:.2f} times that of the others"
-    return words + ". See what else runs on it, and how far it is from the system.", {
+        words += f", and its service time was {time:.2f} times as long as on the others"
+    return words + ". Look for other programs on it, and at its distance from the system.", {
         "trials": len(found),
         "machine": worst["name"],
         "rate_ratio": rate,
@@ -133,17 +133,17 @@ def _differing(cell: Cell) -> tuple[str, JsonObject] | None:
 
 @dataclass(frozen=True)
 class _Slowest:
-    """The machine that is furthest behind in a trial. ``behind``: less where it is further."""
+    """The machine that is furthest behind in a trial. ``behind``: sort key, smaller if further behind."""
 
     machine: LoadMachineRound
     behind: tuple[int, float]
 
 
 def _slowest(each: Round) -> _Slowest | None:
-    """Give the machine that was furthest behind, where one was by more than chance; each has two chances.
+    """Return the machine that was furthest behind, if one was by more than chance (two tests per machine).
 
-    It is one that did less, where any did. Only of machines that did alike it is told by how long they took: a service
-    time of a microsecond may be twice another's, and costs the load nothing.
+    Prefers machines with a lower rate. The service time decides only if the rates are equal: a service time of a
+    microsecond can be twice another machine's without any effect on the load.
     """
     machines = each["load_machines"]
     bound = _LEVEL / (2 * len(machines))
@@ -167,7 +167,7 @@ def _is_unlike(ratio: float | None, p: float | None, bound: float, margin: float
     return ratio is not None and p is not None and p < bound and abs(ratio - 1) > margin
 
 
-# Of a window: in which not all machines were measured, at either end.
+# Report windows of which a larger share, at either end, was not measured on all machines.
 _APART_SHARE = 0.05
 
 
@@ -178,7 +178,7 @@ _APART_SHARE = 0.05
     remedy="Make the window longer.",
 )
 def load_machines_apart(material: Material) -> Iterator[Finding]:
-    """Say of which cells a part of the window had not all of the load."""
+    """Report cells whose window was partly without the load of all machines."""
     for cell in material.cells:
         trials = [each for each in done(cell) if each["load_machines"]]
         late = [
@@ -187,14 +187,14 @@ def load_machines_apart(material: Material) -> Iterator[Finding]:
         if late:
             words = (
                 f"In {len(late)} of {len(trials)} trials the windows of the load machines began up to "
-                f"{max(late):,.0f} ms apart: the sum of their rates is not that of one moment. Make the window longer."
+                f"{max(late):,.0f} ms apart, so the sum of their rates mixes different times. Make the window longer."
             )
             observed = {"warning": load_machines_apart.name, "trials": len(late), "began_ms": max(late)}
             yield load_machines_apart.found(words, [cell["id"]], observed)
 
 
 def _apart_ms(each: Round) -> float:
-    """Give by how many milliseconds they began apart at least, as their clocks are known."""
+    """Return the minimum difference of the start times in milliseconds, given the uncertainty of the clocks."""
     began = [
         (machine["began_ms"], machine["clock_ms"])
         for machine in each["load_machines"]
@@ -212,14 +212,12 @@ def _apart_ms(each: Round) -> float:
     remedy="Use separate computers as load machines.",
 )
 def load_machines_shared(material: Material) -> Iterator[Finding]:
-    """Say that there are fewer machines than load machines: they take processors from one another."""
+    """Report load machines that are the same computer."""
     machines = objects(material.run.options.get("load_machines"))
     hosts = {boot for each in machines if (boot := text(each, "boot"))}
     if not hosts or len(hosts) == len(machines):
         return
-    one = "one machine" if len(hosts) == 1 else f"{len(hosts)} machines"
-    words = (
-        f"The {len(machines)} load machines are {one}, whose processors they share: they give no more load than it has."
-    )
+    one = "one computer" if len(hosts) == 1 else f"only {len(hosts)} computers"
+    words = f"The {len(machines)} load machines are {one} and share CPUs, so they can't generate more load than that."
     observed = {"warning": load_machines_shared.name, "machines": len(machines), "hosts": len(hosts)}
     yield load_machines_shared.found(words, [], observed)

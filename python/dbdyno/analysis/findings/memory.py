@@ -9,7 +9,7 @@ from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import JsonObject, part
 from dbdyno.model.result.shape import Finding
 
-# A page cache that misses less often than this per transaction holds the data.
+# A page cache with fewer misses per transaction than this holds the data.
 _MISSES = 0.01
 
 
@@ -18,8 +18,8 @@ def _fits_in_cache(cell: Cell) -> tuple[str, JsonObject] | None:
     if misses is None or not hits or misses >= _MISSES * max(1.0, hits / 100):
         return None
     words = (
-        f"The data fitted into the page cache ({hits / (hits + misses) * 100:.2f} % hits), which this experiment means "
-        "it not to: lower `cache_size`, or raise the number of rows."
+        f"The data fit in the page cache ({hits / (hits + misses) * 100:.2f} % hits), but this experiment is meant to "
+        "exceed it. Lower `cache_size` or increase the number of rows."
     )
     return words, {"hits": hits, "misses": misses}
 
@@ -31,7 +31,7 @@ def _fits_in_cache(cell: Cell) -> tuple[str, JsonObject] | None:
     remedy="Lower `cache_size` or increase the number of rows.",
 )
 def fits_in_cache(material: Material) -> Iterator[Finding]:
-    """Say of which cells the page cache held the data, where the experiment means it not to."""
+    """Report cells whose data fit in the page cache, if the experiment is meant to exceed it."""
     if not part(material.run.design, "measure").get("beyond_cache"):
         return
     for cell in material.cells:
@@ -48,12 +48,13 @@ def fits_in_cache(material: Material) -> Iterator[Finding]:
     remedy="Let dbdyno create cgroups, or use more data than the machine has memory.",
 )
 def memory_not_limited(material: Material) -> Iterator[Finding]:
-    """Say why, once for all cells that it holds of."""
+    """Report memory limits that are not in effect: one finding per reason."""
     refused: dict[tuple[int, str], list[str]] = {}
     for cell in material.cells:
         limit = cell["memory_limit"]
         if limit is not None and limit["refused"] is not None:
             refused.setdefault((limit["bytes"], limit["refused"]), []).append(cell["id"])
     for (limited, why), cells in refused.items():
-        words = f"Memory was not limited to {limited / 1e6:g} MB: {why}. What the kernel caches is limited by nothing."
+        words = f"The {limited / 1e6:g} MB memory limit is not in effect: {why}. "
+        words += "The kernel's page cache was not limited either."
         yield memory_not_limited.found(words, cells, {"bytes": limited, "refused": why})

@@ -1,4 +1,4 @@
-"""Disturbances: other programs, stalls, windows that didn't settle."""
+"""Disturbances: other programs, stalls, and windows that didn't settle."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from dbdyno.model.result.shape import Finding
 from dbdyno.stats import trend
 from dbdyno.stats.stability import thirds
 
-# What is due in a time, for it to be strange that nothing is done; and the shortest that is worth a word (seconds).
+# A stall lasts at least _STILL_S seconds, and at least _MUCH units were due in that time.
 _MUCH = 20
 
 _STILL_S = 0.9
 
 
 def rate_of_interval(interval: JsonObject, measure: Measure) -> float | None:
-    """Give what was done in an interval, a second, in the unit of the experiment; None where it has no length."""
+    """Return the rate of an interval per second, in the experiment's unit; None if the interval has no length."""
     seconds = float(interval["end_s"] - interval["start_s"])
     key = {"transaction": "ok", "statement": "statements", "row": "rows"}[measure.unit]
     return interval[key] / seconds if seconds > 0 else None
 
 
 def stall(one: Round, measure: Measure) -> float:
-    """Give the longest time, in seconds, in which nothing ended though by the round's own pace much should have."""
+    """Return the longest time in seconds in which nothing completed, although the round's rate implies many."""
     done, time, still, longest = 0.0, 0.0, 0.0, 0.0
     for interval in one["intervals"]:
         seconds = interval["end_s"] - interval["start_s"]
@@ -42,7 +42,7 @@ def stall(one: Round, measure: Measure) -> float:
     return longest if longest >= _STILL_S and done / time * longest >= _MUCH else 0.0
 
 
-# Other programs and the host: shares of one processor from which a round counts as disturbed.
+# A round is disturbed if other programs or the host take at least this share of one CPU.
 _OTHERS = 0.2
 
 _STOLEN = 0.05
@@ -55,7 +55,7 @@ _STOLEN = 0.05
     remedy="Use `--wait-idle` to wait for an idle machine, and stop other programs.",
 )
 def disturbed(material: Material) -> list[Finding]:
-    """Other programs, or the host of a virtual machine, took processors away: one finding for the whole run."""
+    """Report CPU time taken by other programs or the host of a virtual machine: one finding for the whole run."""
     options = material.run.options
     others, stolen, trials = [0.0], [0.0], 0
     hit: dict[str, int] = {}
@@ -67,7 +67,7 @@ def disturbed(material: Material) -> list[Finding]:
             if cpu["machine"] is None or cpu["client"] is None or (each["elapsed_s"] or 0.0) < SHORTEST_S:
                 continue
             stolen.append((cpu["steal"] or 0.0) / 100)
-            # What a server here used that nobody started for this is not known, and no other program's.
+            # The CPU time of a user's server on this machine is unknown, and it is not another program.
             known = cpu["server"] is not None or not here
             others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100 if known else 0.0)
             if others[-1] >= _OTHERS or stolen[-1] >= _STOLEN:
@@ -76,25 +76,24 @@ def disturbed(material: Material) -> list[Finding]:
         return []
     parts = []
     if max(others) >= _OTHERS:
-        parts.append(f"other programs used up to {max(others) * 100:.0f} % of a processor")
+        parts.append(f"other programs used up to {max(others) * 100:.0f} % of one CPU")
     if max(stolen) >= _STOLEN:
         parts.append(f"the host took up to {max(stolen) * 100:.0f} %")
     text = " and ".join(parts)
-    text = f"{text[0].upper()}{text[1:]}, in {sum(hit.values())} of {trials} trials"
+    text = f"{text[0].upper()}{text[1:]} in {sum(hit.values())} of {trials} trials"
     if options.get("wait_idle"):
-        text += ", though each waited for a quiet machine."
+        text += ", although each trial waited for an idle machine."
     else:
-        # Of load machines of a cluster none is waited for.
-        text += "; `--wait-idle` waits for a quiet machine." if options.get("cluster") is None else "."
+        # dbdyno can't wait for the load machines of a cluster.
+        text += ". Use `--wait-idle` to wait for an idle machine." if options.get("cluster") is None else "."
     where = list(hit) if len(hit) < len(material.cells) else []
     return [disturbed.found(text, where, {"warning": disturbed.name, "trials": hit})]
 
 
 def _change(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
-    """The level changed over the window."""
-    # What stopped a round, and when, says nothing of how long it takes to settle.
+    # Exclude rounds with a stall: it says nothing about the time to settle.
     rounds = [each for each in done(cell) if not stall(each, measure)]
-    # The last interval is cut short by the window's end.
+    # Exclude the last interval, which the end of the window cuts short.
     windows = [
         [rate for each in one["intervals"] if (rate := rate_of_interval(each, measure)) is not None][:-1]
         for one in rounds
@@ -104,16 +103,17 @@ def _change(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
         return None
     verb = "rose" if change > 0 else "fell"
     words = (
-        f"Throughput {verb} by {abs(change) * 100:.0f} % from the first to the last third of the window: it had not "
-        "settled; lengthen `load.warmup` or the window."
+        f"Throughput {verb} by {abs(change) * 100:.0f} % from the first to the last third of the window, so it had not "
+        "settled. Lengthen `load.warmup` or the window."
     )
     return words, {"change": change}
 
 
 def _cut(one: Round, is_open: bool) -> float:
-    """Return by what share the counts of a window's thirds may differ at a steady rate.
+    """Return the share by which the counts of a window's thirds may differ at a constant rate.
 
-    Clients that take equally long end their transactions together, so a third holds one more of each client or not.
+    Clients with equal transaction times complete them together, so a third contains one transaction more per client or
+    not.
     """
     fewest = min(thirds([float(each["ok"]) for each in one["intervals"][:-1]]))
     together = 1 if is_open else int(one["window"].get("clients") or 1)
@@ -127,7 +127,7 @@ def _cut(one: Round, is_open: bool) -> float:
     remedy="Lengthen `load.warmup` or the window.",
 )
 def unsettled(material: Material) -> Iterator[Finding]:
-    """Say of which cells the window had not settled."""
+    """Report cells whose throughput changed during the window."""
     for cell in material.cells:
         said = _change(cell, material.measure)
         if said is not None:
@@ -136,7 +136,6 @@ def unsettled(material: Material) -> Iterator[Finding]:
 
 
 def _stood_still(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
-    """For whole intervals nothing ended, where usually much does."""
     longest, rounds = 0.0, 0
     for each in done(cell):
         stood = stall(each, measure)
@@ -146,8 +145,8 @@ def _stood_still(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
         return None
     how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
     words = (
-        f"In {how_many} nothing at all was done for up to {longest:.0f} s: something stopped the system; see the "
-        "timeline in the report, and the greatest latency."
+        f"No transaction completed for up to {longest:.0f} s in {how_many}. Something stalled the system: see the "
+        "timeline in the report and the maximum latency."
     )
     return words, {"seconds": longest, "rounds": rounds}
 
@@ -159,7 +158,7 @@ def _stood_still(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
     remedy="Look at the timeline and the maximum latency for what stalled the system.",
 )
 def stalled(material: Material) -> Iterator[Finding]:
-    """Say of which cells something stopped the system."""
+    """Report cells in which nothing completed for a while."""
     for cell in material.cells:
         said = _stood_still(cell, material.measure)
         if said is not None:

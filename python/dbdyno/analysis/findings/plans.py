@@ -21,7 +21,7 @@ from dbdyno.model.result.cell import Cell, CellStatement, Round, RowEstimate
 from dbdyno.model.result.reading import JsonObject, mean, shown_times
 from dbdyno.model.result.shape import Finding
 
-# Noise alone seldom puts all rounds of one plan so far above all those of another, as a factor.
+# Noise alone rarely puts all rounds of one plan above all rounds of another by this factor.
 _FAR_APART = 1.2
 _LONGEST_STEP = 80
 _MOST_ROUNDS = 8
@@ -29,7 +29,7 @@ _MOST_ROUNDS = 8
 
 @dataclass
 class _Planned:
-    """A plan, and the rounds that had it."""
+    """A plan, and the rounds that used it."""
 
     plan: list[str]
     rounds: list[Round] = field(default_factory=list)
@@ -42,7 +42,7 @@ class _Planned:
     remedy="Update the planner's statistics, or fix the plan, and measure again.",
 )
 def plan_changed(material: Material) -> Iterator[Finding]:
-    """Say of each statement that rounds of a cell planned in several ways how fast each way was."""
+    """Report statements whose plan differed between rounds, with the speed of the rounds of each plan."""
     for cell in material.cells:
         for statement in cell["statements"]:
             planned = _planned(cell, statement)
@@ -51,7 +51,7 @@ def plan_changed(material: Material) -> Iterator[Finding]:
 
 
 def _planned(cell: Cell, statement: CellStatement) -> list[_Planned]:
-    """Group the rounds by how they planned a statement, in the order of their first ones."""
+    """Group the rounds by their plan of a statement, in the order of first use."""
     found: dict[tuple[str, ...], _Planned] = {}
     for each in done(cell):
         plan = each["plans"].get(statement["name"], statement["plan"])
@@ -72,13 +72,13 @@ def _changed(cell: Cell, statement: CellStatement, planned: Sequence[_Planned]) 
     evidence: JsonObject = {"statement": statement["sql"], "metric": metric, "plans": ways}
     pairs = permutations([each for each in values if each], 2)
     if levels_of(cell) is not None or any(min(one) > _FAR_APART * max(other) for one, other in pairs):
-        text += " The mean says which of them came up more often."
+        text += " The mean mostly reflects which plan was more frequent."
         evidence["warning"] = in_two_levels.name
     return plan_changed.found(text, [cell["id"]], evidence)
 
 
 def _first_apart(plans: Sequence[list[str]]) -> list[str]:
-    """Give of each plan the first line in which they are not all alike; of one that has ended there, its last."""
+    """Return each plan's first line in which the plans differ, or its last line if it is shorter."""
     lines = zip_longest(*map(steps_of, plans))
     place = next(number for number, each in enumerate(lines) if len(set(each)) > 1)
     return [_step(plan[min(place, len(plan) - 1)]) if plan else "none" for plan in plans]
@@ -107,8 +107,8 @@ def _rounds(numbers: Sequence[int]) -> str:
     return f"round {numbers[0]}" if len(numbers) == 1 else f"rounds {all_of([str(each) for each in numbers])}"
 
 
-# Off by less, a plan is seldom another. A thousand rows are passed on in some tenths of a millisecond: off by whatever
-# factor, fewer make no plan dear.
+# A smaller error rarely changes the plan. Fewer than a thousand rows take some tenths of a millisecond, so that their
+# plan is never expensive.
 _FAR = 100.0
 _SOME_ROWS = 1000.0
 _LONGEST_STEP = 80
@@ -121,7 +121,7 @@ _LONGEST_STEP = 80
     remedy="Improve the planner's statistics as the finding describes.",
 )
 def row_estimate(material: Material) -> Iterator[Finding]:
-    """Say it once for each statement, step and system."""
+    """Report wrong row estimates: one finding per statement, step and system."""
     found: dict[tuple[str, str, str], tuple[CellStatement, RowEstimate, list[Cell]]] = {}
     for cell in material.cells:
         for statement in cell["statements"]:
@@ -151,18 +151,18 @@ def row_estimate(material: Material) -> Iterator[Finding]:
 
 
 def times_off(estimate: RowEstimate) -> float:
-    """Give by what factor an estimate is off, in either direction; less than one row counts as one."""
+    """Return the factor by which an estimate is wrong, in either direction; less than one row counts as one."""
     expected, found = max(estimate["expected"], 1.0), max(estimate["found"], 1.0)
     return max(expected, found) / min(expected, found)
 
 
 def off_words(estimate: RowEstimate) -> str:
-    """Say by how much an estimate is off."""
+    """Return a phrase for the error of an estimate."""
     return f"{figure(float(f'{times_off(estimate):.2g}'))} times off"
 
 
 def far_off(cell: Cell, statement: CellStatement) -> RowEstimate | None:
-    """Give the step whose estimate is worst, of those that work on nothing that is far off; ``None``: none is."""
+    """Return the step with the worst estimate whose inputs are estimated well; ``None`` if there is none."""
     steps = statement["estimates"]
     far = [_is_far(each) for each in steps]
     causes = [each for place, each in enumerate(steps) if far[place] and not _any_below(steps, far, place)]
@@ -176,7 +176,7 @@ def _is_far(each: RowEstimate) -> bool:
 
 
 def _any_below(steps: Sequence[RowEstimate], far: Sequence[bool], place: int) -> bool:
-    """Whether one of the steps that a step works on is far off: they follow it, and lie deeper."""
+    """Whether the estimate of an input of a step is far off. Inputs follow the step and are deeper."""
     for each, is_far in zip(steps[place + 1 :], far[place + 1 :], strict=True):
         if each["depth"] <= steps[place]["depth"]:
             return False
@@ -186,10 +186,9 @@ def _any_below(steps: Sequence[RowEstimate], far: Sequence[bool], place: int) ->
 
 
 def _matters(cell: Cell, statement: CellStatement, worst: RowEstimate) -> bool:
-    """Whether a choice of the planner's rests on it.
+    """Whether the planner's choice depends on the estimate.
 
-    Where fewer rows come than were expected, of one table that no index could have led to, nothing would have been
-    done otherwise.
+    It doesn't if there are fewer rows than expected, in a single table that has no index for the condition.
     """
     if worst["found"] > worst["expected"] or _joins(cell, statement):
         return True
@@ -214,13 +213,13 @@ def _advice(cell: Cell, on: Conditions | None) -> str | None:
 
 
 def _title(cell: Cell, statement: CellStatement) -> str:
-    """Give the name that a statement has in its file, where each is a cell of its own; else its text."""
+    """Return the name of the statement in its file, if each statement is a cell; otherwise its SQL."""
     named = cell["factors"].get(STATEMENT) if len(cell["statements"]) == 1 else None
     return str(named) if named is not None else shown(statement)
 
 
 def _expectation(each: RowEstimate, on: Conditions | None) -> str:
-    """Say what was expected and what there is; an expectation of less than a row is one of one."""
+    """Return a clause with the expected and the actual rows; an expectation below one row counts as one."""
     expected = f"{max(each['expected'], 1.0):,.0f}"
     rows = "row" if expected == "1" else "rows"
     step = f"`{shortened(each['step'], _LONGEST_STEP)}`"
@@ -232,5 +231,5 @@ def _expectation(each: RowEstimate, on: Conditions | None) -> str:
 
 
 def figure_of(rows: float) -> str:
-    """Write a mean number of rows: whole, or with digits where it is less than ten."""
+    """Format a mean number of rows: as an integer, or with decimals below ten."""
     return f"{rows:,.0f}" if rows >= 10 or rows == int(rows) else figure(rows)

@@ -1,4 +1,4 @@
-"""The rules of all findings: those of the modules of this package, and the engines' own."""
+"""All rules: from the modules of this package and from the engines."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ ORDER = (
     "fits in cache",
     "unreadable data",
 )
-"""The kinds in the order in which reports list them. A kind that is not here comes last."""
+"""Kinds in the order in which reports list them. Kinds that are not listed come last."""
 
 
 def of_engines(material: Material) -> Iterator[Finding]:
-    """Ask each engine about its own cells."""
+    """Yield the findings of each engine about its own cells."""
     planned = {str(each.get("id", "")): each for each in objects(material.run.design.get("cells"))}
     by_engine: dict[str, list[Measured]] = {}
     for cell in material.cells:
@@ -130,7 +130,7 @@ def of_engines(material: Material) -> Iterator[Finding]:
 def _all_rules() -> tuple[Rule, ...]:
     rules = [rule for topic in _TOPICS for rule in vars(topic).values() if isinstance(rule, Rule)]
     rules.append(Rule(of_engines, tuple(kind for name in ENGINES for kind in engine_of(name).finding_kinds)))
-    # A module may import another one's rule.
+    # dict.fromkeys() because a module can import the rule of another one.
     return tuple(sorted(dict.fromkeys(rules), key=_place))
 
 

@@ -1,4 +1,4 @@
-"""Rounds: how many, how different, how complete."""
+"""Rounds: their number, their differences, and incomplete windows."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from dbdyno.stats.rates import FEW
     remedy="Increase `--budget` or `--rounds` if the results are not precise enough.",
 )
 def ended(material: Material) -> Iterator[Finding]:
-    """Say it, by the rule that the design has and the laboratory found to hold."""
+    """Report which stopping rule ended the run."""
     rule = part(material.run.design, "stopping")
     target = Stopping.from_stored(rule).precision
-    enough, not_enough = f"every interval asked for is within {target}", f"{target} is not reached"
+    enough, not_enough = f"every requested interval is within {target}", f"{target} is not reached"
     if part(material.run.design, "why") or number(rule, "margin") is not None:
-        enough, not_enough = "every verdict is settled", "not every verdict is settled"
+        enough, not_enough = "every verdict is conclusive", "not every verdict is conclusive"
     words = {
         "precise": f": {enough}.",
         "budget": f": the time budget of {number(rule, 'budget_s') or 0.0:g} s is spent, {not_enough}.",
-        "most": f", the most allowed: {not_enough}.",
+        "most": f", the maximum: {not_enough}.",
     }
     for each in material.observed(ended.kind):
         if each["why"] in words:
@@ -43,40 +43,37 @@ def ended(material: Material) -> Iterator[Finding]:
             yield ended.found(f"Stopped after {rounds}{words[each['why']]}", [], evidence)
 
 
-# Functions of SQLite that give the time of day, or a random value.
+# SQLite functions that return the current time or a random value.
 _OF_THE_MOMENT = re.compile(
     r"\bcurrent_(?:time(?:stamp)?|date)\b|\b(?:random|randomblob)\s*\(|'now'|\bunixepoch\s*\(\s*\)", re.IGNORECASE
 )
 
 
 def varying_counts(tasks: Mapping[str, JsonObject]) -> Iterator[Finding]:
-    """Say of which cells the counts differ from one time to the next, once for each reason. ``tasks``: by cell."""
+    """Report cells whose counts differ between repetitions: one finding per reason. ``tasks``: by cell id."""
     reasons: dict[str, list[str]] = {}
     for cell, task in tasks.items():
         why = unrepeatable(task)
         if why:
             reasons.setdefault("; ".join(why), []).append(cell)
     for words, ids in reasons.items():
-        yield counts_vary.found(
-            f"The instructions counted are not the same each time: {words}.", ids, {"reasons": words}
-        )
+        yield counts_vary.found(f"The instruction counts are not repeatable: {words}.", ids, {"reasons": words})
 
 
 def unrepeatable(task: JsonObject) -> list[str]:
-    """Say what makes the counts of a plan's task differ from one time to the next, a clause each.
+    """Return the reasons why the counts of a plan's task differ between repetitions: one clause each.
 
-    Empty where nothing does. What is drawn follows from the seed, and SQLite's own work from what it is asked. What
-    depends on the moment does not: values made from the clock, and functions of SQL that give the time or a random
-    value.
+    Random parameters follow from the seed, and SQLite's work from its input. Values from the clock, and SQL functions
+    that return the time or a random value, differ each time.
     """
     found = []
     clients = count(task, "clients") or 1
     if clients > 1:
-        found.append(f"one client is counted, and not {clients}")
+        found.append(f"only one client is counted, not {clients}")
     if part(task, "arrival").get("loop") == "open":
-        found.append("transactions are counted one after the other, and not by the clock")
+        found.append("transactions are counted back to back, not on their schedule")
     if any(_from_the_clock(each) for each in objects(task.get("transactions"))):
-        found.append("values are made from the clock")
+        found.append("values are generated from the clock")
     texts = [str(each.get("sql")) for each in objects(task.get("statements"))]
     named = {match.group(0).strip(" (").lower() for text in texts for match in _OF_THE_MOMENT.finditer(text)}
     if named:
@@ -85,7 +82,7 @@ def unrepeatable(task: JsonObject) -> list[str]:
 
 
 def _from_the_clock(source: Any) -> bool:
-    """Whether some part of a plan makes a value from the time of day."""
+    """Whether a part of a plan generates a value from the current time."""
     if isinstance(source, dict):
         kind = source.get("kind")
         timed = kind == "now" or (kind == "uuid" and _version(source["version"]) in FROM_THE_CLOCK)
@@ -94,7 +91,7 @@ def _from_the_clock(source: Any) -> bool:
 
 
 def _version(of: str | JsonObject) -> str:
-    """The name of a version of identifiers. One with blocks is an object under its name."""
+    """Return the name of a UUID version. A version with blocks is an object under its name."""
     return of if isinstance(of, str) else next(iter(of))
 
 
@@ -117,7 +114,7 @@ def counts_vary(material: Material) -> Iterator[Finding]:
     remedy="Raise the time limit or lower the number.",
 )
 def cut_short(material: Material) -> list[Finding]:
-    """Say where the time limit came before the number of transactions or statements that a trial was to do."""
+    """Report trials that reached the time limit before the requested number of transactions or statements."""
     found: list[Finding] = []
     for cell in material.cells:
         done = [each for each in cell["rounds"] if each["status"] == "done" and each["ended_by"] == "seconds"]
@@ -130,8 +127,7 @@ def cut_short(material: Material) -> list[Finding]:
             reached = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
             found.append(
                 cut_short.found(
-                    f"The time limit of {done[0]['elapsed_s']:g} s came first: {reached} of {asked:,} {unit} were "
-                    "done.",
+                    f"The window ended at its limit of {done[0]['elapsed_s']:g} s after {reached} of {asked:,} {unit}.",
                     [cell["id"]],
                     {"asked": asked, "done": counts},
                 )
@@ -146,14 +142,14 @@ def cut_short(material: Material) -> list[Finding]:
     remedy="Look for disturbances in those rounds, and run more rounds.",
 )
 def outliers(material: Material) -> list[Finding]:
-    """Point out rounds far from the others of their cell."""
+    """Report rounds that are far from the other rounds of their cell."""
     hit = {cell["id"]: [each["block"] for each in cell["rounds"] if each["outlier"]] for cell in material.cells}
     hit = {cell: blocks for cell, blocks in hit.items() if blocks}
     if not hit:
         return []
     total = sum(len(blocks) for blocks in hit.values())
-    words = "1 round lies" if total == 1 else f"{total} rounds lie"
-    text = f"{words} far from the others of the same cell; outliers are kept and marked with an asterisk."
+    words = "1 round is" if total == 1 else f"{total} rounds are"
+    text = f"{words} far from the other rounds of the same cell. Outliers are kept and marked with an asterisk."
     return [outliers.found(text, hit, {"blocks": hit})]
 
 
@@ -164,9 +160,9 @@ def outliers(material: Material) -> list[Finding]:
     remedy="Lengthen the window with `stop` as the finding suggests.",
 )
 def few_transactions(material: Material) -> Iterator[Finding]:
-    """Say once of which cells the figures rest on few transactions.
+    """Report cells with few transactions per window: one finding for all cells.
 
-    In a window of a given time that holds few of them, rounds differ by which ones fell into it.
+    In a timed window with few transactions, rounds differ by the transactions that happen to be in the window.
     """
     held: dict[str, float] = {}
     longest = 0
@@ -180,8 +176,8 @@ def few_transactions(material: Material) -> Iterator[Finding]:
     if not held:
         return
     words = (
-        f"A window held {_numbers(list(held.values()))}: with fewer than {FEW} the figures rest on few of them; "
-        f"`stop = {{ seconds = {longest:,} }}` would hold as many."
+        f"Each window contained only {_numbers(list(held.values()))}; results are unreliable below {FEW}. "
+        f"Set `stop = {{ seconds = {longest:,} }}` to get that many."
     )
     observed: JsonObject = {"warning": few_transactions.name, "completed": min(held.values()), "by_cell": held}
     yield few_transactions.found(words, list(held), observed)
@@ -195,7 +191,7 @@ def _numbers(completed: list[float]) -> str:
 
 
 def levels_of(cell: Cell) -> tuple[float, float] | None:
-    """Give the throughputs between which the rounds jump; ``None`` where they are of one level."""
+    """Return the two throughputs between which the rounds alternate, or None if they form one group."""
     return two_levels([each["throughput"] for each in done(cell) if each["throughput"] is not None])
 
 
@@ -204,8 +200,8 @@ def _bistable(cell: Cell) -> tuple[str, JsonObject] | None:
     if levels is None:
         return None
     words = (
-        f"The rounds are of two levels, about {levels[0]:,.4g} and {levels[1]:,.4g}: the mean says which came up more "
-        "often; take more rounds, and look at what differs between them."
+        f"The rounds fall into two groups, around {levels[0]:,.4g} and {levels[1]:,.4g}, so the mean mostly reflects "
+        "which group was more frequent. Run more rounds and look for what differs between the groups."
     )
     return words, {"levels": list(levels)}
 
@@ -217,10 +213,10 @@ def _bistable(cell: Cell) -> tuple[str, JsonObject] | None:
     remedy="Run more rounds and look for what differs between the groups.",
 )
 def in_two_levels(material: Material) -> Iterator[Finding]:
-    """Say of which cells the rounds are of two levels."""
+    """Report cells whose rounds fall into two groups."""
     for cell in material.cells:
         said = _bistable(cell)
-        # Plans that changed are told with how fast each was.
+        # plan_changed reports rounds with different plans.
         if said is not None and not any(each["plans"] for each in done(cell)):
             words, observed = said
             yield in_two_levels.found(words, [cell["id"]], {"warning": in_two_levels.name, **observed})

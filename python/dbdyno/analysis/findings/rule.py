@@ -1,4 +1,4 @@
-"""What a finding is made by: a function of the material of a run, and the kind that the function is registered with."""
+"""Registers functions that make findings from the material of a run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dbdyno.store.records import RunRecord
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """All that a finding can be made from: what is stored of a run, and what follows from it so far.
+    """The input of all findings: the stored run, and the results computed so far.
 
-    ``tasks``: what the trials of a cell were to do, as the task of their plan, by the cell's id; ``unreadable``: what
-    is wrong with the data of a cell, by its id. ``margin``: the difference that matters, as a share.
+    ``tasks``: the task of each cell's plans, by cell id; ``unreadable``: errors in a cell's data, by cell id.
+    ``margin``: the difference that matters, as a share.
     """
 
     run: RunRecord
@@ -36,11 +36,11 @@ class Material:
 
     @property
     def family(self) -> int:
-        """The number of comparisons of the run's table (:func:`dbdyno.stats.decide`)."""
+        """The number of comparisons in the run's table (:func:`dbdyno.stats.decide`)."""
         return max(len(self.comparisons), 1)
 
     def observed(self, kind: Kind) -> Iterator[JsonObject]:
-        """Give what the laboratory saw of a kind while the run went on; what lacks an observation was not seen."""
+        """Yield the controller's observations of a kind during the run, if they are complete."""
         for each in self.run.observations:
             if each.get("kind") == kind.name and not kind.missing(each):
                 yield each
@@ -48,7 +48,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Rule:
-    """A function that makes findings, and the kinds of them: one, except for the findings of engines."""
+    """A function that makes findings, and their kinds: exactly one, except for the findings of engines."""
 
     find: Callable[[Material], Iterable[Finding]]
     kinds: tuple[Kind, ...]

@@ -1,4 +1,4 @@
-"""What findings about searches share: the statements of several systems, and by what rules they compare texts."""
+"""Shared by findings about searches: statements of several systems, and the rules by which they compare strings."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Asked = tuple[Cell, CellStatement]
 
 
 def asked_alike(cells: Sequence[Cell]) -> Iterable[list[Asked]]:
-    """Group the statements that ask for the same each time by what they are in the experiment.
+    """Group the statements with fixed values by their name in the experiment, since their SQL differs by engine.
 
-    Their texts differ from engine to engine. One system alone is no group.
+    Returns nothing for a single system.
     """
     asked: dict[str, list[Asked]] = {}
     if len({cell["system"]["name"] for cell in cells}) < 2:
@@ -41,7 +41,7 @@ def asked_alike(cells: Sequence[Cell]) -> Iterable[list[Asked]]:
 
 
 def rules_of(pairs: Sequence[Asked]) -> tuple[str, dict[str, CaseRule | None]]:
-    """Give the operator by which a statement compares texts, and its rule on each system."""
+    """Return the operator by which a statement compares strings, and its rule on each system."""
     words = {text_comparison(each["sql"], each["values"], engine_name(cell)) for cell, each in pairs}
     word = words.pop() if len(words) == 1 else None
     found: dict[str, CaseRule | None] = {}
@@ -57,9 +57,9 @@ def rules_of(pairs: Sequence[Asked]) -> tuple[str, dict[str, CaseRule | None]]:
 
 
 def _compared(cell: Cell, statement: CellStatement) -> list[Column] | None:
-    """Give the columns that a statement compares with texts, as the catalogue has them.
+    """Return the catalog entries of the columns that a statement compares with strings.
 
-    ``None``: the catalogue was read, and not all of them are in it.
+    ``None``: the catalog was read but lacks some of the columns.
     """
     tables = objects(cell["system"]["catalog"].get("tables"))
     columns: list[Column] = []
@@ -74,17 +74,17 @@ def _compared(cell: Cell, statement: CellStatement) -> list[Column] | None:
 
 
 def engine_name(cell: Cell) -> str:
-    """Give the name by which experiments call a cell's engine; empty where it is unknown."""
+    """Return the engine name that experiments use, or an empty string if the engine is unknown."""
     return known(cell).name
 
 
 def known(cell: Cell) -> Engine:
-    """Give a cell's engine, by what the system calls itself."""
+    """Return a cell's engine, identified by the product name that the system reports."""
     return engine_of_product(cell["system"]["engine"])
 
 
 def by_case_of(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[str]]:
-    """Group systems by whether they regard case; ``None``: it is not known."""
+    """Group systems by whether their comparison is case-sensitive; ``None``: unknown."""
     found: dict[bool | None, list[str]] = {}
     for system, rule in rules.items():
         found.setdefault(rule.regards if rule else None, []).append(system)
@@ -92,24 +92,24 @@ def by_case_of(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[s
 
 
 def case_words(by_case: Mapping[bool | None, Sequence[str]]) -> str:
-    """Say which systems regard case and which do not, as a clause; ``by_case``: as of :func:`by_case_of`."""
-    return f"regards case on {all_of(by_case[True])} and disregards it on {all_of(by_case[False])}"
+    """Return a clause that names the case-sensitive and the other systems. ``by_case``: see :func:`by_case_of`."""
+    return f"is case-sensitive on {all_of(by_case[True])} and case-insensitive on {all_of(by_case[False])}"
 
 
 def first_of(texts: Sequence[str]) -> str:
-    """Write the first of several sentences on the same, with how many more there are."""
+    """Return the first of several similar sentences, with the number of the others."""
     return f"{texts[0]}." if len(texts) == 1 else f"{texts[0]}; {len(texts) - 1} more of this kind."
 
 
 def scans(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
-    """Find the searches whose plan is known and looks nothing up."""
+    """Yield the prefix searches whose plan is known and uses no index."""
     for cell, each, search in prefix_searches(cells):
         if known(cell).looks_up(each["plan"]) is False:
             yield cell, each, search
 
 
 def prefix_searches(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
-    """Find the statements that search for how a text begins."""
+    """Yield the statements that search for a prefix of a string."""
     for cell in cells:
         for each in cell["statements"]:
             search = prefix_search(each["sql"], each["values"], engine_name(cell))
@@ -118,7 +118,7 @@ def prefix_searches(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement
 
 
 def shown(statement: CellStatement) -> str:
-    """Write a statement with its values in it, shortened where it is long."""
+    """Return a statement with its values filled in, shortened if it is long."""
     text = " ".join(statement["sql"].split())
     for value in statement["values"]:
         text = text.replace("?", "'" + str(value) + "'" if isinstance(value, str) else str(value), 1)
@@ -126,5 +126,5 @@ def shown(statement: CellStatement) -> str:
 
 
 def all_of(names: Sequence[str], word: str = "and") -> str:
-    """Write names as people list them: ``a, b and c``."""
+    """Join names: ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -15,9 +15,9 @@ from dbdyno.model.result.shape import Finding
 
 
 def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Say before which database another tier was the bottleneck, and whether that kept systems from being told apart.
+    """Report tiers other than the database that were the bottleneck, and whether they hide differences of databases.
 
-    Of cells whose system has several tiers; a tier that is the database itself is what was asked about.
+    Covers cells whose system has several tiers.
     """
     tiered = [cell for cell in cells if cell["cpu_percent"]["tiers"] and cell["bottleneck"] is not None]
     by_tier: dict[tuple[str, bool], list[Cell]] = {}
@@ -33,19 +33,21 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
         helps = {cell["bottleneck"]["advice"] for cell in held if cell["bottleneck"] is not None}
         systems = {cell["system"]["name"] for cell in held}
         if not is_before_database:
-            text += "What a database took of that is not told apart: it runs within, or no process of it was named"
+            text += "The database's share is unknown: it runs inside that tier, or its process was not named"
         elif len(systems) > 1:
-            text += f"Where it is, the databases behind it cannot be told apart: try {_either(helps, tier)}"
+            text += f"Differences between the databases behind it don't show there: try {_either(helps, tier)}"
         else:
-            text += f"What the database behind it can do does not show: try {_either(helps, tier)}"
+            text += f"The capacity of the database behind it doesn't show: try {_either(helps, tier)}"
         behind = [cell for cell in tiered if _tier(cell) == DATABASE]
-        text += f", as where the database was ({_cells_of(behind, tiered)})." if behind and is_before_database else "."
+        if behind and is_before_database:
+            text += f". The database was the bottleneck of {_cells_of(behind, tiered)}: compare those"
+        text += "."
         observed = {"tier": tier, "cells": len(held), "of": len(tiered)}
         yield bottleneck_tier.found(text, [cell["id"] for cell in held], observed)
 
 
 def _tier(cell: Cell) -> str | None:
-    """Give the tier that is a cell's bottleneck; ``None`` where it is none."""
+    """Return the tier that is a cell's bottleneck, or None."""
     found = cell["bottleneck"]
     return found["resource"] if found is not None and found["resource"] in _tiers(cell) else None
 
@@ -55,8 +57,8 @@ def _tiers(cell: Cell) -> set[str]:
 
 
 def _either(helps: set[str], tier: str) -> str:
-    """Give what all of the cells would be helped by."""
-    return next(iter(helps)) if len(helps) == 1 else f"more processors or more threads for the {tier}"
+    """Return the advice that applies to all of the cells."""
+    return next(iter(helps)) if len(helps) == 1 else f"more CPUs or more threads for the {tier}"
 
 
 def _cells_of(held: Sequence[Cell], of: Sequence[Cell]) -> str:
@@ -72,23 +74,23 @@ def _cells_of(held: Sequence[Cell], of: Sequence[Cell]) -> str:
     remedy="Give that tier more CPUs or threads.",
 )
 def bottleneck_tier(material: Material) -> Iterator[Finding]:
-    """Report tiers that limited the throughput in place of the database."""
+    """Report tiers that limited the throughput instead of the database."""
     yield from tier_findings(material.cells)
 
 
-# The product of the time of a request by itself and the highest rate: how many are served at once.
+# Range of the product of a single request's time and the highest rate: the number of requests served at once.
 _ONE = (0.8, 1.15)
 
-# How many times as long requests take at the highest rate if they wait for one another.
+# Requests that wait for each other take at least this many times as long at the highest rate.
 _WAITING = 2.0
 
 
-# Percent of a CPU by which the machine must be busier at the highest rate for the load to be what keeps it busy.
+# The load keeps the machine busy only if it adds at least this many percent of a CPU at the highest rate.
 _COMPUTING = 20.0
 
 
 def one_at_a_time(cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Report each service whose highest rate is that of one request after the other, with time and rate of these."""
+    """Report each service whose highest rate is the rate of consecutive requests, with their time and rate."""
     by_system: dict[str, list[Cell]] = {}
     for cell in cells:
         engine = engine_of_product(cell["system"]["engine"])

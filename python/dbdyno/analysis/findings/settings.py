@@ -10,7 +10,7 @@ from dbdyno.engines.writes import ALLOW
 from dbdyno.model.result.reading import objects, part, text, texts
 from dbdyno.model.result.shape import Finding
 
-# What is read back of a setting that a system does not know.
+# Stands for the value of a setting that the system doesn't know.
 _NOTHING = "nothing"
 
 
@@ -21,9 +21,9 @@ _NOTHING = "nothing"
     remedy="Correct the value or the name of the setting in the URL of the system.",
 )
 def setting_not_in_force(material: Material) -> Iterator[Finding]:
-    """Say which settings a system has otherwise than they were asked for, or does not know, once for each.
+    """Report settings that differ from the requested value or that the system doesn't know: one finding each.
 
-    Which settings can be told apart so is the engine's to say. A system of which nothing was read back has no settings.
+    The engine decides which settings can be compared. Skips systems whose settings could not be read.
     """
     planned = {str(each.get("id", "")): each for each in objects(material.run.design.get("cells"))}
     found: dict[tuple[str, str, str, str], list[str]] = {}
@@ -36,8 +36,8 @@ def setting_not_in_force(material: Material) -> Iterator[Finding]:
                 key = (cell["system"]["name"], name, str(asked), _NOTHING if read is None else str(read))
                 found.setdefault(key, []).append(cell["id"])
     for (system, name, asked, read), ids in found.items():
-        words = f"{system} was asked for `{name}={asked}`"
-        words += ", which it does not know." if read == _NOTHING else f", and has `{name}={read}` in force."
+        words = f"{system}: `{name}={asked}` was requested, but "
+        words += "the system doesn't know this setting." if read == _NOTHING else f"`{name}={read}` is in effect."
         yield setting_not_in_force.found(words, ids, {"asked": {name: asked}, "in_force": {name: read}})
 
 
@@ -48,12 +48,12 @@ def setting_not_in_force(material: Material) -> Iterator[Finding]:
     remedy="Choose another one with `program=` in the URL of the system.",
 )
 def several_servers(material: Material) -> Iterator[Finding]:
-    """Say which was taken where none was asked for, and how to take another. The first that is listed was taken."""
+    """Report which of several installed servers was started by default, and how to choose another one."""
     for each in material.observed(several_servers.kind):
         (taken, title), *others = each["installed"].items()
         told = ", ".join(f"{other} ({server})" for server, other in others)
-        words = f"`{each['engine']}:` is {title} ({taken}), of the highest version number here; "
-        words += f"`program=` takes another: {told}."
+        words = f"`{each['engine']}:` is {title} ({taken}), the newest installed version. "
+        words += f"Use `program=` to choose another one: {told}."
         evidence = {"engine": each["engine"], "installed": each["installed"]}
         yield several_servers.found(words, [], evidence)
 
@@ -65,7 +65,7 @@ def several_servers(material: Material) -> Iterator[Finding]:
     remedy="Compare engines only if the steps that are left out don't matter to you.",
 )
 def steps_left_out(material: Material) -> Iterator[Finding]:
-    """Say which steps of its transactions a design leaves out, once for each engine."""
+    """Report the transaction steps that a design omits: one finding per engine and list of steps."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for each in objects(material.run.design.get("cells")):
         steps, engine = tuple(texts(each.get("left_out"))), text(part(each, "system"), "engine")
@@ -77,8 +77,8 @@ def steps_left_out(material: Material) -> Iterator[Finding]:
 
 def _without(engine: str, steps: tuple[str, ...]) -> str:
     named = " and ".join(f"`{step}`" for step in steps)
-    words = f"On {engine} the steps {named} were left out: the experiment has them for other engines only"
-    return f"{words}; each statement was a transaction of its own." if "begin" in steps else f"{words}."
+    words = f"On {engine} the steps {named} were omitted: the experiment has them for other engines only"
+    return f"{words}. Each statement was a separate transaction." if "begin" in steps else f"{words}."
 
 
 @finding(
@@ -88,9 +88,9 @@ def _without(engine: str, steps: tuple[str, ...]) -> str:
     remedy="Restore the data if you need its earlier state, or measure a copy.",
 )
 def writes_allowed(material: Material) -> Iterator[Finding]:
-    """Say it of each system for which it was allowed, with the statements that did."""
+    """Report systems whose own data the run changed, with the statements."""
     for each in material.observed(writes_allowed.kind):
         told = "; ".join(str(statement.get("told")) for statement in each["statements"])
-        left = f"with {ALLOW}, the run wrote to {each['wrote_to']}, which dbdyno did not make, and left it so"
+        left = f"with {ALLOW}, the run changed {each['wrote_to']}, which dbdyno didn't create, and kept the changes"
         evidence = {"system": each["system"], "wrote_to": each["wrote_to"], "statements": each["statements"]}
         yield writes_allowed.found(f"{each['system']}: {left}: {told}.", [], evidence)

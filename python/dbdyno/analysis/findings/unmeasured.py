@@ -1,4 +1,4 @@
-"""What could not be measured or read."""
+"""Data that could not be measured or read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbdyno.model.result.shape import Finding
     remedy="Change `exclude` in the experiment if you need them.",
 )
 def not_measured(material: Material) -> Iterator[Finding]:
-    """Say which combinations a design leaves out, once for each reason."""
+    """Report the combinations that a design excludes: one finding per reason."""
     reasons: dict[str, list[str]] = {}
     for each in objects(material.run.design.get("excluded")):
         cell, reason = text(each, "id"), text(each, "reason")
@@ -36,14 +36,14 @@ _WORDS = {"device": "The storage device", "ceiling": "The worker's own ceiling"}
     remedy="Fix the error in the finding; results that need this measurement are missing.",
 )
 def probe_failed(material: Material) -> Iterator[Finding]:
-    """Say it, with the error that the laboratory met."""
+    """Report failed measurements of the machine, with the error."""
     for each in material.observed(probe_failed.kind):
         what = _WORDS.get(str(each["probe"]), str(each["probe"]))
         evidence = {"probe": each["probe"], "error": each["error"]}
         yield probe_failed.found(f"{what} could not be measured: {each['error']}.", [], evidence)
 
 
-_SUBJECTS = {"space": "The space that tables and indexes take"}
+_SUBJECTS = {"space": "The space of tables and indexes"}
 
 
 @finding(
@@ -53,13 +53,13 @@ _SUBJECTS = {"space": "The space that tables and indexes take"}
     remedy="Fix the error in the finding, and measure again.",
 )
 def not_looked_at(material: Material) -> Iterator[Finding]:
-    """Say it, with the error, once for all cells that it holds of."""
+    """Report failed inspections of the data: one finding per error."""
     failed: dict[tuple[str, str], list[str]] = {}
     for cell in material.cells:
         for what, error in cell["not_looked_at"].items():
             failed.setdefault((what, error), []).append(cell["id"])
     for (what, error), cells in failed.items():
-        words = f"{_SUBJECTS.get(what, f'The time to {what}')} is not known: {error}."
+        words = f"{_SUBJECTS.get(what, f'The time to {what}')} is unknown: {error}."
         yield not_looked_at.found(words, cells, {"what": what, "error": error})
 
 
@@ -70,7 +70,7 @@ def not_looked_at(material: Material) -> Iterator[Finding]:
     remedy="Run the experiment again, or restore the store from a backup.",
 )
 def unreadable(material: Material) -> Iterator[Finding]:
-    """Report the errors that reading stored data met, by cell."""
+    """Report errors in reading stored data, by cell."""
     for cell, troubles in material.unreadable.items():
         for words in troubles:
             yield unreadable.found(words, [cell], {"error": words})

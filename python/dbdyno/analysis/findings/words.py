@@ -1,4 +1,4 @@
-"""How findings write their figures."""
+"""Formats numbers in findings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dbdyno.model.result.shape import Comparison
 
 
 def percent(share: float) -> str:
-    """Write a share as a percentage, one below 10 % with a digit more."""
+    """Format a share as a percentage, with one decimal below 10 %."""
     return f"{share * 100:.{1 if share < 0.0995 else 0}f} %"
 
 
 def rate(value: float) -> str:
-    """Write a rate without a fraction where it has three digits before it."""
+    """Format a rate with three digits, or as an integer from 100 on."""
     return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
 
 
 def with_interval(comparison: Comparison, digits: int = 3) -> str:
-    """Write the ratio of two cells with its interval: ``0.42 (0.31 to 0.57)``; a question mark where there is none."""
+    """Format the ratio of two cells with its interval: ``0.42 (0.31 to 0.57)``; ``?`` if it has none."""
     ratio, ci95 = comparison["ratio"], comparison["ci95"]
     if ratio is None or ci95 is None:
         return "?"
@@ -26,6 +26,6 @@ def with_interval(comparison: Comparison, digits: int = 3) -> str:
 
 
 def span(values: Mapping[str, float], unit: float = 1.0) -> str:
-    """Write the least and the greatest of values, divided by ``unit``; one where they read alike."""
+    """Format the range of values, divided by ``unit``; a single number if both ends look the same."""
     least, most = (rate(each / unit) for each in (min(values.values()), max(values.values())))
     return least if least == most else f"{least} to {most}"

@@ -33,7 +33,7 @@ def _by_collation(column: Column) -> CaseRule | None:
     regards = collation.get("regards_case")
     if regards is None:
         return None
-    words = "regards case" if regards else "disregards case"
+    words = "is case-sensitive" if regards else "is case-insensitive"
     return CaseRule(bool(regards), f"{words}, by the collation {collation.get('name')},")
 
 

@@ -22,7 +22,7 @@ def case_rule(columns: Sequence[Column]) -> CaseRule | None:
 
 
 def _citext(column: Column) -> CaseRule | None:
-    return CaseRule(False, "disregards case, for columns of the type citext,") if type_of(column) == "citext" else None
+    return CaseRule(False, "is case-insensitive, for citext columns,") if type_of(column) == "citext" else None
 
 
 def _is_plain_text(column: Column) -> bool:

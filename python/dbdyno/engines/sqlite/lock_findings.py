@@ -1,4 +1,4 @@
-"""Why SQLite told clients that its file is locked, and what cures it."""
+"""Findings about SQLite's file lock."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,14 +32,14 @@ OVERTAKEN = Kind(
 )
 KINDS = (UPGRADING, IMPATIENT, OVERTAKEN)
 
-# Those that wait for the lock wait so many times p99 on average, so that p99 says nothing of them.
+# Lock waits that are on average this many times as long as p99 are hidden from p99.
 _HIDDEN = 10.0
 
 
 def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
-    """Say why transactions failed because the file was locked, and what cures it; ``cells``: those on SQLite.
+    """Report transactions that failed because the file was locked, and how to avoid that. ``cells``: SQLite cells.
 
-    That a cure helped is said where a cell was measured that differs in the cure alone.
+    Names a cell that differs only in the cure and had no failures, if one was measured.
     """
     measured = [each for each in cells if _done(each.cell)]
     locked = [each for each in measured if each.cell["failed"].get("locked", 0) > 0]
@@ -49,14 +49,14 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
     found = []
     if upgrading:
         words = (
-            "A plain BEGIN takes no lock. A transaction that reads first and then writes cannot wait for the others: "
-            "once another has written, SQLite refuses it at once, whatever busy_timeout says. BEGIN IMMEDIATE takes "
-            "the lock at the start, and waits for it"
+            "A plain BEGIN does not lock. A transaction that reads first and then writes cannot wait: once another "
+            "client has written, SQLite rejects it immediately, regardless of busy_timeout. BEGIN IMMEDIATE takes the "
+            "lock at the start and waits for it"
         )
         ids = [each.cell["id"] for each in upgrading]
         cured = {each.cell["id"]: other["id"] for each in upgrading if (other := _cured(each, measured)) is not None}
-        pairs = "; ".join(f"{after} beside {before}" for before, after in cured.items())
-        words += f", and with it alone changed no transaction failed: {pairs}." if cured else "."
+        pairs = "; ".join(f"{after} versus {before}" for before, after in cured.items())
+        words += f". With only this change, no transaction failed: {pairs}." if cured else "."
         observed = {
             "failed": _failed(each.cell for each in upgrading),
             "statements": {each.cell["id"]: _upgrades(each.task) for each in upgrading},
@@ -65,7 +65,7 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
         }
         found.append(UPGRADING.found(words, ids, observed))
     if impatient:
-        words = "No busy_timeout is set: a client that finds the file locked gives up at once; busy_timeout=5000 waits."
+        words = "Without a busy_timeout, a client fails immediately if the file is locked. busy_timeout=5000 waits."
         observed = {"failed": _failed(impatient), "busy_timeout": 0}
         found.append(IMPATIENT.found(words, [cell["id"] for cell in impatient], observed))
     overtaken = {cell["id"]: of for cell, _, _ in measured if (of := _waits(cell)) is not None}
@@ -76,7 +76,7 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
 
 @dataclass(frozen=True)
 class _Waits:
-    """How often clients waited for the lock, milliseconds of one wait on average, and of transactions."""
+    """Number of waits for the lock, mean time of a wait, and transaction times (milliseconds)."""
 
     count: int
     mean_ms: float
@@ -85,7 +85,7 @@ class _Waits:
 
 
 def _waits(cell: Cell) -> _Waits | None:
-    """Give the waits of a cell where few wait so long that p99 says nothing of it."""
+    """Return the lock waits of a cell if they are so rare and long that p99 hides them."""
     times = cell["latency_ms"].get("service") or cell["latency_ms"].get("response")
     rounds = [each for each in _done(cell) if each["io"]]
     count = sum(int(number(each["io"], "file_lock_waits") or 0) for each in rounds)
@@ -99,10 +99,10 @@ def _waits(cell: Cell) -> _Waits | None:
 def _overtaken(cells: Mapping[str, _Waits]) -> Finding:
     worst = max(cells.values(), key=lambda each: each.most_ms)
     words = (
-        f"Clients waited {worst.count:,} times for the lock of the file, {milliseconds(worst.mean_ms)} ms each on "
-        f"average, and the slowest transaction took {milliseconds(worst.most_ms)} ms: p99 of "
-        f"{milliseconds(worst.p99_ms)} ms says nothing of them. Who finds the file locked sleeps and looks again "
-        "(busy_timeout), and others overtake it; one connection that writes for all makes them wait in turn."
+        f"Clients waited {worst.count:,} times for the file lock, {milliseconds(worst.mean_ms)} ms each on average. "
+        f"The slowest transaction took {milliseconds(worst.most_ms)} ms: p99 ({milliseconds(worst.p99_ms)} ms) does "
+        "not show these waits. A client that finds the file locked sleeps and retries (busy_timeout), and others "
+        "overtake it. A single connection that writes for all clients makes them wait in order."
     )
     observed = {
         "waits": {cell: each.count for cell, each in cells.items()},
@@ -118,7 +118,7 @@ def _failed(cells: Iterable[Cell]) -> dict[str, int]:
 
 
 def _cured(one: Measured, measured: Sequence[Measured]) -> Cell | None:
-    """Find a cell in which all transactions begin with the lock, nothing else is other, and none failed."""
+    """Return a cell that differs only in taking the lock at the start of all transactions, and had no failures."""
     alike = _but_for_begin(one)
     for other in measured:
         fails = any(each["failed"] for each in _done(other.cell))
@@ -128,7 +128,7 @@ def _cured(one: Measured, measured: Sequence[Measured]) -> Cell | None:
 
 
 def _but_for_begin(one: Measured) -> str:
-    """Give all of what a cell's trials do, but for how their transactions begin, and where their file lay."""
+    """Return a cell's task as text, except for the BEGIN mode of its transactions and the path of its file."""
     target = {key: value for key, value in one.task.get("target", {}).items() if key != "path"}
     task = {key: value for key, value in one.task.items() if key != "interleaving"} | {"target": target}
     return json.dumps([_without_modes(task), one.data, one.cell["system"]["name"]], sort_keys=True, default=repr)
@@ -146,7 +146,7 @@ def _without_modes(source: Any) -> Any:
 
 
 def _upgrades(task: JsonObject) -> list[str]:
-    """Give a statement that reads, and one that writes after it, in a transaction that begins without a lock."""
+    """Return a read and a later write of a transaction that begins without a lock, or an empty list."""
     statements = [str(each["sql"]) for each in task.get("statements", [])]
     for each in task.get("transactions", []):
         inside, read = False, ""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dbdyno.engines.prefix_rules import Json, PrefixRules, Search, begins_with, key_collation
 from dbdyno.engines.searching import REGARDS, CaseRule, Column, Settings, alike, of_collation
 
-_LETTERS = CaseRule(False, "disregards the case of the letters A to Z alone")
+_LETTERS = CaseRule(False, "is case-insensitive for A to Z only")
 
 
 def looks_up(plan: Sequence[str]) -> bool | None:
@@ -45,8 +45,8 @@ def _of_index(search: Search, index: Json) -> str | None:
     needed = "BINARY" if switch == "on" else "NOCASE"
     if str(name).upper() == needed:
         return ""
-    rule = "regards" if switch == "on" else "disregards"
-    return f"is in the order of {str(name).upper()}, and LIKE {rule} case (case_sensitive_like={switch})"
+    rule = "case-sensitive" if switch == "on" else "case-insensitive"
+    return f"is in the order of {str(name).upper()}, and LIKE is {rule} (case_sensitive_like={switch})"
 
 
 def _help(search: Search) -> str:

@@ -1,7 +1,7 @@
-"""What a finding is made by: its kind, and the observations without which none of its kind is said.
+"""Kinds of findings, and the observations that each kind needs.
 
-An observation is what was read back or counted in the run: a plan, a row of the catalogue, a counter, a setting in
-force, the matched cell that was compared. That an engine usually does something is none.
+An observation is a value that the run read or counted: a plan, a catalog row, a counter, a setting in effect, the cell
+of a comparison. General knowledge about an engine is not an observation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dbdyno.model.result.shape import Finding
 
 
 class UnfoundedError(ValueError):
-    """A finding was to be said of which an observation is not there. It is a defect of the code that says it."""
+    """A finding lacks an observation that its kind needs: a defect in the code that makes the finding."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +32,25 @@ class Kind:
     remedy: str
 
     def found(self, words: str, cells: Iterable[str], evidence: Mapping[str, Any]) -> Finding:
-        """Make a finding; ``cells``: ids, none where it is about the whole run.
+        """Make a finding. ``cells``: ids, empty if the finding is about the whole run.
 
-        Raises UnfoundedError where its evidence lacks an observation that it rests on.
+        Raises UnfoundedError if the evidence lacks an observation that the kind needs.
         """
         missing = self.missing(evidence)
         if missing:
             lacking = f"no {' and no '.join(missing)}"
-            raise UnfoundedError(f"finding `{self.name}`: {lacking}; say nothing where nothing was observed")
+            raise UnfoundedError(f"finding `{self.name}`: {lacking}; don't report what was not observed")
         return {"kind": self.name, "text": words, "cells": list(cells), "evidence": dict(evidence)}
 
     def missing(self, evidence: Mapping[str, Any]) -> list[str]:
-        """Name what keeps it from being said. A count of 0 is an observation."""
+        """Return the needed observations that are missing. A count of 0 is an observation."""
         return [name for name in sorted(self.needs) if evidence.get(name) in (None, "", [], (), {})]
 
 
 class Measured(NamedTuple):
     """A cell as it was measured and as it was planned.
 
-    ``task``: of the plan of its trials; ``data``: what tells the data that they began with from others, empty where
-    that is not known.
+    ``task``: the task of its trials' plans; ``data``: identifies the initial data, empty if unknown.
     """
 
     cell: Cell

@@ -1,6 +1,6 @@
-"""What a server's sessions were seen waiting for: what a wait means, how much time it takes, and what helps."""
+"""Sampled waits of a server's sessions: their meaning, their share of the time, and advice."""
 
 from dbdyno.analysis.bottleneck.waits.meanings import Meaning, known_waits, meaning_of
-from dbdyno.analysis.bottleneck.waits.sightings import FEWEST, Share, Sightings, share_of
+from dbdyno.analysis.bottleneck.waits.samples import FEWEST, Share, WaitSamples, share_of
 
-__all__ = ["FEWEST", "Meaning", "Share", "Sightings", "known_waits", "meaning_of", "share_of"]
+__all__ = ["FEWEST", "Meaning", "Share", "WaitSamples", "known_waits", "meaning_of", "share_of"]

@@ -1,7 +1,7 @@
-"""What would help against a wait, less what is in force already.
+"""Advice against waits, without advice that is already in effect.
 
-Each clause of advice looks at the settings that were read back: one that is set as it advises is not given, nor one
-whose setting is not known. Where nothing is left, nothing is advised.
+Each clause checks the settings that were read from the server. It is omitted if the setting already has the advised
+value or is unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,39 +12,39 @@ _FEWER_CLIENTS = "fewer clients at a time (a pool of connections)"
 
 
 def advice(bottleneck: str, about: str, server: Server) -> str:
-    """Give what would help against a bottleneck, as a clause; empty where nothing is known that is not in force.
+    """Return advice against a bottleneck, or an empty string if no further advice is known.
 
-    ``about``: which kind of it, as in the lists of waits.
+    ``about``: the kind of bottleneck in the lists of waits.
     """
     clauses = _AGAINST.get(bottleneck)
     return "; ".join(clauses(about, server)) if clauses else ""
 
 
 def named(bottleneck: str, server: Server) -> str:
-    """Name a bottleneck by what the settings make of it: a commit that waits for the device is one of the device."""
+    """Return the bottleneck that a wait means under the settings: a commit that flushes is a disk flush."""
     if bottleneck == "commit" and server.flushes_commits:
         return "disk flush"
-    # Without fsync the log is written and nobody waits until it is on the device.
+    # Without fsync, no commit waits for the device.
     if bottleneck == "disk flush" and server.setting("fsync") == "off":
         return "log write"
     return bottleneck
 
 
 def without_flush(server: Server) -> str:
-    """Say which settings would spare commits the wait for the device; empty where they are in force, or not known."""
+    """Return the settings with which commits don't wait for the device; empty if already in effect or unknown."""
     return server.without_flush() if server.flushes_commits else ""
 
 
 def _flush(about: str, server: Server) -> Iterator[str]:
     if about == "log file":
-        yield "larger and fewer files of the log (min_wal_size), which are used again"
+        yield "larger and fewer log files (min_wal_size), which are reused"
         return
     if server.flushes_commits is False:
-        # Nobody's commit waits: what was seen is the writing of a log that comes faster than it is written.
-        yield "fewer changes to be logged (fewer indexes, more rows in a statement), or a faster device"
+        # No commit waits: the log is generated faster than it is written.
+        yield "fewer log records (fewer indexes, more rows per statement), or a faster device"
         yield from _larger_log_buffers(server)
         return
-    yield "more work in a transaction, or more clients, whose commits share a flush"
+    yield "more work per transaction, or more clients, whose commits share a flush"
     saves = without_flush(server)
     if saves:
         yield saves
@@ -52,7 +52,7 @@ def _flush(about: str, server: Server) -> Iterator[str]:
 
 def _commit(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001
     if server.flushes_commits is False:
-        yield "more work in a transaction"
+        yield "more work per transaction"
     else:
         yield from _flush("log flush", server)
 
@@ -60,7 +60,7 @@ def _commit(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001
 def _log_buffers(about: str, server: Server) -> Iterator[str]:
     if about == "log page":
         yield from _larger_log_buffers(server)
-    fewer = "fewer changes to be logged at a time: fewer indexes, more rows in a statement"
+    fewer = "fewer concurrent log records: fewer indexes, more rows per statement"
     yield fewer + (f", or {_FEWER_CLIENTS}" if server.clients > 1 else "")
 
 
@@ -73,7 +73,7 @@ def _larger_log_buffers(server: Server) -> Iterator[str]:
 def _read(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001
     fit = server.data_fit
     if fit:
-        yield f"a longer warm-up: {server.buffer} holds all of the data once they have been read"
+        yield f"a longer warm-up: {server.buffer} can hold all of the data once they were read"
         return
     if fit is False:
         yield _larger_buffer(server)
@@ -83,7 +83,7 @@ def _read(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001
 def _write(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001
     if server.data_fit is False:
         yield _larger_buffer(server)
-    yield "a faster device, or more rows in a statement"
+    yield "a faster device, or more rows per statement"
 
 
 def _larger_buffer(server: Server) -> str:
@@ -101,24 +101,24 @@ def _temporary(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001
 def _lock(about: str, server: Server) -> Iterator[str]:
     match about:
         case "row":
-            yield "shorter transactions, or work that meets less often on the same rows"
+            yield "shorter transactions, or work that conflicts less often on the same rows"
         case "table":
             yield from server.against_table_locks()
         case "extension":
-            yield "more rows in a statement, or a table in several partitions"
+            yield "more rows per statement, or a partitioned table"
         case "definition":
-            yield "no changes of definitions while others use them"
+            yield "no schema changes during the load"
         case "server":
-            yield "no backup, and nothing else that locks the whole server, during the load"
+            yield "no backups or other operations that lock the whole server during the load"
         case "application":
             yield "shorter use of the application's own locks"
 
 
 def _latch(about: str, server: Server) -> Iterator[str]:
     other = {
-        "page": "work that meets on other pages",
+        "page": "work that is spread over more pages",
         "lock table": "statements that use fewer tables, indexes and partitions",
-        "sessions": "more work in a transaction",
+        "sessions": "more work per transaction",
     }
     if about == "buffer mapping" and server.data_fit is False:
         yield _larger_buffer(server)
@@ -136,7 +136,7 @@ def _parallel(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001
 
 def _replication(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001
     if server.setting("synchronous_commit") in ("on", "remote_write", "remote_apply"):
-        yield "synchronous_commit=local waits for this server alone, and can lose commits where it is lost"
+        yield "synchronous_commit=local waits for this server only, but loses commits if the server is lost"
 
 
 def _query_cache(about: str, server: Server) -> Iterator[str]:  # noqa: ARG001

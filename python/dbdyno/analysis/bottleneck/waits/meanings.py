@@ -1,6 +1,6 @@
-"""The lists of waits: what each that a server tells of means, by its class and event, for each version that has it.
+"""Meanings of the waits that servers report, by class, event and server version.
 
-A wait that is in no list is not known. Nothing is told from how its name begins.
+A wait that isn't listed is unknown; its name is not interpreted.
 """
 
 import re
@@ -15,7 +15,7 @@ from dbdyno.engines.waits import WaitList
 
 State = Literal["waiting", "away", "working", "unknown"]
 
-# A version as far as it decides: `(9, 6)`, `(15,)`.
+# The part of a version that matters: `(9, 6)`, `(15,)`.
 _Version = tuple[int, ...]
 
 _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
@@ -23,10 +23,10 @@ _VERSION = re.compile(r"(\d+)(?:\.(\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a session does that is seen in a wait. ``words``: a predicate.
+    """The activity of a session in a wait. ``words``: a predicate.
 
-    ``state``: ``waiting`` for what ``bottleneck`` names; ``away``, its client being at work; ``working``; or
-    ``unknown``. ``about`` tells kinds of one bottleneck apart.
+    ``state``: ``waiting`` for ``bottleneck``; ``away`` while its client works; ``working``; or ``unknown``. ``about``
+    distinguishes kinds of one bottleneck.
     """
 
     state: State
@@ -35,12 +35,12 @@ class Meaning:
     about: str = ""
 
 
-NOT_KNOWN = Meaning("unknown", "waits for what is not known")
+NOT_KNOWN = Meaning("unknown", "waits for an unknown reason")
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A wait in a list, with the versions that have it: from the first to the last, where there is one."""
+    """A listed wait with the first and the last server version that have it."""
 
     wait: str
     first: _Version | None
@@ -48,18 +48,18 @@ class _Entry:
     meaning: Meaning
 
     def holds_for(self, version: _Version | None) -> bool:
-        """Whether a version has it; one that is not known has all."""
+        """Whether a version has the wait; an unknown version has all waits."""
         if version is None:
             return True
-        # 15.8 is of the version 15, and 9.6.24 of 9.6.
+        # 15.8 belongs to version 15, and 9.6.24 to 9.6.
         from_first = self.first is None or version >= self.first
         return from_first and (self.last is None or version[: len(self.last)] <= self.last)
 
 
 def meaning_of(wait: str, product: str, version: str) -> Meaning:
-    """Say what a wait means, by its name ``class:event``.
+    """Return the meaning of a wait named ``class:event``.
 
-    ``product``: PostgreSQL, MariaDB or MySQL, as the server calls itself; ``version``: as it says it, such as ``15.8``.
+    ``product``, ``version``: as the server reports them, such as PostgreSQL and ``15.8``.
     """
     number = _number(version)
     listed = engine_of_product(product).waits(product)
@@ -68,7 +68,7 @@ def meaning_of(wait: str, product: str, version: str) -> Meaning:
 
 
 def known_waits(product: str, version: str) -> Iterator[str]:
-    """Give the names of all waits that the list has for a version."""
+    """Yield the names of all waits that are listed for a version."""
     number = _number(version)
     for entries in _by_wait(product).values():
         yield from (entry.wait for entry in entries if entry.holds_for(number))
@@ -90,12 +90,11 @@ def _by_wait(product: str) -> Mapping[str, tuple[_Entry, ...]]:
 
 
 def _key(wait: str, listed: WaitList) -> str:
-    """Write a wait as it is looked up."""
     return wait if listed.regards_case else wait.lower()
 
 
 def _entry(text: str, meaning: Meaning, *, versions: bool) -> _Entry:
-    """Read ``class:event`` and, where the list has versions, behind a space those that have it."""
+    """Parse ``class:event``, followed by a space and a range of versions if the list has versions."""
     if not versions:
         return _Entry(text, None, None, meaning)
     wait, _, span = text.rpartition(" ")
@@ -104,7 +103,7 @@ def _entry(text: str, meaning: Meaning, *, versions: bool) -> _Entry:
 
 
 def _number(version: str) -> _Version | None:
-    """Read a version: its first number, and of PostgreSQL before 10 the second too."""
+    """Parse a version: its first number, and the second one too below version 10."""
     found = _VERSION.match(version)
     if found is None:
         return None
