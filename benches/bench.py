@@ -17,7 +17,7 @@ from typing import Any
 
 from figures import DBDYNO, Figure, NotMeasuredError, run, spread
 
-from dbdyno.cpu.bare import BARE_LOOP
+from dbdyno.cpu.own_cost import BARE_LOOP
 from dbdyno.engines.provisioner import Place
 from dbdyno.engines.sqlite.library import find_library
 from dbdyno.engines.sqlite.provisioner import SqliteProvisioner

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dbdyno.base.errors import SystemFailed
 from dbdyno.cpu.attribution import attribute, of_library
-from dbdyno.cpu.callgrind import Call, Function, Line, merge, parse_profile
+from dbdyno.cpu.callgrind import Call, Function, Line, parse_profile
 
 # Names given once and then by number, lines relative to the last, an inlined stretch, calls, costs cut short.
 TEXT = """\
@@ -99,14 +99,6 @@ def test_a_file_that_contradicts_itself_is_refused(old: str, new: str, said: str
     assert old in TEXT
     with pytest.raises(SystemFailed, match=said):
         parse_profile(TEXT.replace(old, new), "a file")
-
-
-def test_profiles_add_up() -> None:
-    profile = parse_profile(TEXT, "a file")
-    both = merge([profile, profile])
-    assert both.totals == [200, 14]
-    assert both.sum_of_lines() == both.totals
-    assert {call: 2 * count for call, count in profile.counts.items()} == both.counts
 
 
 _NAMES = st.text("abcxyz_'0123456789 .", min_size=1, max_size=8).map(lambda text: "n" + text.strip())

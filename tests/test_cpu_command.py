@@ -18,11 +18,10 @@ import pytest
 
 from conftest import QUICK_BUILD, SMALL, Builds, Cli, loading, those
 from dbdyno.cpu.attribution import attribute, of_library
-from dbdyno.cpu.bare import bare_loop
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import counting_directory
 from dbdyno.cpu.document import ordered
-from dbdyno.cpu.own_cost import USUAL_WORK
+from dbdyno.cpu.own_cost import USUAL_WORK, bare_loop
 from dbdyno.cpu.source import source_map
 from dbdyno.cpu.work import find_work
 from dbdyno.runtime.worker import write_amalgamation

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.base.errors import InputError
-from dbdyno.cpu.colours import coloured
+from dbdyno.cpu.builds import object_size
 from dbdyno.cpu.document import short_names
-from dbdyno.cpu.elf import object_size
+from dbdyno.cpu.html import coloured
 from dbdyno.cpu.source import SourceMap, source_map
 from dbdyno.cpu.sql_file import kind_of, read_statements, split_statements
 from dbdyno.runtime.worker import write_amalgamation

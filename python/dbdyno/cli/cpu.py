@@ -16,8 +16,7 @@ from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart
 from dbdyno.cpu.document import BuildCount, CpuDocument, differing_results
-from dbdyno.cpu.flame import stacks, within
-from dbdyno.cpu.flame_graph import flame_graph
+from dbdyno.cpu.flame_graph import flame_graph, stacks, within
 from dbdyno.cpu.html import AnnotatedBuild, write_count
 from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
 from dbdyno.cpu.run import CpuRequest, count

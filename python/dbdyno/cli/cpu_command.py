@@ -120,10 +120,10 @@ def annotate_command(
     counts: _Counts = None,
 ) -> None:
     """Show the source with what each line cost, in a kept count."""
-    from dbdyno.cpu.annotate import annotate
+    from dbdyno.cpu.costs import annotate
     from dbdyno.cpu.html import AnnotatedBuild, write_count
     from dbdyno.cpu.saved import counts_directory, load
-    from dbdyno.cpu.text import annotated_lines
+    from dbdyno.cpu.show import annotated_lines
 
     if html is not None:
         refuse_typed(("function", "order", "most"), "with `--report`, which has all functions")
@@ -159,7 +159,7 @@ def diff_command(
     from dbdyno.cpu.diff import Side, diff
     from dbdyno.cpu.html import write_diff
     from dbdyno.cpu.saved import counts_directory, load
-    from dbdyno.cpu.text import diff_lines
+    from dbdyno.cpu.show import diff_lines
 
     directory = counts_directory(counts)
     saved = [load(name, directory) for name in (before, after)]

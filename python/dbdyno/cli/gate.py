@@ -253,8 +253,7 @@ def _definitions(store: Store, run_id: str, other: Against) -> dict[str, Any]:
 def gate_count(name: str, baseline: str, counts: Path | None, options: GateOptions) -> int:
     """Judge a kept count of instructions against another; give the exit code. Raises DbdynoError."""
     options.check()
-    from dbdyno.cpu.baseline import changes, check_comparable
-    from dbdyno.cpu.gate import judge_counts
+    from dbdyno.cpu.baseline import changes, check_comparable, judge_counts
     from dbdyno.cpu.saved import counts_directory, load
     from dbdyno.cpu.show import show_changes
 

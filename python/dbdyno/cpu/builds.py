@@ -9,11 +9,10 @@ import subprocess
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from dbdyno.base.errors import InputError, SystemFailed
+from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.base.paths import cache_directory
-from dbdyno.cpu.elf import ObjectSize, object_size
 from dbdyno.cpu.source import read_source_map
 from dbdyno.engines.compiling import run_compiler
 from dbdyno.engines.sqlite.library import c_compiler
@@ -38,6 +37,14 @@ BUNDLED = "bundled"
 
 # The interface's variables: within the amalgamation they are defined, and a program is to be told of them only.
 _VARIABLE = re.compile(r"^SQLITE_API\s+((?:const\s+)?char\s+\*?\s*sqlite3_\w+(?:\[\])?)\s*(?:=[^;]*)?;", re.MULTILINE)
+
+
+class ObjectSize(NamedTuple):
+    """Bytes of code and constants (``text``), of initialized variables (``data``) and of others (``bss``)."""
+
+    text: int
+    data: int
+    bss: int
 
 
 @dataclass(frozen=True)
@@ -169,6 +176,18 @@ def _read(directory: Path) -> Build:
     source = Source(path=directory / SOURCE, **facts["source"])
     binary = hashlib.sha256((directory / LIBRARY).read_bytes()).hexdigest()
     return Build(directory, source, facts["cflags"], facts["compiler"], binary, object_size(directory / "sqlite3.o"))
+
+
+def object_size(path: Path) -> ObjectSize:
+    """Return the sizes that ``size`` of binutils prints for an object file. Raises SystemFailed."""
+    command = ["size", "--format=berkeley", str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+    except OSError as error:
+        raise SystemFailed(f"`size` cannot be started ({reason(error)}): install binutils") from error
+    if done.returncode != 0:
+        raise SystemFailed(f"`size` failed: {done.stderr.strip()}")
+    return ObjectSize(*(int(each) for each in done.stdout.splitlines()[1].split()[:3]))
 
 
 def compiler_here() -> tuple[str, str]:

@@ -1,14 +1,15 @@
 """An engine's cost by line, by function and by original file."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Literal
 
 from dbdyno.cpu.attribution import Attribution
 from dbdyno.cpu.builds import SOURCE
 from dbdyno.cpu.callgrind import Costs, Line
-from dbdyno.cpu.source import SourceMap
+from dbdyno.cpu.source import SourceFunction, SourceMap
 
 # For code of the engine's object that no line of its source is known of, as that of inlined headers.
 _ELSEWHERE = "(elsewhere)"
@@ -93,3 +94,55 @@ def engine_costs(attributions: Iterable[Attribution], source: SourceMap) -> Engi
 
 def _plus(first: Costs, second: Costs | None) -> Costs:
     return first if second is None else [a + b for a, b in zip(first, second, strict=True)]
+
+
+Order = Literal["hottest", "file"]
+
+# Lines about one that cost something are shown with it.
+CONTEXT = 2
+
+
+@dataclass(frozen=True)
+class AnnotatedLine:
+    """A line of the source, from 1, and what it cost; None: nothing that was counted."""
+
+    number: int
+    text: str
+    cost: LineCost | None
+
+
+@dataclass(frozen=True)
+class AnnotatedFunction:
+    """A function with its lines. ``i_refs``: of those lines; ``share``: of all that the engine spent."""
+
+    function: SourceFunction
+    i_refs: int
+    share: float
+    lines: list[AnnotatedLine]
+
+    def trimmed(self, threshold: int) -> Iterator[AnnotatedLine | None]:
+        """Give the lines that cost at least ``threshold`` instructions, with those about them; None for a gap."""
+        wanted = [line.cost is not None and line.cost.i_refs >= threshold for line in self.lines]
+        last = -1
+        for index, line in enumerate(self.lines):
+            if any(wanted[max(0, index - CONTEXT) : index + CONTEXT + 1]):
+                if last >= 0 and index > last + 1:
+                    yield None
+                last = index
+                yield line
+
+
+def annotate(source: SourceMap, costs: EngineCosts, order: Order = "hottest") -> list[AnnotatedFunction]:
+    """Give the functions of which a line cost something, by their cost or in the order of the source."""
+    found = []
+    for function in source.functions:
+        lines = [
+            AnnotatedLine(number, source.lines[number - 1], costs.lines.get(number))
+            for number in range(function.first, function.last + 1)
+        ]
+        i_refs = sum(line.cost.i_refs for line in lines if line.cost is not None)
+        if i_refs:
+            found.append(AnnotatedFunction(function, i_refs, i_refs / max(costs.total, 1), lines))
+    if order == "hottest":
+        found.sort(key=lambda each: (-each.i_refs, each.function.first))
+    return found

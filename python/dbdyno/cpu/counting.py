@@ -14,8 +14,7 @@ from dbdyno.base.errors import SystemFailed, TrialFailed, reason
 from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_program
 from dbdyno.cpu.builds import LIBRARY, Build
-from dbdyno.cpu.callgrind import Costs, Function, parse_profile
-from dbdyno.cpu.valgrind import run_counted
+from dbdyno.cpu.callgrind import Costs, Function, parse_profile, run_counted
 from dbdyno.cpu.work import Part
 from dbdyno.engines.sqlite.targets import file_plan, load_target
 from dbdyno.model.events.answers import Counted as GroupsCounted

@@ -12,11 +12,10 @@ from typing import Any, TypedDict
 from dbdyno.base.errors import InputError, reason
 from dbdyno.base.timestamps import utc_now
 from dbdyno.cpu.builds import Build
-from dbdyno.cpu.callgrind import Costs, add_up
+from dbdyno.cpu.callgrind import CACHES, Costs, add_up, valgrind_version
 from dbdyno.cpu.costs import EngineCosts
 from dbdyno.cpu.counters import CYCLES_FORMULA, counters
 from dbdyno.cpu.counting import Counted
-from dbdyno.cpu.valgrind import CACHES, valgrind_version
 from dbdyno.cpu.work import Work
 from dbdyno.engines.sqlite.releases import version_numbers
 from dbdyno.run.machine import host_facts

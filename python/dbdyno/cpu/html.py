@@ -1,16 +1,19 @@
 """A count, or the difference of two, as one HTML file that needs no network and no script."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from html import escape as escape_text
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Comment, Keyword, Number, String, _TokenType, is_token_subtype
 
 from dbdyno.base.text import shortened
-from dbdyno.cpu.annotate import annotate
 from dbdyno.cpu.chart import chart
-from dbdyno.cpu.colours import coloured
-from dbdyno.cpu.costs import EngineCosts
+from dbdyno.cpu.costs import EngineCosts, annotate
 from dbdyno.cpu.diff import FunctionChange
 from dbdyno.cpu.document import CpuDocument, differing_results, kinds_of, part_of, short_names
 from dbdyno.cpu.flame_graph import flame_graph
@@ -18,6 +21,39 @@ from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
 from dbdyno.cpu.source import SourceMap
 from dbdyno.report.export import write_text
 from dbdyno.report.page import render_page
+
+# The first that holds a token is its class. Pygments' own formatter gives every name and bracket an element too, which
+# makes the page of a count some times as long.
+_CLASSES = ((Comment.Preproc, "p"), (Comment, "c"), (String, "s"), (Keyword, "k"), (Number, "n"))
+
+
+def coloured(lines: Iterable[str]) -> Iterator[str]:
+    """Give lines of C as HTML. The classes: c comment, s string, k keyword, n number, p directive."""
+    lines = list(lines)
+    if not lines:
+        return
+    text = "\n".join(lines)
+    tokens = ((_class(kind), token) for _, kind, token in get_lexer_by_name("c").get_tokens_unprocessed(text))
+    html = ""
+    for name, group in groupby(tokens, key=lambda token: token[0]):
+        first, *rest = "".join(token for _, token in group).split("\n")
+        html += _element(name, first)
+        for line in rest:
+            yield html
+            html = _element(name, line)
+    yield html
+
+
+# There are some twenty kinds, and a hundred thousand tokens.
+@cache
+def _class(kind: _TokenType) -> str | None:
+    return next((name for of, name in _CLASSES if is_token_subtype(kind, of)), None)
+
+
+def _element(name: str | None, text: str) -> str:
+    html = escape_text(text, quote=False)
+    return f'<i class="{name}">{html}</i>' if name and text else html
+
 
 # Functions that cost less than this share of all are folded away.
 _COLD = 0.001
@@ -33,7 +69,7 @@ _LISTED = 100
 
 
 class AnnotatedBuild(NamedTuple):
-    """What the page of a build is made of. ``stacks``: folded, as :func:`dbdyno.cpu.flame.stacks` gives them."""
+    """What the page of a build is made of. ``stacks``: folded, as :func:`dbdyno.cpu.flame_graph.stacks` gives them."""
 
     source: SourceMap
     costs: EngineCosts

@@ -13,9 +13,8 @@ from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.attribution import PINNED, STAND_INS, attribute
 from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, compiler_here, interface
-from dbdyno.cpu.callgrind import parse_profile
+from dbdyno.cpu.callgrind import parse_profile, run_counted
 from dbdyno.cpu.counting import Counted, counting_directory, whose
-from dbdyno.cpu.valgrind import run_counted
 from dbdyno.cpu.work import Part, Work
 from dbdyno.engines.sqlite.releases import release_source
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from dbdyno.base.errors import DbdynoError, InputError, SystemFailed
 from dbdyno.cpu.baseline import check_comparable
 from dbdyno.cpu.builds import BUNDLED, Build, build
+from dbdyno.cpu.callgrind import valgrind_version
 from dbdyno.cpu.costs import engine_costs
 from dbdyno.cpu.counting import Counted, count_part
 from dbdyno.cpu.document import BuildCount, CpuDocument, build_objects, outline
 from dbdyno.cpu.program import count_program, program_work
 from dbdyno.cpu.source import read_source_map
-from dbdyno.cpu.valgrind import valgrind_version
 from dbdyno.cpu.work import Part, Work, find_work
 from dbdyno.engines.sqlite.releases import release_source
 

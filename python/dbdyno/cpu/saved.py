@@ -99,7 +99,7 @@ def save(
 ) -> list[str]:
     """Keep a count under a name, in the place of an earlier one; several builds get numbers. Gives the names.
 
-    ``folded``: the stacks of each (:func:`dbdyno.cpu.flame.stacks`). Raises StoreError where it cannot be written.
+    ``folded``: the stacks of each (:func:`dbdyno.cpu.flame_graph.stacks`). Raises StoreError.
     """
     names = []
     for index, (count, lines) in enumerate(zip(counts, folded, strict=True)):
