@@ -41,7 +41,7 @@ try:
 except ImportError:
     ray = None
 
-needs_ray = pytest.mark.skipif(ray is None, reason="Ray is not installed: `pip install 'dbdyno[cluster]'` brings it")
+needs_ray = pytest.mark.skipif(ray is None, reason="Ray is not installed: the extra `cluster` brings it")
 # Half a dozen processes a node: one such test at a time.
 on_ray = pytest.mark.xdist_group("ray")
 
@@ -285,7 +285,7 @@ def test_a_cluster_without_ray_is_told_what_to_install(cli: Cli) -> None:
     if ray is not None:
         pytest.skip("Ray is installed")
     file = cli.write("null.toml", null(1))
-    assert "pip install 'dbdyno[cluster]'" in cli("run", file, "--system", "null:", "--cluster", "local:2", code=2)
+    assert "pip install 'WHEEL[cluster]'" in cli("run", file, "--system", "null:", "--cluster", "local:2", code=2)
 
 
 def load_workers(process: Any, count: int) -> list[psutil.Process]:

@@ -55,7 +55,7 @@ def may_make_networks() -> bool:
 
 
 pytestmark = [
-    pytest.mark.skipif(ray is None, reason="Ray is not installed: `pip install 'dbdyno[cluster]'` brings it"),
+    pytest.mark.skipif(ray is None, reason="Ray is not installed: the extra `cluster` brings it"),
     pytest.mark.skipif(not may_make_networks(), reason="only root makes network namespaces"),
     pytest.mark.xdist_group("ray"),
 ]

@@ -184,9 +184,7 @@ def test_a_library_that_is_not_installed_is_one_error(
     library: str, make: Callable[[Frame], Any], extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(
-        ExtraMissing, match=rf"^{library}: it is not installed; `pip install 'dbdyno\[{extra}\]'`"
-    ) as it:
+    with pytest.raises(ExtraMissing, match=rf"^{library}: not installed; .*`pip install 'WHEEL\[{extra}\]'`") as it:
         make(cells_frame(lookup_document()))
     assert isinstance(it.value, InputError)
     assert it.value.extra == extra

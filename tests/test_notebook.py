@@ -135,9 +135,9 @@ def test_frames_are_of_the_library_asked_for(monkeypatch: pytest.MonkeyPatch) ->
     assert list(run.comparisons()["verdict"]) == words
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ExtraMissing, match=r"pip install 'dbdyno\[pandas\]'.*library=\"polars\""):
+    with pytest.raises(ExtraMissing, match=r"pip install 'WHEEL\[pandas\]'.*library=\"polars\""):
         run.frame()
-    with pytest.raises(ExtraMissing, match=r"pip install 'dbdyno\[polars\]'"):
+    with pytest.raises(ExtraMissing, match=r"pip install 'WHEEL\[polars\]'"):
         run.frame("polars")
 
 

@@ -29,8 +29,8 @@ class ExtraMissing(InputError):
     def __init__(self, library: str, extra: str, otherwise: str = "") -> None:
         """``library``: the module that is missing; ``extra``: what brings it; ``otherwise``: what else would do."""
         self.extra = extra
-        hint = f"`pip install 'dbdyno[{extra}]'` brings it" + (f", {otherwise}" if otherwise else "")
-        super().__init__(library, "it is not installed", hint)
+        hint = f"install dbdyno's wheel with `[{extra}]` after its path: `pip install 'WHEEL[{extra}]'`"
+        super().__init__(library, "not installed", hint + (f", {otherwise}" if otherwise else ""))
 
 
 class SystemFailed(DbdynoError):

