@@ -14,6 +14,7 @@ from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.design import make_cells
 from dbdyno.model.plan.cell import Cell, CompiledCell
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute
 from dbdyno.run.request import Request
 from dbdyno.store import open_store
@@ -92,7 +93,7 @@ def test_a_lone_system_has_one_sentence_and_like_clients_no_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DBDYNO_CACHE", str(tmp_path / "cache"))
-    request = Request(made(CONNECT), [], [parse_url("sqlite:")], 1, 1, None, [])
+    request = Request(experiment=made(CONNECT), systems=[parse_url("sqlite:")], options=RunOptions(rounds=1, seed=1))
     store = open_store(str(tmp_path / "runs.db"))
     document, _ = execute(request, store, Console(file=io.StringIO()))
     store.close()

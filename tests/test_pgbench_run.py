@@ -16,6 +16,7 @@ from dbdyno.experiment.compile import compile_cell, describe
 from dbdyno.experiment.design import make_cells, parse_set
 from dbdyno.experiment.pgbench.experiment import pgbench_experiment
 from dbdyno.model.events.answers import Loaded
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute
 from dbdyno.run.request import Request
 from dbdyno.runtime.worker import Worker, ask
@@ -141,7 +142,11 @@ def test_a_named_file_is_used_as_it_is_and_not_written_to(tmp_path: Path) -> Non
     (tmp_path / "s.sql").write_text("update t set b = b + 1 where a = :a;")
     experiment = pgbench_experiment([str(tmp_path / "s.sql")], 1, {"a": "1"}, own_tables=False)
     store = open_store(str(tmp_path / "runs.db"))
-    request = Request(experiment, ["seconds=0.2"], [parse_url(f"sqlite:{file}")], 1, 3, str(tmp_path), ["dbdyno"])
+    request = Request(
+        experiment=experiment,
+        systems=[parse_url(f"sqlite:{file}")],
+        options=RunOptions(set=["seconds=0.2"], rounds=1, seed=3, directory=str(tmp_path)),
+    )
     document, interrupted = execute(request, store, Console(quiet=True))
     store.close()
     assert not interrupted and document["status"] == "done"

@@ -11,6 +11,7 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.levels import Level
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.request import Request, prepare
 from experiment_files import small
 
@@ -34,7 +35,9 @@ def test_a_cell_is_resolved_once(urls: list[str], monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Experiment, "definition", counted_definition)
     monkeypatch.setattr(Sqlite, "read_settings", counted_settings)
-    request = Request(experiment, [], [parse_url(url) for url in urls], 1, 1, None, [])
+    request = Request(
+        experiment=experiment, systems=[parse_url(url) for url in urls], options=RunOptions(rounds=1, seed=1)
+    )
     cells = [each.cell for each in prepare(request).compiled]
     assert len(cells) == 4 * max(len(urls), 1)
     assert set(defined.values()) == {1} and len(defined) == len(cells)

@@ -19,8 +19,9 @@ from rich.console import Console
 from conftest import Cli, loading
 from dbdyno.base.resources import package_path
 from dbdyno.cli.named_experiment import Named
-from dbdyno.cli.run import Asked
+from dbdyno.cli.run import RunCommand
 from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute
 from dbdyno.run.machine import in_memory
 from dbdyno.runtime.worker import Stoppable, WorkerFailed, read_events, worker_path
@@ -391,7 +392,8 @@ def test_ctrl_c_at_either_end_of_a_run_leaves_none_that_goes_on(
 
     monkeypatch.setattr(Store, moment, interrupted)
     store = open_store("runs.db", make=True)
-    document, cut_short = execute(Asked(Named([path]), rounds="1").request(["dbdyno"]), store, Console(quiet=True))
+    request = RunCommand(source=Named([path]), options=RunOptions(rounds=1)).request(["dbdyno"])
+    document, cut_short = execute(request, store, Console(quiet=True))
     # All was measured before the run was finished.
     expected = "interrupted" if moment == "begin_run" else "done"
     assert (document["status"], cut_short) == (expected, expected == "interrupted")

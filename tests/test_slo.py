@@ -18,10 +18,11 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.cli.compare import _refuse_search
 from dbdyno.cli.named_experiment import Named
-from dbdyno.cli.run import Asked, _last_lines
+from dbdyno.cli.run import RunCommand, _last_lines
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.model.experiment.objective import read_objective
 from dbdyno.model.result.schema import json_schema
+from dbdyno.model.run_options import RunOptions
 from dbdyno.report.charts.slo import _rows
 from http_service import service
 from simulated_queue import Neighbor, Queue, highest_rate, search
@@ -381,17 +382,17 @@ SEARCHED = 'slo = "p99 < 50 ms"\nname ='
 def asked(cli: Cli, small: Small, **options: Any) -> Any:
     """The search that an experiment's file with an objective leads to."""
     file = cli.write("small.toml", small().replace("name =", SEARCHED, 1))
-    return Asked(Named([str(cli.directory / file)]), **options).request(["dbdyno"]).slo
+    return RunCommand(source=Named([str(cli.directory / file)]), **options).request(["dbdyno"]).slo
 
 
 def test_only_a_run_without_rounds_searches_for_the_objective_of_a_file(cli: Cli, small: Small) -> None:
-    assert str(asked(cli, small, searches=True).objective) == "p99 < 50 ms"
+    assert str(asked(cli, small, uses_objective=True).objective) == "p99 < 50 ms"
     # As `gate --against` and `noise` do.
-    assert asked(cli, small, margin="3%", rounds="5") is None
+    assert asked(cli, small, options=RunOptions(margin=0.03, rounds=5)) is None
     assert asked(cli, small) is None
-    assert asked(cli, small, searches=True, rounds="5") is None
+    assert asked(cli, small, uses_objective=True, options=RunOptions(rounds=5)) is None
     with pytest.raises(InputError) as caught:
-        asked(cli, small, searches=True, margin="3%")
+        asked(cli, small, uses_objective=True, options=RunOptions(margin=0.03))
     assert "`slo` in " in str(caught.value) and "`--rounds` measures rounds instead" in str(caught.value)
 
 

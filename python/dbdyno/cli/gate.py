@@ -27,8 +27,8 @@ from dbdyno.base.errors import InputError, reason
 from dbdyno.base.special_files import special_kind
 from dbdyno.base.text import printable
 from dbdyno.cli.compare import differences_view, earlier_values, noise_between, side
-from dbdyno.cli.run import INTERRUPTED, Asked, command_line, holder, tell_troubles, writing_store
-from dbdyno.cli.values import read_duration, read_share
+from dbdyno.cli.run import INTERRUPTED, RunCommand, command_line, holder, tell_troubles, writing_store
+from dbdyno.cli.values import read_share
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.model.result import Document
 from dbdyno.report.export import check_writable, is_output, write_json, write_text
@@ -187,21 +187,26 @@ def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | 
 
 
 def gate_against(
-    asked: Asked, reference: str, build: str | None, store_place: str | None, options: GateOptions, command: list[str]
+    run: RunCommand,
+    reference: str,
+    build: str | None,
+    store_place: str | None,
+    options: GateOptions,
+    command: list[str],
 ) -> int:
     """Measure an experiment and its baseline in the same rounds, and judge; give the exit code. Raises DbdynoError."""
     from dbdyno.run.gate_baseline import against
 
     options.check()
-    # Budgets and numbers of rounds are checked like those of a run.
-    request = replace(asked, margin=options.margin, instructions=options.metric == "instructions").request(command)
-    if asked.rounds == "auto":
-        budget_s = _USUAL_BUDGET_S if asked.budget is None else read_duration(asked.budget, "--budget")
+    measured = replace(run.options, margin=options.share, instructions=options.metric == "instructions")
+    request = replace(run, options=measured).request(command)
+    if measured.rounds == "auto":
+        budget_s = _USUAL_BUDGET_S if measured.budget_s is None else measured.budget_s
         rule = Stopping(maximum=_MOST_ROUNDS, budget_s=budget_s, margin=options.share, metric=options.metric)
-        request = replace(request, stopping=rule)
+        request = replace(request, rule=rule)
     console = options.console
     with writing_store(store_place) as store:
-        with against(reference, request.experiment, request.systems, build, asked.read) as other:
+        with against(reference, request.experiment, request.systems, build, run.read) as other:
             document, interrupted = execute(replace(request, against=other), store, Console(stderr=True))
         if interrupted:
             console.print("interrupted: nothing is judged")

@@ -23,6 +23,8 @@ from dbdyno.cli.options import (
     SystemOption,
 )
 from dbdyno.cli.typed import refuse_typed
+from dbdyno.cli.values import read_duration, read_interleaving, read_rounds, read_share
+from dbdyno.model.run_options import RunOptions
 
 # The cell of pk-lookup that stands for it, as far as a system has these factors.
 _USUAL = {"threads": "1", "cache": "private"}
@@ -100,7 +102,7 @@ def gate(
     from dbdyno.base.errors import InputError
     from dbdyno.cli.gate import GateOptions, gate_against, gate_count, gate_run
     from dbdyno.cli.named_experiment import Named, divide_chosen
-    from dbdyno.cli.run import Asked
+    from dbdyno.cli.run import RunCommand
     from dbdyno.engines import names_program
 
     options = GateOptions(margin, inconclusive, metric, junit, markdown, report, json)
@@ -115,18 +117,18 @@ def gate(
         refuse_typed(("across_machines", "count", "counts"), "with `--against`")
         programs = run == "last" and system and all(map(names_program, system))
         levels, values = divide_chosen([run], chosen or [])
-        asked = Asked(
-            named=Named([] if programs else [run], values=values, directory=directory),
-            chosen=levels,
+        measured = RunOptions(
+            set=levels,
             systems=system or [],
-            rounds=rounds,
+            rounds=read_rounds(rounds),
             seed=seed,
             directory=directory,
-            budget=budget,
-            interleaving=interleaving,
+            budget_s=read_duration(budget, "--budget"),
+            interleaving=read_interleaving(interleaving),
             allow_writes=allow_writes,
         )
-        code = gate_against(asked, against, build, store, options, sys.argv)
+        source = Named([] if programs else [run], values=values, directory=directory)
+        code = gate_against(RunCommand(source=source, options=measured), against, build, store, options, sys.argv)
     elif count or counts is not None:
         refuse_typed(("metric", "across_machines", "store", "report"), "with `--count`")
         code = gate_count(run, baseline, counts, options)
@@ -170,7 +172,7 @@ def noise(
     from dbdyno.cli.effects import matters
     from dbdyno.cli.named_experiment import Named, divide_chosen
     from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
-    from dbdyno.cli.run import Asked
+    from dbdyno.cli.run import RunCommand
     from dbdyno.engines import names_program
     from dbdyno.engines.url import parse_url
     from dbdyno.experiment import load_experiment
@@ -183,24 +185,24 @@ def noise(
         chosen = [f"{name}={level}" for name, level in _USUAL.items() if matters(made, name, spec)]
     named = [] if experiment is None else [experiment]
     levels, values = divide_chosen(named, chosen or [])
-    asked = Asked(
-        named=Named(named, values=values, directory=directory),
-        chosen=levels,
+    options = RunOptions(
+        set=levels,
         systems=[system] if runs is not None else [system, system],
-        rounds=str(rounds or (DEFAULT_ROUNDS if runs is None else ROUNDS_OF_A_RUN)),
+        rounds=rounds or (DEFAULT_ROUNDS if runs is None else ROUNDS_OF_A_RUN),
         seed=seed,
         directory=directory,
-        margin=margin,
+        margin=read_share(margin, "--margin"),
         wait_idle=wait_idle,
-        interleaving=interleaving,
+        interleaving=read_interleaving(interleaving),
         allow_writes=allow_writes,
     )
+    command = RunCommand(source=Named(named, values=values, directory=directory), options=options)
     if runs is not None:
         refuse_typed(("margin",), "with `--runs`")
-        code = measure_noise_of_runs(asked, runs, store, json, sys.argv)
+        code = measure_noise_of_runs(command, runs, store, json, sys.argv)
     elif rounds is not None and rounds < LEAST_ROUNDS:
         raise InputError("--rounds", f"{rounds} blocks tell nothing of the noise", f"give {LEAST_ROUNDS} or more")
     else:
-        code = measure_noise(asked, store, json, sys.argv)
+        code = measure_noise(command, store, json, sys.argv)
     if code:
         raise typer.Exit(code)

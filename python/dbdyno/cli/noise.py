@@ -13,7 +13,7 @@ from dbdyno.analysis.noise import Noise, RunsNoise, noise_of, noise_of_runs
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.numbers import rough
-from dbdyno.cli.run import INTERRUPTED, Asked, writing_store
+from dbdyno.cli.run import INTERRUPTED, RunCommand, writing_store
 from dbdyno.report.columns import Column, table
 from dbdyno.report.export import check_writable, write_json
 from dbdyno.run.execute import execute
@@ -25,11 +25,11 @@ ROUNDS_OF_A_RUN = 5
 LEAST_ROUNDS = 4
 
 
-def measure_noise(asked: Asked, store_place: str | None, json: Path | None, command: list[str]) -> int:
+def measure_noise(run: RunCommand, store_place: str | None, json: Path | None, command: list[str]) -> int:
     """Run one cell against itself and say what comes of it; give the exit code. Raises DbdynoError."""
     if json is not None:
         check_writable(json, "--json")
-    request = asked.request(command)
+    request = run.request(command)
     cells = len(prepare(request).cells.cells) // 2
     if cells != 1:
         problem = f"{cells} cells are asked for, and the noise is that of one"
@@ -37,7 +37,7 @@ def measure_noise(asked: Asked, store_place: str | None, json: Path | None, comm
     console = Console()
     with writing_store(store_place) as store:
         document, interrupted = execute(request, store, Console(stderr=True))
-        noise = noise_of(document, request.margin or MARGIN)
+        noise = noise_of(document, request.options.margin or MARGIN)
         if noise is None:
             console.print("fewer than 4 blocks were measured: nothing can be said of the noise")
             return 130 if interrupted else 1
@@ -49,12 +49,12 @@ def measure_noise(asked: Asked, store_place: str | None, json: Path | None, comm
 
 
 def measure_noise_of_runs(
-    asked: Asked, runs: int, store_place: str | None, json: Path | None, command: list[str]
+    run: RunCommand, runs: int, store_place: str | None, json: Path | None, command: list[str]
 ) -> int:
     """Measure one cell in several runs, and keep how much they differ; give the exit code. Raises DbdynoError."""
     if json is not None:
         check_writable(json, "--json")
-    request = asked.request(command)
+    request = run.request(command)
     if len(prepare(request).cells.cells) != 1:
         problem = f"{len(prepare(request).cells.cells)} cells are asked for, and the noise is that of one"
         raise InputError("noise", problem, "narrow the factors with `--set`")

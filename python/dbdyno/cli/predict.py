@@ -8,7 +8,7 @@ from pathlib import Path
 from dbdyno.analysis.predict.predicting import USUAL_ROWS, Question
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
-from dbdyno.cli.run import INTERRUPTED, Asked, carried_out
+from dbdyno.cli.run import INTERRUPTED, RunCommand, measured
 from dbdyno.cli.values import read_duration
 from dbdyno.store.masking import clean_json
 
@@ -32,7 +32,7 @@ class AskedPrediction:
     up_to: str | None = None
     json: Path | None = None
     report: Path | None = None
-    calibration: Asked = field(default_factory=Asked)
+    calibration: RunCommand = field(default_factory=RunCommand)
 
     def question(self) -> Question:
         """Read them. Raises InputError."""
@@ -67,12 +67,12 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
     with ExitStack() as stack:
         name = asked.run
         if name is None:
-            experiment = asked.calibration.named.experiment(asked.calibration.systems)
+            experiment = asked.calibration.source.experiment(asked.calibration.options.systems)
             if experiment.head.growth is None:
                 problem = "it has no table that grows, so that there is nothing to predict from"
                 raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
-            carried = carried_out(asked.calibration, store_place, command)
-            document, interrupted, store_place = stack.enter_context(carried)
+            calibrated = measured(asked.calibration, store_place, command)
+            document, interrupted, store_place = stack.enter_context(calibrated)
             name = document["id"]
             if interrupted:
                 console.print(

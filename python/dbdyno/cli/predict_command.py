@@ -65,19 +65,15 @@ def predict(
     from dbdyno.base.errors import InputError
     from dbdyno.cli.named_experiment import Named
     from dbdyno.cli.predict import AskedPrediction, print_prediction
-    from dbdyno.cli.run import Asked
+    from dbdyno.cli.run import RunCommand
+    from dbdyno.model.run_options import RunOptions
 
-    calibration = Asked(
-        named=Named([experiment] if experiment else []),
-        chosen=chosen or [],
-        systems=system or [],
-        seed=seed,
-        directory=directory,
-    )
+    options = RunOptions(set=chosen or [], systems=system or [], seed=seed, directory=directory)
+    calibration = RunCommand(source=Named([experiment] if experiment else []), options=options)
     if (experiment is None) == (run is None):
         problem = "either an experiment to calibrate with is given, or a run"
         raise InputError("predict", problem, "`dbdyno predict key-order`, or `dbdyno predict --from RUN`")
-    if run is not None and calibration != Asked():
+    if run is not None and calibration != RunCommand():
         problem = "`--system`, `--set`, `--seed` and `--dir` are of a new calibration"
         raise InputError("--from", problem, "leave them out, or `--from`")
     asked = AskedPrediction(

@@ -1,7 +1,7 @@
 """The command that runs an experiment."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from dbdyno.base.errors import InputError, StoreError
 from dbdyno.cli.effects import check_levels, check_places
 from dbdyno.cli.exports import Exports
 from dbdyno.cli.named_experiment import Named
-from dbdyno.cli.values import read_duration, read_rounds, read_share
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.durability import with_durability
 from dbdyno.engines.placing import read_processors, with_processors
@@ -21,12 +20,9 @@ from dbdyno.experiment import Experiment
 from dbdyno.model.experiment.objective import read_objective
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.model.result import Document
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute, resume
-from dbdyno.run.interleaving import Interleaving
-from dbdyno.run.request import Design, Request
-from dbdyno.run.searching import Slo
-from dbdyno.runtime.cluster.address import read_cluster
-from dbdyno.stats import Stopping
+from dbdyno.run.request import Request
 from dbdyno.store import Store, open_store
 from dbdyno.store.places import shown, store_url
 
@@ -34,108 +30,80 @@ INTERRUPTED = 130
 """The exit code of a run that was interrupted."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The options of a run as they were typed; see :class:`dbdyno.run.request.Request`.
+# Options that imply `--rounds auto`, and how they are written.
+_IMPLY_AUTO = {
+    "target": "--target",
+    "min_rounds": "--min-rounds",
+    "max_rounds": "--max-rounds",
+    "budget_s": "--budget",
+}
+_NOT_IN_SEARCHES = {
+    "rounds": "--rounds",
+    "target": "--target",
+    "min_rounds": "--min-rounds",
+    "max_rounds": "--max-rounds",
+    "margin": "--margin",
+    "interleaving": "--interleave",
+    "instructions": "--instructions",
+    "try_recommendations": "--try-recommendations",
+    "design": "--design",
+}
 
-    ``searches``: an objective in the experiment's file starts a search, unless ``rounds`` are given.
+
+@dataclass(frozen=True, kw_only=True)
+class RunCommand:
+    """A command that measures: where its experiment comes from, and the options of the run.
+
+    ``same_durability``, ``processors``: settings for all systems, as typed; ``uses_objective``: an objective in the
+    experiment's file starts a search, unless ``rounds`` are given.
     """
 
-    named: Named = field(default_factory=Named)
-    chosen: list[str] = field(default_factory=list)
-    systems: list[str] = field(default_factory=list)
-    rounds: str | None = None
-    seed: int | None = None
-    directory: str | None = None
-    resumed: str | None = None
-    margin: str | None = None
-    target: str | None = None
-    min_rounds: int | None = None
-    max_rounds: int | None = None
-    budget: str | None = None
-    wait_idle: bool = False
-    instructions: bool = False
+    source: Named = field(default_factory=Named)
+    options: RunOptions = field(default_factory=RunOptions)
     same_durability: str | None = None
     processors: str | None = None
-    try_recommendations: bool = False
-    interleaving: str | None = None
-    allow_writes: bool = False
-    design: str = "full"
-    cluster: str | None = None
-    slo: str | None = None
-    searches: bool = False
+    uses_objective: bool = False
 
     def request(self, command: list[str]) -> Request:
-        """Check and read them. Raises InputError."""
-        experiment = self.named.experiment(self.systems)
-        specs = check_levels(experiment, self.chosen, [parse_url(url) for url in self.systems])
-        check_places(specs, self.directory, allow_writes=self.allow_writes)
-        if self.try_recommendations and not experiment.head.recommendations:
+        """Check the options and read the experiment. ``command``: the arguments as typed. Raises InputError."""
+        options = self.options
+        experiment = self.source.experiment(options.systems)
+        specs = check_levels(experiment, options.set, [parse_url(url) for url in options.systems])
+        check_places(specs, options.directory, allow_writes=options.allow_writes)
+        if options.try_recommendations and not experiment.head.recommendations:
             problem = f"`{experiment.name}` has no recommendations"
             raise InputError("--try-recommendations", problem, "leave it out")
-        rounds = read_rounds(self.rounds)
-        slo = self._slo(experiment)
-        rules = {"target": self.target, "min-rounds": self.min_rounds, "max-rounds": self.max_rounds}
-        given = [f"--{name}" for name, value in (rules | {"budget": self.budget}).items() if value is not None]
-        if given and slo is None and rounds is None:
-            rounds = "auto"
-        if given and slo is None and rounds != "auto":
-            problem = f"it has no effect with `--rounds {rounds}`, which fixes the number of rounds"
-            raise InputError(given[0], problem, "leave one of them out")
-        return Request(
-            experiment,
-            self.chosen,
-            self._with_settings(specs),
-            rounds,
-            self.seed,
-            self.directory,
-            command_line(command),
-            None if self.margin is None else read_share(self.margin, "--margin"),
-            self._stopping(),
-            self.wait_idle,
-            self.instructions,
-            self.try_recommendations,
-            self._interleaving(),
-            self.allow_writes,
-            design=_design(self.design),
-            cluster=None if self.cluster is None else read_cluster(self.cluster),
-            slo=slo,
-        )
+        options = _with_rounds(self._with_objective(experiment))
+        systems = self._with_settings(specs)
+        request = Request(experiment=experiment, systems=systems, options=options, command=command_line(command))
+        _ = request.stopping
+        return request
 
     def read(self, file: str) -> Experiment:
         """Read another file of the same kind with these options. Raises InputError."""
-        return replace(self.named, experiments=[file]).experiment(self.systems)
+        return replace(self.source, experiments=[file]).experiment(self.options.systems)
 
-    def _slo(self, experiment: Experiment) -> Slo | None:
-        """Return the objective that is searched for; None if there is none. Raises InputError."""
-        of_file = experiment.head.slo if self.searches and self.rounds is None else None
-        objective = of_file if self.slo is None else read_objective(self.slo, "--slo")
+    def _with_objective(self, experiment: Experiment) -> RunOptions:
+        """Return the options with the objective to search for, if there is one. Raises InputError."""
+        options = self.options
+        in_file = experiment.head.slo if self.uses_objective and options.rounds is None else None
+        objective = in_file if options.slo is None else read_objective(options.slo, "--slo")
         if objective is None:
-            return None
-        others = {
-            "--rounds": self.rounds,
-            "--target": self.target,
-            "--min-rounds": self.min_rounds,
-            "--max-rounds": self.max_rounds,
-            "--margin": self.margin,
-            "--interleave": self.interleaving,
-            "--instructions": self.instructions or None,
-            "--try-recommendations": self.try_recommendations or None,
-            "--design": None if self.design == "full" else self.design,
-        }
-        given = [name for name, value in others.items() if value is not None]
+            return options
+        unset = RunOptions()
+        given = [flag for name, flag in _NOT_IN_SEARCHES.items() if getattr(options, name) != getattr(unset, name)]
         if given:
             hint = "leave it out; `--budget` limits the time of the search"
-            asked = str(objective)
-            if self.slo is None:
-                asked = f"`slo` in {experiment.place}: {objective}"
+            words = str(objective)
+            if options.slo is None:
+                words = f"`slo` in {experiment.place}: {objective}"
                 hint += ", and `--rounds` measures rounds instead"
-            raise InputError(given[0], f"does not apply to a search for the highest rate ({asked})", hint)
-        return Slo(objective, None if self.budget is None else read_duration(self.budget, "--budget"))
+            raise InputError(given[0], f"does not apply to a search for the highest rate ({words})", hint)
+        return replace(options, slo=str(objective))
 
     def _with_settings(self, specs: list[SystemSpec]) -> list[SystemSpec]:
-        """Return the systems with the settings that the durability and the processors need; none if none is named."""
-        if not self.systems and self.same_durability is None and self.processors is None:
+        """Return the systems with the settings that all of them get; none if the experiment's are used unchanged."""
+        if not self.options.systems and self.same_durability is None and self.processors is None:
             return []
         if self.processors is not None:
             specs = with_processors(specs, read_processors(self.processors))
@@ -143,49 +111,44 @@ class Asked:
             specs = [with_durability(spec, self.same_durability) for spec in specs]
         return specs
 
-    def _interleaving(self) -> Interleaving:
-        match self.interleaving:
-            case None | "none":
-                return self.interleaving
-            case _:
-                return read_duration(self.interleaving, "--interleave")
 
-    def _stopping(self) -> Stopping:
-        usual = Stopping()
-        minimum = self.min_rounds or min(usual.minimum, self.max_rounds or usual.minimum)
-        maximum = self.max_rounds or max(usual.maximum, minimum)
-        if minimum > maximum:
-            raise InputError("--min-rounds", f"{minimum} is more than the {maximum} allowed", "raise `--max-rounds`")
-        rule = replace(
-            usual,
-            minimum=minimum,
-            maximum=maximum,
-            budget_s=None if self.budget is None else read_duration(self.budget, "--budget"),
-        )
-        if self.target is None:
-            return rule
-        return replace(rule, target=read_share(self.target, "--target"), of_difference=0.0)
-
-
-def _design(name: str) -> Design:
-    match name:
-        case "full" | "screening":
-            return name
-        case _:
-            raise InputError("--design", f"there is no design {name}", "take `full` or `screening`")
+def _with_rounds(options: RunOptions) -> RunOptions:
+    """Return the options with ``rounds = "auto"`` if an option implies it. Raises InputError."""
+    given = [flag for name, flag in _IMPLY_AUTO.items() if getattr(options, name) is not None]
+    if not given or options.slo is not None or options.rounds == "auto":
+        return options
+    if options.rounds is None:
+        return replace(options, rounds="auto")
+    problem = f"it has no effect with `--rounds {options.rounds}`, which fixes the number of rounds"
+    raise InputError(given[0], problem, "leave one of them out")
 
 
 def run_experiment(
-    asked: Asked, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool = False
+    run: RunCommand, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool = False
 ) -> int:
-    """Run or resume, show the result, write the exports; give the exit code. Raises DbdynoError.
+    """Run, show the result, write the exports; return the exit code. Raises DbdynoError.
 
-    ``verbose``: all that is known of it is shown below the answer.
+    ``verbose``: show all details below the answer.
     """
     console = Console(stderr=exports.to_output)
     exports.check()
-    with carried_out(asked, store_place, command) as (document, interrupted, place):
+    with measured(run, store_place, command) as (document, interrupted, place):
         return finish(console, document, exports, interrupted, place, verbose=verbose)
+
+
+def resume_run(
+    name: str, systems: Sequence[str], store_place: str | None, exports: Exports, *, verbose: bool = False
+) -> int:
+    """Resume a stored run, as :func:`run_experiment`. ``systems``: URLs that give passwords again."""
+    console = Console(stderr=exports.to_output)
+    exports.check()
+    given = [parse_url(url) for url in systems]
+    with closing(open_store(store_place, make=False, write=True)) as store:
+        document, interrupted = resume(name, store, Console(stderr=True), given)
+        _summarize(store, document)
+        code = finish(console, document, exports, interrupted, holder(store, document, store_place), verbose=verbose)
+        _raise_troubles(store)
+        return code
 
 
 def finish(
@@ -220,29 +183,20 @@ def writing_store(place: str | None) -> Iterator[Store]:
 
 
 @contextmanager
-def carried_out(
-    asked: Asked, store_place: str | None, command: list[str]
+def measured(
+    run: RunCommand, store_place: str | None, command: list[str]
 ) -> Iterator[tuple[Document, bool, str | None]]:
-    """Run or resume; give the result, whether it was interrupted, and its store. Raises DbdynoError.
+    """Run; yield the result, whether it was interrupted, and its store. Raises DbdynoError.
 
-    Progress goes to standard error.
-    Once the result has been shown, raises StoreError where the store could not take all of it.
+    Progress goes to standard error. After the result was shown, raises StoreError if the store could not take it.
     """
-    if asked.resumed is None:
-        request = asked.request(command)
-        if asked.named.statements and not asked.systems:
-            Console(stderr=True).print("no --system is given: this measures a new, empty SQLite database")
-        with writing_store(store_place) as store:
-            document, interrupted = execute(request, store, Console(stderr=True))
-            _summarize(store, document)
-            yield document, interrupted, holder(store, document, store_place)
-        return
-    given = [parse_url(url) for url in asked.systems]
-    with closing(open_store(store_place, make=False, write=True)) as store:
-        document, interrupted = resume(asked.resumed, store, Console(stderr=True), given)
+    request = run.request(command)
+    if run.source.statements and not run.options.systems:
+        Console(stderr=True).print("no --system is given: this measures a new, empty SQLite database")
+    with writing_store(store_place) as store:
+        document, interrupted = execute(request, store, Console(stderr=True))
         _summarize(store, document)
         yield document, interrupted, holder(store, document, store_place)
-        _raise_troubles(store)
 
 
 def _summarize(store: Store, document: Document) -> None:

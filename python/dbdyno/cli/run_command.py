@@ -32,11 +32,13 @@ from dbdyno.cli.options import (
     VerboseOption,
 )
 from dbdyno.cli.typed import refuse_typed_besides
+from dbdyno.cli.values import read_design, read_duration, read_interleaving, read_rounds, read_share
 from dbdyno.model.limits import MOST_ROUNDS
+from dbdyno.model.run_options import RunOptions
 
 if TYPE_CHECKING:
     from dbdyno.cli.exports import Exports
-    from dbdyno.cli.run import Asked
+    from dbdyno.cli.run import RunCommand
 
 
 def run(
@@ -122,47 +124,54 @@ def run(
     """Run an experiment: measure it, find the bottleneck, store and show the result."""
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.named_experiment import Named, divide_chosen
-    from dbdyno.cli.run import Asked
+    from dbdyno.cli.run import RunCommand, resume_run
+    from dbdyno.runtime.cluster.address import read_cluster
 
+    exports = Exports(json, csv, markdown, report, parquet, openmetrics)
     if resume is not None:
         names = ("resume", "system", "store", "json", "csv", "markdown", "report", "parquet", "openmetrics", "verbose")
         condition = "with `--resume`: a run that is resumed keeps its experiment, levels, systems, rounds and seed"
         refuse_typed_besides(names, condition)
-    exports = Exports(json, csv, markdown, report, parquet, openmetrics)
+        _end(resume_run(resume, system or [], store, exports, verbose=verbose))
+        return
     levels, values = divide_chosen([] if pgbench else experiment or [], chosen or [])
-    asked = Asked(
-        named=Named(experiment or [], pgbench, scale, define or [], [], values, directory, translate),
-        chosen=levels,
+    options = RunOptions(
+        set=levels,
         systems=system or [],
-        rounds=rounds,
+        rounds=read_rounds(rounds),
         seed=seed,
         directory=directory,
-        resumed=resume,
-        margin=margin,
-        target=target,
+        margin=read_share(margin, "--margin"),
+        target=read_share(target, "--target"),
         min_rounds=min_rounds,
         max_rounds=max_rounds,
-        budget=budget,
+        budget_s=read_duration(budget, "--budget"),
         wait_idle=wait_idle,
         instructions=instructions,
+        try_recommendations=try_recommendations,
+        interleaving=read_interleaving(interleaving),
+        allow_writes=allow_writes,
+        design=read_design(design),
+        cluster=None if cluster is None else read_cluster(cluster).shown,
+        slo=slo,
+    )
+    command = RunCommand(
+        source=Named(experiment or [], pgbench, scale, define or [], [], values, directory, translate),
+        options=options,
         same_durability=same_durability,
         processors=processors,
-        try_recommendations=try_recommendations,
-        interleaving=interleaving,
-        allow_writes=allow_writes,
-        design=design,
-        cluster=cluster,
-        slo=slo,
-        searches=True,
+        uses_objective=True,
     )
-    _measure(asked, store, exports, verbose=verbose)
+    _measure(command, store, exports, verbose=verbose)
 
 
-def _measure(asked: "Asked", store: str | None, exports: "Exports", *, verbose: bool) -> None:
-    """Run what was asked for, and end the command with its exit code."""
+def _measure(command: "RunCommand", store: str | None, exports: "Exports", *, verbose: bool) -> None:
     from dbdyno.cli.run import run_experiment
 
-    code = run_experiment(asked, store, exports, sys.argv, verbose=verbose)
+    _end(run_experiment(command, store, exports, sys.argv, verbose=verbose))
+
+
+def _end(code: int) -> None:
     if code:
         raise typer.Exit(code)
 
@@ -193,17 +202,17 @@ def try_statements(
     """Compare statements with each other, or one statement on several systems or settings."""
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.named_experiment import Named
-    from dbdyno.cli.run import Asked
+    from dbdyno.cli.run import RunCommand
 
-    asked = Asked(
-        named=Named(statements=statements, values=values or [], directory=directory, translate=translate),
+    options = RunOptions(
         systems=system or [],
-        target=target,
-        budget=budget or ("30s" if system else "3s"),
+        target=read_share(target, "--target"),
+        budget_s=read_duration(budget or ("30s" if system else "3s"), "--budget"),
         directory=directory,
         allow_writes=allow_writes,
     )
-    _measure(asked, store, Exports(json=json, report=report), verbose=verbose)
+    source = Named(statements=statements, values=values or [], directory=directory, translate=translate)
+    _measure(RunCommand(source=source, options=options), store, Exports(json=json, report=report), verbose=verbose)
 
 
 def queries(
@@ -224,21 +233,21 @@ def queries(
     from dbdyno.base.errors import InputError
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.named_experiment import Named, is_sql_file
-    from dbdyno.cli.run import Asked
+    from dbdyno.cli.run import RunCommand
 
     if not is_sql_file(file):
         raise InputError(
             file, "its name does not end in `.sql`", "name a file of statements; `dbdyno run` takes others"
         )
-    asked = Asked(
-        named=Named([file], values=values or [], directory=directory, translate=translate),
+    options = RunOptions(
         systems=system or [],
-        target=target,
-        budget=budget,
+        target=read_share(target, "--target"),
+        budget_s=read_duration(budget, "--budget"),
         directory=directory,
         allow_writes=allow_writes,
     )
-    _measure(asked, store, Exports(json=json, report=report), verbose=verbose)
+    source = Named([file], values=values or [], directory=directory, translate=translate)
+    _measure(RunCommand(source=source, options=options), store, Exports(json=json, report=report), verbose=verbose)
 
 
 def tour(

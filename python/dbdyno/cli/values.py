@@ -1,17 +1,24 @@
 """Reading the values of options: shares, durations, numbers of rounds."""
 
 import re
-from typing import Literal
+from typing import Literal, overload
 
 from dbdyno.base.errors import InputError
 from dbdyno.model.limits import MOST_ROUNDS, YEAR_S
+from dbdyno.model.run_options import Design, Interleaving
 
 _DIGITS = len(str(MOST_ROUNDS))
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
-def read_share(text: str, option: str) -> float:
-    """Read ``3%`` or ``0.03`` as a share. Raises InputError unless it lies above 0 and below 1."""
+@overload
+def read_share(text: str, option: str) -> float: ...
+@overload
+def read_share(text: str | None, option: str) -> float | None: ...
+def read_share(text: str | None, option: str) -> float | None:
+    """Read ``3%`` or ``0.03`` as a share; None stays None. Raises InputError unless 0 < share < 1."""
+    if text is None:
+        return None
     number, percent = (text[:-1], True) if text.endswith("%") else (text, False)
     try:
         share = float(number) / (100 if percent else 1)
@@ -22,8 +29,14 @@ def read_share(text: str, option: str) -> float:
     return share
 
 
-def read_duration(text: str, option: str) -> float:
-    """Read ``90``, ``90s``, ``20ms``, ``10m`` or ``1h`` as seconds. Raises InputError unless it is above 0."""
+@overload
+def read_duration(text: str, option: str) -> float: ...
+@overload
+def read_duration(text: str | None, option: str) -> float | None: ...
+def read_duration(text: str | None, option: str) -> float | None:
+    """Read ``90``, ``90s``, ``20ms``, ``10m`` or ``1h`` as seconds; None stays None. Raises InputError unless > 0."""
+    if text is None:
+        return None
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text)
     if found is None or found[2] not in ("", *_UNITS) or float(found[1]) <= 0:
         raise InputError(option, f"`{text}` is not a duration", "write `20ms`, `90s`, `10m` or `1h`")
@@ -37,8 +50,22 @@ def read_rounds(text: str | None) -> int | Literal["auto"] | None:
     """Read a number of rounds from 1 on, or ``auto``. Raises InputError."""
     if text is None or text == "auto":
         return text  # type: ignore[return-value]
-    # Longer texts are not converted: Python refuses very long ones.
+    # Check the length first: Python refuses to convert very long strings.
     if not text.isdecimal() or len(text) > _DIGITS or not 1 <= int(text) <= MOST_ROUNDS:
         hint = f"give a number from 1 to {MOST_ROUNDS}, or `auto`"
         raise InputError("--rounds", f"`{text}` is not a number of rounds", hint)
     return int(text)
+
+
+def read_interleaving(text: str | None) -> Interleaving:
+    """Read the length of a slice in seconds, or ``none``. Raises InputError."""
+    return "none" if text == "none" else read_duration(text, "--interleave")
+
+
+def read_design(text: str) -> Design:
+    """Read ``full`` or ``screening``. Raises InputError."""
+    match text:
+        case "full" | "screening":
+            return text
+        case _:
+            raise InputError("--design", f"there is no design {text}", "take `full` or `screening`")

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.analysis.document.run import stored_experiment
 from dbdyno.base.console import Console
@@ -13,77 +13,54 @@ from dbdyno.cli.effects import check_levels, check_places
 from dbdyno.cli.exports import Exports
 from dbdyno.cli.named_experiment import Named, divide_chosen, is_sql_file
 from dbdyno.cli.run import command_line, finish, holder, writing_store
-from dbdyno.cli.values import read_duration, read_rounds
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
 from dbdyno.experiment.design import parse_set
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute
 from dbdyno.run.request import Request
 from dbdyno.run.why_pilot import pick, plan_why
-from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store, open_store
 
-# Rounds at least and at most, where verdicts decide.
-_LEAST, _MOST = 5, 30
-# Fewer rounds tell too little, whatever the time.
-_KEPT = 4
-
 
 @dataclass(frozen=True)
-class WhyAsked:
-    """The options as they were typed. ``asked``: an experiment or a run."""
-
-    asked: str
-    cell: str | None
-    chosen: list[str]
-    systems: list[str]
-    rounds: str
-    budget: str
-    seed: int | None
-    directory: str | None
-    allow_writes: bool
-    fix: bool = False
-
-
-@dataclass(frozen=True)
-class _Of:
-    """What is asked about: an experiment, its levels, and its systems."""
+class _Subject:
+    """The experiment that `why` asks about. The options have its levels, systems and cell."""
 
     experiment: Experiment
-    chosen: Sequence[str]
-    systems: Sequence[SystemSpec]
-    cell: str | None
+    options: RunOptions
+
+    @property
+    def systems(self) -> list[SystemSpec]:
+        return [parse_url(url) for url in self.options.systems]
 
 
 def answer_why(
-    asked: WhyAsked, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool = False
+    name: str, options: RunOptions, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool
 ) -> int:
-    """Measure, show the answer, write the exports; give the exit code. Raises DbdynoError."""
+    """Measure, show the answer, write the exports; return the exit code. Raises DbdynoError.
+
+    ``name``: an experiment or a stored run; ``command``: the arguments as typed.
+    """
     console = Console(stderr=exports.to_output)
     exports.check()
     began = time.monotonic()
-    rounds, budget_s = read_rounds(asked.rounds), read_duration(asked.budget, "--budget")
-    of = _of(asked, store_place)
-    seed = random.SystemRandom().getrandbits(48) if asked.seed is None else asked.seed
-    picked = pick(of.experiment, parse_set(of.chosen, of.experiment), list(of.systems), of.cell)
+    subject = _subject(name, options, store_place)
+    experiment, systems = subject.experiment, subject.systems
+    seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
+    options = replace(subject.options, seed=seed)
+    picked = pick(experiment, parse_set(options.set, experiment), systems, options.cell)
     if picked.said:
         console.print(picked.said[0].upper() + picked.said[1:], style="dim", soft_wrap=True)
-    planned = plan_why(of.experiment, picked, seed, asked.directory, allow_writes=asked.allow_writes, budget_s=budget_s)
+    planned = plan_why(experiment, picked, options, seed)
     request = Request(
-        of.experiment,
-        list(of.chosen),
-        list(of.systems),
-        rounds or "auto",
-        seed,
-        asked.directory,
-        command_line(command),
-        stopping=Stopping(minimum=_LEAST, maximum=_MOST, budget_s=budget_s, kept=_KEPT),
-        interleaving="none",
-        allow_writes=asked.allow_writes,
+        experiment=experiment,
+        systems=systems,
+        options=replace(options, cell=planned.cell),
+        command=command_line(command),
         why=planned,
-        fix=asked.fix,
         began=began,
     )
     with writing_store(store_place) as store:
@@ -92,41 +69,42 @@ def answer_why(
         return finish(console, document, exports, interrupted, place, verbose=verbose)
 
 
-def _of(asked: WhyAsked, store_place: str | None) -> _Of:
-    """Find what is asked about: a file, a built-in experiment, or a run. Raises DbdynoError."""
-    is_file = asked.asked.endswith(EXPERIMENT_SUFFIX) or is_sql_file(asked.asked)
-    is_experiment = is_file or asked.asked in builtin_names()
-    if is_experiment or (asked.systems and all(map(names_program, asked.systems))):
-        chosen, values = divide_chosen([asked.asked], asked.chosen)
-        experiment = Named([asked.asked], values=values).experiment(asked.systems)
-        systems = [parse_url(url) for url in asked.systems]
-        _check(asked, experiment, chosen, systems)
-        return _Of(experiment, chosen, systems, asked.cell)
+def _subject(name: str, options: RunOptions, store_place: str | None) -> _Subject:
+    """Find the experiment: a file, a built-in one, or the one of a stored run. Raises DbdynoError."""
+    is_file = name.endswith(EXPERIMENT_SUFFIX) or is_sql_file(name)
+    is_experiment = is_file or name in builtin_names()
+    if is_experiment or (options.systems and all(map(names_program, options.systems))):
+        levels, values = divide_chosen([name], options.set)
+        experiment = Named([name], values=values).experiment(options.systems)
+        return _checked(_Subject(experiment, replace(options, set=levels)), levels)
     store = open_store(store_place, make=False)
     try:
-        run = store.run(asked.asked)
+        run = store.run(name)
         with store.interpreting(run.id):
-            return _of_run(asked, run, store)
+            return _subject_of_run(run, options, store)
     except DbdynoError as error:
         hint = "give an experiment (`dbdyno list`, or a file), or a run (`dbdyno runs`)"
-        raise InputError(asked.asked, str(error), hint) from None
+        raise InputError(name, str(error), hint) from None
     finally:
         store.close()
 
 
-def _of_run(asked: WhyAsked, run: RunRecord, store: Store) -> _Of:
-    """Ask about a run: its levels and systems, but for what is given. That of a `why` is its cell."""
-    options = run.options
-    given = {each.partition("=")[0].strip() for each in asked.chosen}
-    kept = [each for each in options.get("set", []) if each.partition("=")[0].strip() not in given]
-    urls = asked.systems or list(dict.fromkeys(options.get("systems", [])))
-    cell = asked.cell or options.get("cell")
-    experiment, systems = stored_experiment(run, store), [parse_url(url) for url in urls]
-    _check(asked, experiment, asked.chosen, systems)
-    return _Of(experiment, [*kept, *asked.chosen], systems, cell)
+def _subject_of_run(run: RunRecord, options: RunOptions, store: Store) -> _Subject:
+    """Take the levels, systems and cell of a stored run, unless options replace them."""
+    stored = RunOptions.from_stored(run.options)
+    given = {each.partition("=")[0].strip() for each in options.set}
+    kept = [each for each in stored.set if each.partition("=")[0].strip() not in given]
+    merged = replace(
+        options,
+        set=[*kept, *options.set],
+        systems=options.systems or list(dict.fromkeys(stored.systems)),
+        cell=options.cell or stored.cell,
+    )
+    return _checked(_Subject(stored_experiment(run, store), merged), options.set)
 
 
-def _check(asked: WhyAsked, experiment: Experiment, chosen: Sequence[str], systems: Sequence[SystemSpec]) -> None:
-    """Raise InputError for an option that has no effect."""
-    specs = check_levels(experiment, chosen, systems)
-    check_places(specs, asked.directory, allow_writes=asked.allow_writes)
+def _checked(subject: _Subject, levels: Sequence[str]) -> _Subject:
+    """Return the subject. Raises InputError for an option without effect. ``levels``: those that were typed."""
+    specs = check_levels(subject.experiment, levels, subject.systems)
+    check_places(specs, subject.options.directory, allow_writes=subject.options.allow_writes)
+    return subject

@@ -18,6 +18,7 @@ from dbdyno.cli.options import (
     SystemOption,
     VerboseOption,
 )
+from dbdyno.cli.values import read_duration, read_rounds
 
 
 def why(
@@ -55,14 +56,22 @@ def why(
     Of an open loop, prove what decides its response time (p99).
     """
     from dbdyno.cli.exports import Exports
-    from dbdyno.cli.why import WhyAsked, answer_why
+    from dbdyno.cli.why import answer_why
+    from dbdyno.model.run_options import RunOptions
 
-    code = answer_why(
-        WhyAsked(asked, cell, chosen or [], system or [], rounds, budget, seed, directory, allow_writes, fix),
-        store,
-        Exports(json=json, markdown=markdown, report=report),
-        sys.argv,
-        verbose=verbose,
+    options = RunOptions(
+        set=chosen or [],
+        systems=system or [],
+        rounds=read_rounds(rounds),
+        seed=seed,
+        directory=directory,
+        budget_s=read_duration(budget, "--budget"),
+        interleaving="none",
+        allow_writes=allow_writes,
+        cell=cell,
+        fix=fix,
     )
+    exports = Exports(json=json, markdown=markdown, report=report)
+    code = answer_why(asked, options, store, exports, sys.argv, verbose=verbose)
     if code:
         raise typer.Exit(code)

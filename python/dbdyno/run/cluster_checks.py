@@ -8,6 +8,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.engines.url import is_loopback
 from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.run_options import RunOptions
 from dbdyno.runtime.cluster.address import ClusterAddress
 from dbdyno.runtime.cluster.machines import LoadMachines
 
@@ -15,25 +16,26 @@ from dbdyno.runtime.cluster.machines import LoadMachines
 def check_cluster(
     compiled: Sequence[CompiledCell],
     address: ClusterAddress,
+    options: RunOptions | None = None,
     *,
-    slice_s: float | None = None,
-    counts: bool = False,
-    waits: bool = False,
     grows: bool = False,
 ) -> None:
-    """Raise InputError where the load of these cells cannot come from several machines.
+    """Raise InputError if several machines cannot generate the load of these cells.
 
-    ``slice_s``: the cells are to be interleaved; ``counts``: instructions are to be counted; ``waits``: for a quiet
-    machine; ``grows``: a table grows from trial to trial.
+    ``options``: of the run; ``grows``: a table grows from trial to trial.
     """
-    asked = {
-        "--interleave": ("the cells of a cluster's run are measured one after another", slice_s is not None),
-        "--instructions": ("instructions are counted in one process on this machine", counts),
-        "--wait-idle": ("this machine's quiet says nothing of the load machines", waits),
+    options = options or RunOptions()
+    excluded = {
+        "--interleave": (
+            "the cells of a cluster's run are measured one after another",
+            options.interleaving not in (None, "none"),
+        ),
+        "--instructions": ("instructions are counted in one process on this machine", options.instructions),
+        "--wait-idle": ("this machine's quiet says nothing of the load machines", options.wait_idle),
         "growth": ("a table that grows is measured from this machine", grows),
     }
-    for option, (problem, is_asked) in asked.items():
-        if is_asked:
+    for option, (problem, is_given) in excluded.items():
+        if is_given:
             raise InputError(f"--cluster {address.shown}: {option}", problem, "leave one of the two out")
     for each in compiled:
         found = _problem(each, address)
@@ -91,8 +93,6 @@ def load_machines(address: ClusterAddress | None, compiled: Sequence[CompiledCel
         yield machines
 
 
-def seen_of(machines: LoadMachines | None) -> dict[str, Any]:
-    """Say what the load machines of a run are, for its options; nothing where there are none."""
-    if machines is None:
-        return {}
-    return {"cluster": machines.address.shown, "load_machines": machines.facts()}
+def load_machine_facts(machines: LoadMachines | None) -> dict[str, Any]:
+    """Return the load machines of a run as its stored options name them; nothing if there are none."""
+    return {} if machines is None else {"load_machines": machines.facts()}

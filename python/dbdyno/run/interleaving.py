@@ -1,7 +1,7 @@
 """Trials of a block that are interleaved: what can, and when they do unasked."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import psutil
 
@@ -10,9 +10,6 @@ from dbdyno.engines import engine_of
 from dbdyno.engines.writes import writing_transactions
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
-
-#: What was asked for: seconds of a slice, none, or that it be decided by what can be interleaved.
-Interleaving = float | Literal["none"] | None
 
 #: Seconds. The kernel lets a thread run for some milliseconds at a time, and what a slice begins with (its caches were
 #: the others') takes some tens of microseconds: shorter slices cost, and longer ones see the machine change.

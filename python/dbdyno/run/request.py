@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from dbdyno.analysis.measured.comparing import BASELINE, CANDIDATE
 from dbdyno.analysis.why.cells import Why, why_cells
@@ -13,62 +12,73 @@ from dbdyno.experiment.compile import compile_cell, refusal
 from dbdyno.experiment.design import SINGLE, Cells, make_cells, parse_set
 from dbdyno.experiment.recommended_cells import Tried, recommendation_cells
 from dbdyno.experiment.screening import screened
+from dbdyno.model.experiment.objective import read_objective
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.cluster_checks import check_cluster
 from dbdyno.run.fix_trials import Fixing
 from dbdyno.run.gate_baseline import Against, as_checked_out, on_side
 from dbdyno.run.growth import check_growth
 from dbdyno.run.instruction_counts import check_counting
-from dbdyno.run.interleaving import Interleaving, check_interleaving
+from dbdyno.run.interleaving import check_interleaving
 from dbdyno.run.searching import LEAST_S, Slo, closed_loop, configurations
-from dbdyno.runtime.cluster.address import ClusterAddress
+from dbdyno.runtime.cluster.address import ClusterAddress, read_cluster
 from dbdyno.runtime.process_limits import check_open_files, check_pipes, check_threads
 from dbdyno.stats import Stopping
 
-Design = Literal["full", "screening"]
+# The fewest rounds of a `dbdyno why`, whatever its budget: fewer have no useful interval.
+_LEAST_ROUNDS_OF_WHY = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the user asked for. ``rounds`` and ``seed`` ``None``: the experiment's, and a new one.
+    """A run to carry out: an experiment, its systems with passwords, and the options.
 
-    ``margin``: the difference that matters, as a share; ``stopping``: when a run of ``rounds = "auto"`` ends;
-    ``instructions``: count them too; ``try_recommendations``: measure those of the experiment beside its cells;
-    ``interleaving``: the seconds of a slice, or none; undecided, cells are interleaved where it is of use;
-    ``began``: the monotonic time from which the budget counts, none: when the run begins;
-    ``against``: a baseline whose cells are measured in the same blocks; ``why``: a cell of it and its changes are
-    measured, and nothing else; ``fix``: then fixes, too; ``allow_writes``: statements may write to what
-    dbdyno did not make; ``cluster``: whose machines the load comes from, none: it comes from here;
-    ``slo``: the highest rate at which it holds is searched for, and nothing else measured.
+    ``systems``: empty for the experiment's own; ``command``: the command line that is stored; ``against``: a baseline
+    that is measured in the same rounds; ``why``: measure only its cell and the cell's changes; ``rule``: replaces the
+    options' stopping rule; ``began``: the monotonic time at which the budget starts, None for the start of the run.
     """
 
     experiment: Experiment
-    chosen: list[str]
-    systems: list[SystemSpec]
-    rounds: int | Literal["auto"] | None
-    seed: int | None
-    directory: str | None
-    command: list[str]
-    margin: float | None = None
-    stopping: Stopping = field(default_factory=Stopping)
-    wait_idle: bool = False
-    instructions: bool = False
-    try_recommendations: bool = False
-    interleaving: Interleaving = None
-    allow_writes: bool = False
+    systems: list[SystemSpec] = field(default_factory=list)
+    options: RunOptions = field(default_factory=RunOptions)
+    command: list[str] = field(default_factory=list)
     against: Against | None = None
-    design: Design = "full"
-    cluster: ClusterAddress | None = None
     why: Why | None = None
-    fix: bool = False
+    rule: Stopping | None = None
     began: float | None = None
-    slo: Slo | None = None
 
     @property
     def slice_s(self) -> float | None:
-        """Seconds of a slice, where that is decided."""
-        return None if self.interleaving == "none" else self.interleaving
+        """Seconds of a slice, if the options set them."""
+        return None if self.options.interleaving == "none" else self.options.interleaving
+
+    @property
+    def cluster(self) -> ClusterAddress | None:
+        """The cluster that generates the load; None for this machine. Raises InputError."""
+        return None if self.options.cluster is None else read_cluster(self.options.cluster)
+
+    @property
+    def slo(self) -> Slo | None:
+        """The objective whose highest rate is searched for. Raises InputError."""
+        if self.options.slo is None:
+            return None
+        return Slo(read_objective(self.options.slo, "--slo"), self.options.budget_s)
+
+    @property
+    def stopping(self) -> Stopping:
+        """The rule that ends a run of ``rounds = "auto"``. Raises InputError."""
+        if self.rule is not None:
+            return self.rule
+        options, usual = self.options, Stopping()
+        minimum = options.min_rounds or min(usual.minimum, options.max_rounds or usual.minimum)
+        maximum = options.max_rounds or max(usual.maximum, minimum)
+        if minimum > maximum:
+            raise InputError("--min-rounds", f"{minimum} is more than the {maximum} allowed", "raise `--max-rounds`")
+        kept = usual.kept if self.why is None else _LEAST_ROUNDS_OF_WHY
+        rule = replace(usual, minimum=minimum, maximum=maximum, budget_s=options.budget_s, kept=kept)
+        return rule if options.target is None else replace(rule, target=options.target, of_difference=0.0)
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ class Prepared:
 def prepare(request: Request) -> Prepared:
     """Check a request and compile its cells. Raises InputError."""
     experiment = request.experiment
-    chosen = parse_set(request.chosen, experiment)
+    chosen = parse_set(request.options.set, experiment)
     cells = make_cells(experiment, chosen, request.systems, refusal)
     if request.why is not None:
         return _of_why(request, request.why, cells)
@@ -99,33 +109,26 @@ def prepare(request: Request) -> Prepared:
     if request.against is not None:
         cells = on_side(cells, CANDIDATE, experiment)
     of = len(cells.cells)
-    if request.design == "screening":
+    if request.options.design == "screening":
         cells = _screened(cells, request)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
     if request.against is not None:
-        cells, compiled = _with_baseline(request.against, request.chosen, cells, compiled)
+        cells, compiled = _with_baseline(request.against, request.options.set, cells, compiled)
     tried = [Tried(recommendation) for recommendation in experiment.head.recommendations]
-    if request.try_recommendations:
+    if request.options.try_recommendations:
         more, tried = recommendation_cells(experiment, compiled)
         compiled += more
         cells = replace(cells, cells=(*cells.cells, *(each.cell for each in more)))
     _check_cells(request, compiled)
     growth = experiment.head.growth
     if growth is not None:
-        check_growth(compiled, growth, slice_s=request.slice_s, counts=request.instructions)
+        check_growth(compiled, growth, slice_s=request.slice_s, counts=request.options.instructions)
     if request.cluster is not None:
-        check_cluster(
-            compiled,
-            request.cluster,
-            slice_s=request.slice_s,
-            counts=request.instructions,
-            waits=request.wait_idle,
-            grows=growth is not None,
-        )
+        check_cluster(compiled, request.cluster, request.options, grows=growth is not None)
     if request.slice_s is not None and len(compiled) == 1:
         problem = "there is only one cell, so there is nothing to alternate with"
         raise InputError("--interleave", problem, "leave it out, or measure several cells")
-    rounds = request.rounds if request.rounds is not None else experiment.rounds
+    rounds = request.options.rounds if request.options.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, of)
     # Each window at a size is a round: that many come of a table's growth.
@@ -136,7 +139,7 @@ def _check_cells(request: Request, compiled: Sequence[CompiledCell]) -> None:
     for each in compiled:
         if request.cluster is None:
             check_capacity(each)
-        if request.instructions:
+        if request.options.instructions:
             check_counting(each)
         if request.slice_s is not None:
             check_interleaving(each, request.slice_s)
@@ -165,8 +168,8 @@ def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
         raise InputError(request.experiment.place, f"it has no cell `{why.cell}` any more", "start it again")
     compiled = why_cells(request.experiment, asked, why)
     made = Cells(tuple(each.cell for each in compiled))
-    rounds = request.rounds if request.rounds is not None else "auto"
-    fixing = Fixing(request.experiment, asked, why) if request.fix else None
+    rounds = request.options.rounds if request.options.rounds is not None else "auto"
+    fixing = Fixing(request.experiment, asked, why) if request.options.fix else None
     if rounds == "auto":
         return Prepared(made, compiled, request.stopping.maximum, request.stopping, [], len(compiled), fixing)
     return Prepared(made, compiled, rounds, None, [], len(compiled), fixing)
@@ -185,7 +188,7 @@ def _of_slo(request: Request, slo: Slo, cells: Cells) -> Prepared:
     _check_cells(request, compiled)
     made = Cells(tuple(each.cell for each in compiled), cells.excluded)
     if request.cluster is not None:
-        check_cluster(compiled, request.cluster, slice_s=None, counts=False, waits=request.wait_idle, grows=False)
+        check_cluster(compiled, request.cluster, request.options)
     return Prepared(made, compiled, 1, None, [], len(compiled), searched=found)
 
 

@@ -1,6 +1,7 @@
 """What comes before a `dbdyno why`: one cell is picked and tried for a moment, and its changes are made from that."""
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.model.plan.change import Resource
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.machine import ceiling, probe_seconds
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.request import check_capacity
@@ -70,16 +72,9 @@ def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], 
     return Picked(taken, f"of {len(cells)} cells, the one asked about is {taken.id}; --cell or --set takes another")
 
 
-def plan_why(
-    experiment: Experiment,
-    picked: Picked,
-    seed: int,
-    directory: str | None,
-    *,
-    allow_writes: bool,
-    budget_s: float,
-) -> Why:
-    """Try a cell for a moment, and say what is to be measured. Raises DbdynoError."""
+def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: int) -> Why:
+    """Measure a cell briefly, and plan its changes from the result. Raises DbdynoError."""
+    budget_s = math.inf if options.budget_s is None else options.budget_s
     cell = picked.cell
     engine = engine_of(cell.system.engine)
     _check(experiment, cell)
@@ -89,7 +84,7 @@ def plan_why(
     pilot_s = _PILOT_S if arrival is None else min(max(_PILOT_S, _FEW / arrival.rate), _LONGEST_PILOT_S)
     base = base_cell(experiment, cell, pilot_s, _PILOT_WARMUP_S, counted, planted)
     check_capacity(base)
-    with Provisioners(directory, allow_writes) as provisioners, provisioners.interrupted.listening():
+    with Provisioners(options.directory, options.allow_writes) as provisioners, provisioners.interrupted.listening():
         provisioners.of(base).check(base)
         pilot, target = _pilot(base, seed, provisioners)
         socket = engine.unix_socket(target)

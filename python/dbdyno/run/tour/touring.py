@@ -12,10 +12,10 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment import load_experiment
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.model.result import Document
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute
 from dbdyno.run.request import Request
 from dbdyno.run.tour.stops import LeftOut, Stop
-from dbdyno.stats import Stopping
 from dbdyno.store import Store
 
 _EMBEDDED = "sqlite:"
@@ -61,16 +61,14 @@ def visit(
 def _request(stop: Stop, seconds: float, directory: str | None) -> Request:
     experiment = load_experiment(stop.experiment)
     grows, systems = experiment.head.growth is not None, systems_of(stop)
-    return Request(
-        experiment,
-        list(stop.chosen),
-        systems,
-        1 if grows else "auto",
-        None,
-        directory,
-        command_of(stop, systems),
-        stopping=Stopping(minimum=_ROUNDS, budget_s=seconds),
+    options = RunOptions(
+        set=list(stop.chosen),
+        rounds=1 if grows else "auto",
+        directory=directory,
+        min_rounds=_ROUNDS,
+        budget_s=seconds,
     )
+    return Request(experiment=experiment, systems=systems, options=options, command=command_of(stop, systems))
 
 
 def command_of(stop: Stop, systems: Sequence[SystemSpec] = ()) -> list[str]:
