@@ -48,7 +48,7 @@ class Simulated:
             named = dict(zip(self.factors, own, strict=True))
             logs = self.true(named) + random.normal(0, self.noise, self.blocks) + blocks + block_level[own[0]]
             cells.append(cell(str(own), [float(each) for each in numpy.exp(logs)], named))
-        return effects(cells, {}, MARGIN, 0.95, self.factors, family=len(cells) - 1)
+        return effects(cells, {}, margin=MARGIN, confidence=0.95, factors=self.factors, family=len(cells) - 1)
 
     def true(self, levels: dict[str, Any]) -> float:
         """The logarithm of a cell's throughput."""

@@ -10,14 +10,14 @@ import pytest
 
 import dbdyno.engines.registry  # noqa: F401 - engines are known by it
 from dbdyno.analysis.answer.advice import _gain_of
-from dbdyno.analysis.answer.build import build_answer
+from dbdyno.analysis.answer.build import RunFacts, build_answer
 from dbdyno.analysis.answer.short import short_systems
 from dbdyno.experiment.experiment import builtin_experiments
 from dbdyno.experiment.roles import roles_of
 from dbdyno.report.brief import brief_lines
 from dbdyno.report.charts import answer_chart
 from dbdyno.report.measured import measured_line
-from dbdyno.stats import MARGIN
+from dbdyno.stats import MARGIN, Criteria
 from synthetic import lookup_document, update_document
 from synthetic_cells import cell
 
@@ -36,7 +36,7 @@ COMMAND = ["dbdyno", "run", "mine.toml"]
 
 
 def answered(cells: list[Any], **roles: str) -> Any:
-    return build_answer({}, "mine", cells, roles, MARGIN, 0.95, command=COMMAND)
+    return build_answer(RunFacts("mine", command=COMMAND), cells, roles, Criteria(MARGIN, 0.95))
 
 
 def test_two_systems_are_told_apart_at_each_load() -> None:
@@ -90,7 +90,8 @@ def test_what_is_shown_over_all_other_choices_is_taken_where_no_cell_is_by_itsel
     }
 
     def taken(*effects: dict[str, Any]) -> tuple[Any, Any]:
-        made = build_answer({}, "mine", cells, {}, MARGIN, 0.95, effects, len(cells) - 1)  # type: ignore[arg-type]
+        criteria = Criteria(MARGIN, 0.95, len(cells) - 1)
+        made = build_answer(RunFacts("mine"), cells, {}, criteria, effects=effects)  # type: ignore[arg-type]
         return made["advice"], made["recommended"]
 
     rows, recommended = taken(effect)
@@ -132,7 +133,7 @@ def test_a_choice_with_a_price_is_a_maybe_with_the_price_in_its_row() -> None:
         | {"factor": "cache", "against": "small", "level": "large", "ratio": 3.0, "ci95": [2.9, 3.1], "failed": None}
         | {"cells": [[ids[each, "small"], ids[each, "large"]] for each in ("no", "yes")]},
     ]
-    made = build_answer({}, "mine", cells, {}, MARGIN, 0.95, effects)
+    made = build_answer(RunFacts("mine"), cells, {}, Criteria(MARGIN, 0.95), effects=effects)
     assert [(each["action"], each["change"], each["price"]) for each in made["advice"]] == [
         ("take", "index=yes", "no price"),
         ("maybe", "cache=large", "may lose the last commits when power fails"),
@@ -163,7 +164,7 @@ def test_the_lines_to_apply_make_the_index_and_set_the_setting() -> None:
             planned | {"id": with_index["id"], "asked": {"journal_mode": "wal"}, "makes": [table, index]},
         ]
     }
-    made = build_answer(design, "mine", [without, with_index], {}, MARGIN, 0.95)
+    made = build_answer(RunFacts("mine", design), [without, with_index], {}, Criteria(MARGIN, 0.95))
     assert made["recommended"] is not None
     assert made["recommended"]["apply"] == [f"{index};", "PRAGMA journal_mode = wal;"]
 
@@ -497,7 +498,7 @@ def an_effect(cells: list[Any], factor: str, against: str, level: str, **more: A
 
 
 def with_effects(cells: list[Any], *effects: Any, command: list[str] = COMMAND) -> Any:
-    return build_answer({}, "mine", cells, {}, MARGIN, 0.95, effects, command=command)
+    return build_answer(RunFacts("mine", command=command), cells, {}, Criteria(MARGIN, 0.95), effects=effects)
 
 
 def test_a_combination_that_gains_is_taken_if_no_choice_gains_by_itself() -> None:
@@ -590,5 +591,5 @@ def test_nothing_is_promised_that_takes_more_than_an_hour_or_has_no_command() ->
             cell(name, rates, {"system": "sqlite:", "index": name}, durations={"total_s": seconds})
             for name, rates in levels
         ]
-        (row,) = build_answer({}, "mine", cells, {}, MARGIN, 0.95, command=command)["advice"]
+        (row,) = build_answer(RunFacts("mine", command=command), cells, {}, Criteria(MARGIN, 0.95))["advice"]
         assert row["price"] == price

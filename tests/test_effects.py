@@ -67,7 +67,13 @@ def two_by_two(shared_at_four: float = 400.0, **changes: Any) -> list[Effect]:
         )
         for (clients, cache), rate in rates.items()
     ]
-    return effects(cells, {"clients": "load"}, MARGIN, 0.95, {"clients": [1, 4], "cache": ["private", "shared"]})
+    return effects(
+        cells,
+        {"clients": "load"},
+        margin=MARGIN,
+        confidence=0.95,
+        factors={"clients": [1, 4], "cache": ["private", "shared"]},
+    )
 
 
 def test_an_effect_that_depends_on_another_factor_stands_at_each_of_its_levels() -> None:
@@ -101,6 +107,6 @@ def test_a_block_that_lacks_a_cell_tells_of_the_others() -> None:
     rates = {("a", 0): [100.0, 101.0, 99.0, 100.0], ("b", 0): [200.0, 202.0, 198.0, None]}
     rates |= {("a", 1): [1000.0, 1010.0, 990.0, 1000.0], ("b", 1): [2000.0, 2010.0, 1990.0, 2000.0]}
     cells: list[Any] = [cell(f"{f}{g}", values, {"f": f, "g": g}) for (f, g), values in rates.items()]
-    found = effects(cells, {}, MARGIN, 0.95, {"f": ["a", "b"], "g": [0, 1]})
+    found = effects(cells, {}, margin=MARGIN, confidence=0.95, factors={"f": ["a", "b"], "g": [0, 1]})
     assert one(found, "f")["blocks"] == 4
     assert one(found, "f")["ratio"] == pytest.approx(2.0, rel=0.01)

@@ -26,7 +26,9 @@ from experiment_files import steps as written
 def script(text: str, **defines: str) -> Script:
     presets = Presets({"scale": "1"} | defines)
     assigned = assigned_variables(text, "s.sql")
-    return read_script(text, "s.sql", presets, "deferred", assigned & presets.texts.keys(), assigned)
+    return read_script(
+        text, "s.sql", presets=presets, begin="deferred", dynamic=assigned & presets.texts.keys(), assigned=assigned
+    )
 
 
 def steps(text: str, **defines: str) -> list[dict[str, Any]]:

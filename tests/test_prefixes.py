@@ -37,7 +37,7 @@ def why(
     search = prefix_search(sql, [asked.get("pattern", "ab%")], {"MariaDB": "mysql"}.get(engine, engine.lower()))
     assert isinstance(search, PrefixSearch)
     settings, version, over = asked.get("settings", {}), asked.get("version", "3.46.0"), asked.get("over", ())
-    found = why_no_prefix(engine, version, settings, catalog, search, over)
+    found = why_no_prefix(engine, version, settings, catalog, search, passed_over=over)
     assert found is None or (isinstance(found, Why) and found.rows["column"] == column)
     return found and (found.words, found.can_be_helped)
 

@@ -18,7 +18,7 @@ class _Cell:
 def test_a_cell_is_named_once() -> None:
     console: Any = RichConsole(file=io.StringIO(), width=200)
     cells: list[Any] = [_Cell("clients=1"), _Cell("clients=2")]
-    with Display(console, 6, 3, "transaction", "transactions") as display:
+    with Display(console, trials=6, rounds=3, unit="transaction", label="transactions") as display:
         for block in range(3):
             for position, cell in enumerate(cells):
                 display.trials(block, [cell])

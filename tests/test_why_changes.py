@@ -45,7 +45,7 @@ def pilot(calls: dict[Resource, Calls], **changed: Any) -> Pilot:
 
 def base(made: Experiment, url: str = "sqlite:") -> CompiledCell:
     (cell,) = make_cells(made, systems=[parse_url(url)]).cells
-    return base_cell(made, cell, 0.5, 0.1, COUNTED, {})
+    return base_cell(made, cell, window_s=0.5, warmup_s=0.1, counted=COUNTED, planted={})
 
 
 def levels(changes: Any) -> list[str]:

@@ -135,7 +135,7 @@ def compare(
         weaker.append(_of_two_runs(widest, a.document["experiment"]))
         if any(_is_short(cell) for pair in pairs for cell in pair):
             weaker.append(f"windows under {SHORTEST_S:g} s do not show whether other programs disturbed a run")
-    return _compared(a, b, judged, metric, margin, not_comparable, weaker)
+    return _compared(a, b, judged, metric=metric, margin=margin, not_comparable=not_comparable, weaker=weaker)
 
 
 def _noise_of(pair: Pair, earlier: Earlier) -> RunNoise:
@@ -173,7 +173,7 @@ def compare_sides(
     side = Side(document, definitions=definitions)
     metric = _checked(metric)
     pairs = gate_pairs(cells, document["confidence"], metric)
-    compared = _compared(side, side, pairs, metric, margin, [], [])
+    compared = _compared(side, side, pairs, metric=metric, margin=margin, not_comparable=[], weaker=[])
     judged = {cell["id"] for pair in pairs for cell in (pair.a, pair.b)}
     left = [cell for cell in cells if cell["id"] not in judged]
     return replace(
@@ -195,6 +195,7 @@ def _compared(
     a: Side,
     b: Side,
     judged: Sequence[Pair],
+    *,
     metric: str | None,
     margin: float,
     not_comparable: list[str],

@@ -121,7 +121,7 @@ def exit_code(judged: Sequence[Judgement], *, fail_if_not_settled: bool) -> int:
     return NOT_SETTLED_CODE if verdict == "not settled" and fail_if_not_settled else 0
 
 
-def _judge(
+def _judge(  # noqa: PLR0911 - the first rule that applies
     comparison: Comparison,
     margin: float,
     *,

@@ -135,12 +135,16 @@ def _within(rounds: Sequence[Sequence[float]]) -> float:
     return math.sqrt(squares / freedom) if freedom else 0.0
 
 
+# Fewer common blocks do not show the noise.
+_LEAST_BLOCKS = 4
+
+
 def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     """Return the noise between the first two cells of a run; None with fewer than 4 common blocks."""
     a, b = document["cells"][:2]
     rates = rates_by_block(a), rates_by_block(b)
     logs, ratio = block_values(*rates), paired_rates(*rates)
-    if ratio is None or len(logs) < 4:
+    if ratio is None or len(logs) < _LEAST_BLOCKS:
         return None
     seconds = [
         float(each["durations"].get("total_s") or 0.0)

@@ -8,6 +8,15 @@ from typing import Any
 
 NONE = "-"
 
+# The least values that are rounded to a power of ten, at three significant digits or four.
+ROUNDS_TO_10 = 9.995
+_ROUNDS_TO_1, _ROUNDS_TO_100, _ROUNDS_TO_1000 = 0.9995, 99.95, 999.95
+_THOUSAND, _MILLION = 1e3, 1e6
+
+# Digits behind the point, by the least size.
+_FIGURE_DIGITS = ((100, 1), (10, 2), (1, 3), (0.001, 4))
+_PERCENT_DIGITS = ((10, 0), (0.1, 1), (0.005, 2))
+
 # An interval that reaches further says no more than that nothing is known.
 _FAR = 100
 
@@ -19,12 +28,10 @@ def figure(value: float | None) -> str:
     if value == 0:
         return "0"
     size = abs(value)
-    if size >= 999.95:
+    if size >= _ROUNDS_TO_1000:
         return f"{value:,.0f}"
-    if size >= 0.001:
-        digits = 1 if size >= 100 else 2 if size >= 10 else 3 if size >= 1 else 4
-        return f"{value:.{digits}f}"
-    return f"{value:.2g}"
+    digits = next((digits for least, digits in _FIGURE_DIGITS if size >= least), None)
+    return f"{value:.2g}" if digits is None else f"{value:.{digits}f}"
 
 
 def short(value: float | None) -> str:
@@ -37,12 +44,16 @@ def short(value: float | None) -> str:
     return _three(value)
 
 
+# Two significant digits make it 100.
+_THREE_DIGITS = 99.5
+
+
 def rough(value: float, sign: str = "") -> str:
     """Write a number with two digits, and one of three or more without a power of ten: ``4.3``, ``120``.
 
     ``sign``: ``+`` for a sign before what is above 0 as well.
     """
-    return f"{value:{sign}.2g}" if abs(value) < 99.5 else f"{value:{sign}.0f}"
+    return f"{value:{sign}.2g}" if abs(value) < _THREE_DIGITS else f"{value:{sign}.0f}"
 
 
 def percent(share: float | None) -> str:
@@ -52,17 +63,15 @@ def percent(share: float | None) -> str:
     value = share * 100
     if value == 0:
         return "0 %"
-    if abs(value) < 0.005:
-        return "<0.01 %"
-    digits = 2 if abs(value) < 0.1 else 1 if abs(value) < 10 else 0
-    return f"{value:,.{digits}f} %"
+    digits = next((digits for least, digits in _PERCENT_DIGITS if abs(value) >= least), None)
+    return "<0.01 %" if digits is None else f"{value:,.{digits}f} %"
 
 
 def times(value: float) -> str:
     """Return a ratio with three significant digits, such as ``0.958``, ``417`` or ``1,783``; ``2.1e+07`` if large."""
-    if abs(value) >= 1e6:
+    if abs(value) >= _MILLION:
         return f"{value:.1e}"
-    return f"{value:.3f}" if abs(value) < 0.9995 else _three(value) if abs(value) < 1e3 else whole(value)
+    return f"{value:.3f}" if abs(value) < _ROUNDS_TO_1 else _three(value) if abs(value) < _THOUSAND else whole(value)
 
 
 def bracketed(ratio: float, ci95: Sequence[float] | None) -> str:
@@ -93,6 +102,7 @@ def whole(value: float | None) -> str:
 
 # In milliseconds: below half of it three decimals show nothing.
 _MICROSECOND = 0.0005
+_TENTH_MICROSECOND = 1e-4
 
 
 def milliseconds(value: float | None) -> str:
@@ -103,15 +113,16 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return NONE
     if 0 < abs(value) < _MICROSECOND:
-        return f"{value:.2g}" if abs(value) >= 1e-4 else f"{value:.6f}".rstrip("0").rstrip(".")
-    return f"{value:.3f}" if abs(value) < 1 else _three(value) if value < 1e3 else whole(value)
+        return f"{value:.2g}" if abs(value) >= _TENTH_MICROSECOND else f"{value:.6f}".rstrip("0").rstrip(".")
+    return f"{value:.3f}" if abs(value) < 1 else _three(value) if value < _THOUSAND else whole(value)
 
 
 def duration(seconds: float) -> str:
     """Return a time to wait, such as ``2 h 10 min``, ``2 min 05 s`` or ``40 s``."""
     minutes, seconds = divmod(round(seconds), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02d} min"
+    hours, rest = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {rest:02d} min"
     return f"{minutes} min {seconds:02d} s" if minutes else f"{seconds} s"
 
 
@@ -124,12 +135,12 @@ def level(value: object) -> str:
 
 def _three(value: float) -> str:
     size = abs(value)
-    return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
+    return f"{value:.0f}" if size >= _ROUNDS_TO_100 else f"{value:.1f}" if size >= ROUNDS_TO_10 else f"{value:.2f}"
 
 
 def time_words(ms: float) -> str:
     """Write a time in milliseconds, from a second on in seconds."""
-    return f"{ms / 1e3:.1f} s" if ms >= 1e3 else f"{milliseconds(ms)} ms"
+    return f"{ms / _THOUSAND:.1f} s" if ms >= _THOUSAND else f"{milliseconds(ms)} ms"
 
 
 Pairs = list[tuple[str, str]]
@@ -149,9 +160,17 @@ def flat(source: Mapping[str, Any], prefix: str = "") -> Pairs:
     return found
 
 
+# Shorter integers may be years or ports.
+_GROUPED_FROM = 10_000
+
+
 def _plain(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value >= 10_000 else level(value)
+    return (
+        f"{value:,}"
+        if isinstance(value, int) and not isinstance(value, bool) and value >= _GROUPED_FROM
+        else level(value)
+    )

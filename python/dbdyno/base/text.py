@@ -25,14 +25,17 @@ def printable_json(text: str) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+_SPACE, _DELETE = 0x20, 0x7F
+
+
 def _symbol(found: re.Match[str]) -> str:
     character = found[0]
     if character == "\r\n":
         return "\n"
     code = ord(character)
-    if code < 0x20:
+    if code < _SPACE:
         return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else "\ufffd"
+    return "\u2421" if code == _DELETE else "\ufffd"
 
 
 def shortened(text: str, longest: int) -> str:

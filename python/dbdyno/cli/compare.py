@@ -32,6 +32,7 @@ from dbdyno.store.same_machine import same_machine
 def print_comparison(
     a: str,
     b: str,
+    *,
     margin: str | None,
     metric: str | None,
     across_machines: bool,

@@ -190,6 +190,7 @@ def gate_against(
     run: RunCommand,
     reference: str,
     build: str | None,
+    *,
     store_place: str | None,
     options: GateOptions,
     command: list[str],

@@ -10,6 +10,7 @@ def print_history(
     experiment: str,
     metric: str | None = None,
     cells: list[str] | None = None,
+    *,
     limit: int = 100,
     store_place: str | None = None,
     json: Path | None = None,

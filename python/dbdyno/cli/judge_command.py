@@ -128,7 +128,14 @@ def gate(
             allow_writes=allow_writes,
         )
         source = Named([] if programs else [run], values=values, directory=directory)
-        code = gate_against(RunCommand(source=source, options=measured), against, build, store, options, sys.argv)
+        code = gate_against(
+            RunCommand(source=source, options=measured),
+            against,
+            build,
+            store_place=store,
+            options=options,
+            command=sys.argv,
+        )
     elif count or counts is not None:
         refuse_typed(("metric", "across_machines", "store", "report"), "with `--count`")
         code = gate_count(run, baseline, counts, options)

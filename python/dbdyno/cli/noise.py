@@ -124,5 +124,8 @@ def _show(noise: Noise, cell: str, console: Console) -> None:
     line("sees: found four times in five")
 
 
+_IN_MINUTES_FROM_S = 120
+
+
 def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+    return f"{seconds:.0f} s" if seconds < _IN_MINUTES_FROM_S else f"{seconds / 60:.1f} min"

@@ -103,7 +103,7 @@ def _conditions(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> tupl
         sides = [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])]
         for place, side in enumerate(sides):
             column = side.unnest()
-            other = sides[1 - place] if len(sides) == 2 else None
+            other = sides[1 - place] if len(sides) > 1 else None
             if not isinstance(column, exp.Column) or not _of(column, scope, table, known):
                 continue
             # Two columns of one table are compared row by row.

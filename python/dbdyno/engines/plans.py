@@ -120,7 +120,7 @@ def of_mysql(plan: Sequence[str]) -> PlanRead:
     found = PlanRead()
     for line in plan:
         parts = line.split(", ")
-        if len(parts) < 3:
+        if not parts[2:]:
             continue
         extra = parts[-1]
         if "Using filesort" in extra or "Using temporary" in extra:

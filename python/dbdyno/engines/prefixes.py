@@ -27,8 +27,14 @@ class Why:
     can_be_helped: bool = True
 
 
-def why_no_prefix(
-    engine: str, version: str, settings: Settings, catalog: Json, search: PrefixSearch, passed_over: Sequence[str] = ()
+def why_no_prefix(  # noqa: PLR0911 - the first rule that applies
+    engine: str,
+    version: str,
+    settings: Settings,
+    catalog: Json,
+    search: PrefixSearch,
+    *,
+    passed_over: Sequence[str] = (),
 ) -> Why | None:
     """Say why a pattern was not looked up; ``None`` where the catalogue does not tell.
 

@@ -223,13 +223,17 @@ def cell_id(factors: Mapping[str, Factor], levels: Mapping[str, Level]) -> str:
     return ",".join(parts) or SINGLE
 
 
+# Two cells go ABBA.
+_PAIR = 2
+
+
 def block_order(cells: Sequence[Cell], block_index: int, seed: int) -> list[Cell]:
     """Give the order in which a block (from 0) measures the cells; the same for the same seed.
 
     The order is random, each block's its own. Two cells go ABBA: each pair of blocks measures them in one order and
     then in the other, so that a steady drift of the machine hits both alike.
     """
-    if len(cells) == 2:
+    if len(cells) == _PAIR:
         ordered = sorted(cells, key=lambda cell: _draw(seed, block_index // 2, cell.id))
         return ordered if block_index % 2 == 0 else ordered[::-1]
     return sorted(cells, key=lambda cell: _draw(seed, block_index, cell.id))

@@ -78,10 +78,11 @@ def _pick(values: list[Any]) -> Generator:
 
 
 def _range(words: str, place: str) -> Generator:
-    ends = [each.strip() for each in words.split("..")]
-    if len(ends) == 2 and all(map(_DATE.fullmatch, ends)):
+    first, dots, last = words.partition("..")
+    ends = [first.strip(), last.strip()]
+    if dots and all(map(_DATE.fullmatch, ends)):
         return _dates(ends, words, place)
-    if len(ends) != 2 or not all(map(_NUMBER.fullmatch, ends)):
+    if not dots or not all(map(_NUMBER.fullmatch, ends)):
         raise InputError(place, f"`{words}` is not a range of numbers or dates", HINT)
     low, high = (_value(each, place) for each in ends)
     if low > high:

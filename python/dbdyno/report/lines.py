@@ -62,7 +62,7 @@ def cell_names(document: Document, ids: list[str]) -> str:
         return "all cells"
     factors = factor_names(document)
     chosen = [by_id[each] for each in by_id if each in set(ids)]
-    if len(chosen) < 2 or len(factors) < 2:
+    if len(chosen) <= 1 or len(factors) <= 1:
         return ", ".join(cell_name(cell, factors) for cell in chosen)
     # Cells that differ in the last factor only are written together: cache=shared threads=2,4.
     grouped: dict[str, list[str]] = {}
@@ -301,7 +301,7 @@ def compared_cells(document: Document) -> tuple[list[str], list[list[str]]]:
     """
     names = [[cell_names(document, [each["b"]])] for each in document["comparisons"]]
     bases = list(dict.fromkeys(each["a"] for each in document["comparisons"]))
-    if len(bases) < 2:
+    if len(bases) <= 1:
         return [f"against {cell_names(document, bases)}" for _ in bases], names
     by_id = {cell["id"]: cell for cell in document["cells"]}
     factors = factor_names(document)

@@ -109,7 +109,7 @@ def time_measured(document: Document) -> str:
 def legend(document: Document, shown: Collection[str]) -> list[str]:
     """Return the levels of the configurations shown whose names do not say them."""
     found = document["answer"]["configurations"]
-    if not found or len(found[0]["levels"]) < 2:
+    if not found or len(found[0]["levels"]) <= 1:
         return []
     systems = document["answer"]["systems"]
 

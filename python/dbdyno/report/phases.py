@@ -50,7 +50,7 @@ def loads(document: Document) -> list[str]:
     for cell in document["cells"]:
         if cell["load"] is not None and cell["load"]["rows"]:
             found.setdefault(_load(cell["load"], document["started"]), []).append(cell)
-    if len(found) < 2:
+    if len(found) <= 1:
         return list(found)
     return [
         text + (f", with {', '.join(common)}" if (common := _in_common(cells, document)) else "")

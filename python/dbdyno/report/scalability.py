@@ -108,9 +108,12 @@ def interval(estimated: Estimated) -> str:
     return f"{figure(estimated['value'])} [{figure(low)}, {figure(high)}]"
 
 
+_WHOLE_FROM = 10
+
+
 def clients(number: float) -> str:
     """Write a number of clients, which need not be whole."""
-    return f"{number:.1f}" if number < 10 else f"{number:,.0f}"
+    return f"{number:.1f}" if number < _WHOLE_FROM else f"{number:,.0f}"
 
 
 def _unit(document: Document) -> str:

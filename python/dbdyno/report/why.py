@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from dbdyno.analysis.why.measured_by import gain_of
-from dbdyno.base.numbers import NONE, milliseconds, times
+from dbdyno.base.numbers import NONE, ROUNDS_TO_10, milliseconds, times
 from dbdyno.model.result.why import ChangeEffect, ResourceTest, Why, WhyResource
 from dbdyno.report.rows import Row, laid_out, wrapped
 
@@ -98,4 +98,4 @@ def _bracketed(ratio: float | None, ends: list[float] | None) -> str:
 
 def _three(ratio: float) -> str:
     """Write a ratio with two digits behind the point below 10, so that columns stay narrow."""
-    return f"{ratio:.2f}" if abs(ratio) < 9.995 else times(ratio)
+    return f"{ratio:.2f}" if abs(ratio) < ROUNDS_TO_10 else times(ratio)

@@ -68,8 +68,12 @@ def _problem(compiled: CompiledCell, address: ClusterAddress) -> tuple[str, str]
         return "the clients are processes of their own, of which a load machine has one", "leave out `clients_as`"
     if load.memory_limit_mb is not None:
         return "the memory of what runs elsewhere is not limited from here", "leave out `memory_limit_mb`"
-    if address.is_local:
-        return None
+    return None if address.is_local else _unreachable(compiled, reached)
+
+
+def _unreachable(compiled: CompiledCell, reached: str) -> tuple[str, str] | None:
+    """Return why other machines cannot reach a cell's system or read its processes, and a hint."""
+    system, engine = compiled.cell.system, engine_of(compiled.cell.system.engine)
     if compiled.definition.measure.processes:
         problem = "`measure.processes` names processes of this machine, whose CPU the load machines cannot read"
         return problem, "leave it out, and look at the processors of the system (top)"

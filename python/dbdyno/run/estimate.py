@@ -17,10 +17,10 @@ def estimate(
     cells: Sequence[CompiledCell],
     rounds: int,
     left: int,
+    *,
     stopping: Stopping | None,
     of: int,
     levels: Sequence[Sequence[str]],
-    *,
     verdicts: bool = False,
 ) -> str:
     """Say how many trials there are and about how long they take, as far as the experiment tells it.
@@ -62,9 +62,13 @@ def _round_s(cells: Sequence[CompiledCell]) -> float | None:
     return sum(load.warmup.seconds + (load.stop.seconds or 0.0) + AROUND_S for load in loads)
 
 
+# From here on the next unit is written: minutes for seconds, hours for minutes.
+_LONGEST_UNIT = 90
+
+
 def duration(seconds: float) -> str:
     """Write a time for people: ``40 s``, ``4 min``, ``2 h 5 min``."""
-    if seconds < 90:
+    if seconds < _LONGEST_UNIT:
         return f"{round(seconds)} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min" if minutes < _LONGEST_UNIT else f"{minutes // 60} h {minutes % 60} min"

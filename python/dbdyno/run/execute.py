@@ -206,7 +206,14 @@ class _Execution:
         seen = [each for each in store.run(plan.run_id).observations if each.get("kind") != "ended"]
         self.console.print(self._estimate(trials), style="dim", soft_wrap=True)
         try:
-            with Display(self.console, trials, plan.rounds, definition.measure.unit, label, plan.stopping) as display:
+            with Display(
+                self.console,
+                trials=trials,
+                rounds=plan.rounds,
+                unit=definition.measure.unit,
+                label=label,
+                stopping=plan.stopping,
+            ) as display:
                 if measure_machine:
                     display.note("measuring the storage device and the worker's own ceiling")
                     seen += self._measure_machine()
@@ -251,7 +258,15 @@ class _Execution:
         slo, experiment, searched = self.request.slo, self.request.experiment, self.prepared.searched
         if slo is None:
             return None
-        return Searcher(experiment, searched, slo, self.plan, self.store, self.provisioners, self.console)
+        return Searcher(
+            experiment,
+            searched,
+            slo,
+            plan=self.plan,
+            store=self.store,
+            provisioners=self.provisioners,
+            console=self.console,
+        )
 
     def _estimate(self, trials: int) -> str:
         plan, prepared = self.plan, self.prepared
@@ -259,7 +274,13 @@ class _Execution:
             return searching_words(self.request.slo, len(prepared.searched))
         by_verdicts = plan.keeps or (plan.stopping is not None and plan.stopping.margin is not None)
         return estimate(
-            plan.cells, plan.rounds, trials, plan.stopping, prepared.of, prepared.cells.levels, verdicts=by_verdicts
+            plan.cells,
+            plan.rounds,
+            trials,
+            stopping=plan.stopping,
+            of=prepared.of,
+            levels=prepared.cells.levels,
+            verdicts=by_verdicts,
         )
 
     def _measure_machine(self) -> list[dict[str, Any]]:

@@ -181,7 +181,9 @@ class Fixer:
         self._console.print(said, style="dim", soft_wrap=True)
         interrupted = self._provisioners.interrupted
         ends_at = stage.first + rounds
-        with Display(self._console, trials, ends_at, measure.unit, label, plan.stopping) as display:
+        with Display(
+            self._console, trials=trials, rounds=ends_at, unit=measure.unit, label=label, stopping=plan.stopping
+        ) as display:
             carry_out(plan, self._store, self._provisioners, display, interrupted)
 
 

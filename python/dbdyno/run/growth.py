@@ -105,7 +105,7 @@ class _State:
 
 
 def grow(
-    growth: Growth, block: int, plan: Plan, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
+    growth: Growth, block: int, plan: Plan, provisioners: Provisioners, watcher: Watcher, *, interrupted: Interrupted
 ) -> Iterator[TrialRecord]:
     """Grow every series of a run from its first size, and give the records of its trials that are not done yet.
 
@@ -151,7 +151,7 @@ class _Grown:
                 size = _rows(first, self.growth)
                 state = _State(size, size)
                 for step in range(todo[-1].step + 1):
-                    yield from self._at_size(step, state, system, limiting, watcher, todo)
+                    yield from self._at_size(step, state, system, limiting, watcher=watcher, todo=todo)
                     if self.interrupted:
                         return
         except InputError:
@@ -177,7 +177,7 @@ class _Grown:
         return Trial(self.series.cells[step], self.block + window, position, self.plan)
 
     def _at_size(
-        self, step: int, state: _State, system: Ready, limiting: Limiting, watcher: Watcher, todo: list[_Place]
+        self, step: int, state: _State, system: Ready, limiting: Limiting, *, watcher: Watcher, todo: list[_Place]
     ) -> Iterator[TrialRecord]:
         """Bring the table to a size, and measure there what is to do; that is taken from ``todo`` as it is done."""
         compiled = self.series.cells[step]

@@ -19,6 +19,7 @@ class Processes:
         self,
         plan: JsonObject,
         sizes: Sequence[int],
+        *,
         timeout_s: float | None = None,
         padding: int = 0,
         place: Place | None = None,

@@ -34,6 +34,7 @@ _LOOK_S = 0.05
 def run_program(
     command: Sequence[str],
     trial: dict[str, Any],
+    *,
     padding: int,
     interrupted: object,
     longest_s: float,

@@ -22,7 +22,7 @@ class Display(Watcher):
     """Shows round, cell, live throughput and time left. Use it as a context."""
 
     def __init__(
-        self, console: Console, trials: int, rounds: int, unit: str, label: str, stopping: Stopping | None = None
+        self, console: Console, *, trials: int, rounds: int, unit: str, label: str, stopping: Stopping | None = None
     ) -> None:
         """``trials``: how many are to be done; ``unit``, ``label``: what throughput counts, and its name.
 

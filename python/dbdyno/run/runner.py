@@ -78,9 +78,9 @@ def carry_out(
         plan.longest_window_s = pace.begin_round(block - plan.first)
         windows_s = load_s = 0.0
         if plan.growth is not None:
-            records = grow(plan.growth, block, plan, provisioners, watcher, interrupted)
+            records = grow(plan.growth, block, plan, provisioners, watcher, interrupted=interrupted)
         else:
-            records = _block(block, plan, compiled, provisioners, watcher, interrupted)
+            records = _block(block, plan, compiled, provisioners=provisioners, watcher=watcher, interrupted=interrupted)
         for record in records:
             store.add_trial(plan.run_id, record)
             windows_s += _window_s(record)
@@ -105,6 +105,7 @@ def _block(
     block: int,
     plan: Plan,
     compiled: dict[str, CompiledCell],
+    *,
     provisioners: Provisioners,
     watcher: Watcher,
     interrupted: Interrupted,
@@ -116,7 +117,9 @@ def _block(
         if (cell.id, block) not in plan.done
     ]
     if plan.keeps:
-        yield from _on_kept_systems(todo, block, plan, compiled, provisioners, watcher, interrupted)
+        yield from _on_kept_systems(
+            todo, block, plan, compiled, provisioners=provisioners, watcher=watcher, interrupted=interrupted
+        )
         return
     # Those of a group are interleaved; without slices each trial is a group of its own.
     for group in [todo] if plan.slice_s is not None and todo else [[each] for each in todo]:
@@ -141,6 +144,7 @@ def _on_kept_systems(
     block: int,
     plan: Plan,
     compiled: dict[str, CompiledCell],
+    *,
     provisioners: Provisioners,
     watcher: Watcher,
     interrupted: Interrupted,
@@ -314,7 +318,12 @@ def _measure_program(trial: Trial, interrupted: Interrupted) -> None:
     try:
         folder = compiled.cell.system.folder
         trial.result = run_program(
-            compiled.command, compiled.trial, trial.padding, interrupted, LONGEST_TRIAL_S, folder
+            compiled.command,
+            compiled.trial,
+            padding=trial.padding,
+            interrupted=interrupted,
+            longest_s=LONGEST_TRIAL_S,
+            folder=folder,
         )
         trial.said = trial.result.model_dump(mode="json")
     except DbdynoError as error:

@@ -147,6 +147,7 @@ class Searcher:
         experiment: Experiment,
         of: Sequence[ResolvedCell],
         slo: Slo,
+        *,
         plan: Plan,
         store: Store,
         provisioners: Provisioners,

@@ -174,7 +174,11 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
     apart = trial.compiled.definition.load.clients_as == "processes"
     under = bound_to(trial.load)
     sizes = [1] * request["task"]["clients"]
-    processes = Processes(request, sizes, longest, trial.padding, Here(lambda _: under)) if apart else None
+    processes = (
+        Processes(request, sizes, timeout_s=longest, padding=trial.padding, place=Here(lambda _: under))
+        if apart
+        else None
+    )
     worker = processes or Worker(request, longest, trial.padding, under)
     if trial.limiting is not None:
         if isinstance(worker, Worker):
@@ -198,10 +202,10 @@ def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted:
         processes = Processes(
             trial.request,
             sizes,
-            longest_s(trial.request),
-            trial.padding,
-            machines,
-            lambda number, interval: watcher.machine(number, len(sizes), interval),
+            timeout_s=longest_s(trial.request),
+            padding=trial.padding,
+            place=machines,
+            tell=lambda number, interval: watcher.machine(number, len(sizes), interval),
         )
     except WorkerFailed as error:
         trial.failed(error)

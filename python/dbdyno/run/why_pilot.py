@@ -82,7 +82,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
     counted = engine.counted_calls(managed=engine.is_server and cell.system.host is None)
     arrival = cell.definition.load.arrival
     pilot_s = _PILOT_S if arrival is None else min(max(_PILOT_S, _FEW / arrival.rate), _LONGEST_PILOT_S)
-    base = base_cell(experiment, cell, pilot_s, _PILOT_WARMUP_S, counted, planted)
+    base = base_cell(experiment, cell, window_s=pilot_s, warmup_s=_PILOT_WARMUP_S, counted=counted, planted=planted)
     check_capacity(base)
     with Provisioners(options.directory, options.allow_writes) as provisioners, provisioners.interrupted.listening():
         provisioners.of(base).check(base)
@@ -93,7 +93,9 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
     enough_s = _FEW * pilot.time_us / 1e6 if arrival is None else max(_ARRIVALS / arrival.rate, _SHORTEST_OPEN_S)
-    window = _window(pilot, len(tried.changes) + 2, 1 + len(apart), start_s, budget_s, enough_s)
+    window = _window(
+        pilot, len(tried.changes) + 2, 1 + len(apart), start_s=start_s, budget_s=budget_s, enough_s=enough_s
+    )
     return Why(
         cell.id,
         pilot,
@@ -164,7 +166,7 @@ def _client_us(base: CompiledCell, result: TrialResult) -> float:
         return 0.0
 
 
-def _window(pilot: Pilot, cells: int, starts: int, start_s: float, budget_s: float, enough_s: float) -> float:
+def _window(pilot: Pilot, cells: int, starts: int, *, start_s: float, budget_s: float, enough_s: float) -> float:
     """Return the seconds of a window, so that five rounds of all cells have room in the time there is.
 
     ``starts``: how often a system is made ready for them in a round, which takes ``start_s``; ``enough_s``: what a

@@ -17,7 +17,17 @@ from dbdyno.stats.intervals import (
 from dbdyno.stats.rates import Rate, Rates, paired_rates, pooled, rate_interval, unpaired_rates
 from dbdyno.stats.sequential import APART_CONFIDENCE, SEQUENTIAL_CONFIDENCE, Stopping
 from dbdyno.stats.stability import outliers, trend, two_levels
-from dbdyno.stats.verdicts import MARGIN, MOST_ROUNDS, Decision, Verdict, decide, detectable, more_rounds, verdict
+from dbdyno.stats.verdicts import (
+    MARGIN,
+    MOST_ROUNDS,
+    Criteria,
+    Decision,
+    Verdict,
+    decide,
+    detectable,
+    more_rounds,
+    verdict,
+)
 
 __all__ = [
     "APART_CONFIDENCE",
@@ -25,6 +35,7 @@ __all__ = [
     "MARGIN",
     "MOST_ROUNDS",
     "SEQUENTIAL_CONFIDENCE",
+    "Criteria",
     "Decision",
     "Interval",
     "Rate",

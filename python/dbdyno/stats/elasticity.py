@@ -105,7 +105,7 @@ def interval_of(
     The same as in :func:`dbdyno.stats.intervals.ratio_of`, but without logarithms; ``noise`` and ``scale`` have the
     same meaning. Returns None for fewer than two values and for identical values, which don't show an error.
     """
-    if len(values) < 2:
+    if len(values) <= 1:
         return None
     error, freedom = error_of(values, noise, scale)
     if error == 0:

@@ -104,7 +104,7 @@ def deviation(values: Sequence[float]) -> float:
     The corrected two-pass algorithm (Chan, Golub and LeVeque 1983, doi:10.1080/00031305.1983.10483115). It is as
     accurate as :func:`statistics.stdev` and takes a twentieth of its time. Raises ValueError for fewer than two values.
     """
-    if len(values) < 2:
+    if len(values) <= 1:
         raise ValueError("a standard deviation needs two values")
     from_first = [value - values[0] for value in values]
     mean = fmean(from_first)
@@ -193,17 +193,17 @@ def unpaired_ratio(
     ``exact``: see :func:`welch`.
     """
     logs = [[math.log(value) for value in side if value > 0] for side in (a, b)]
-    return welch(logs[0], logs[1], confidence, between=between, exact=exact) if all(logs) else None
+    return welch(logs[0], logs[1], confidence=confidence, between=between, exact=exact) if all(logs) else None
 
 
 def welch(
     a: Sequence[float],
     b: Sequence[float],
+    *,
     confidence: float = CONFIDENCE,
     least: tuple[float, float] = (0.0, 0.0),
     blunt: float = 0.0,
     between: tuple[float, float] | None = None,
-    *,
     exact: bool = False,
 ) -> Ratio:
     """Return the ratio whose logarithm is the difference of two unpaired means.
@@ -216,7 +216,7 @@ def welch(
     """
     difference = fmean(b) - fmean(a)
     sizes = (len(a), len(b))
-    if min(sizes) < 2:
+    if min(sizes) <= 1:
         return Ratio(_exp(difference), None, 0.0, min(sizes), confidence=confidence)
     parts = [max(standard_error(side), floor) ** 2 for side, floor in zip((a, b), least, strict=True)]
     error = math.sqrt(sum(parts))
@@ -255,7 +255,7 @@ def ratio_of(
     if not logs:
         return None
     mean, count = fmean(logs), len(logs)
-    if count < 2:
+    if count <= 1:
         return Ratio(_exp(mean), None, 0.0, count, confidence=confidence)
     error, freedom = error_of(logs, noise, scale)
     error = max(error, least)
@@ -322,7 +322,7 @@ def more_error(correlated: float, count: int) -> float:
     the mean, and ``(n-1)/(n-S)`` the bias of the sample variance (Priestley 1981, Spectral Analysis and Time Series,
     section 5.3.2). For large n it approaches ``sqrt((1 + r)/(1 - r))``.
     """
-    if correlated <= 0 or count < 2:
+    if correlated <= 0 or count <= 1:
         return 1.0
     total = _summed(correlated, count)
     return math.sqrt(total * (count - 1) / (count - total))

@@ -109,19 +109,23 @@ def _common(found: Sequence[tuple[float, int]]) -> tuple[float, float]:
     return fmean(square for square, _ in found), freedom
 
 
+# Beyond these values the asymptotes are exact enough; Newton's method ends at this relative step.
+_LARGE, _SMALL, _PRECISION = 1e7, 1e-6, 1e-8
+
+
 def _inverse_trigamma(value: float) -> float:
     """Return y with ``trigamma(y) = value``, by Newton's method on 1/trigamma (Smyth, appendix)."""
     from scipy.special import polygamma
 
-    if value > 1e7:
+    if value > _LARGE:
         return 1 / math.sqrt(value)
-    if value < 1e-6:
+    if value < _SMALL:
         return 1 / value
     y = 0.5 + 1 / value
     for _ in range(50):
         at = float(polygamma(1, y))
         step = at * (1 - at / value) / float(polygamma(2, y))
         y += step
-        if -step / y < 1e-8:
+        if -step / y < _PRECISION:
             break
     return y

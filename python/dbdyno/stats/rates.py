@@ -75,7 +75,7 @@ def rate_interval(rates: Sequence[Rate], confidence: float = CONFIDENCE) -> Inte
     A single round has no interval, and identical rounds don't either. Raises ValueError without rounds.
     """
     rate = pooled(rates)
-    if len(rates) < 2:
+    if len(rates) <= 1:
         return Interval(rate, None, None, len(rates))
     ratio = ratio_of(_errors(rates), confidence, least=sampling_error(rates))
     if ratio is None or ratio.low is None or ratio.high is None:
@@ -123,7 +123,14 @@ def unpaired_rates(
     if not a or not b:
         return None
     sides = [[math.log(pooled(side)) + error for error in _errors(side)] for side in (a, b)]
-    return welch(sides[0], sides[1], confidence, (sampling_error(a), sampling_error(b)), _blunt(a, b), between)
+    return welch(
+        sides[0],
+        sides[1],
+        confidence=confidence,
+        least=(sampling_error(a), sampling_error(b)),
+        blunt=_blunt(a, b),
+        between=between,
+    )
 
 
 def block_values(a: Rates, b: Rates) -> list[float]:

@@ -11,6 +11,7 @@ from dbdyno.stats.intervals import standard_error, t_quantile
 
 _OUTLIER_SCORE = 3.5
 _OUTLIER_SHARE = 0.05
+_OUTLIER_VALUES = 5
 
 
 def outliers(values: Sequence[float]) -> list[int]:
@@ -20,7 +21,7 @@ def outliers(values: Sequence[float]) -> list[int]:
     Detect and Handle Outliers) and is more than 5 % off the median. The second condition prevents false alarms if the
     other values agree well. Fewer than 5 values give no outliers.
     """
-    if len(values) < 5:
+    if len(values) < _OUTLIER_VALUES:
         return []
     middle = median(values)
     spread = median(abs(value - middle) for value in values)
@@ -35,6 +36,7 @@ def outliers(values: Sequence[float]) -> list[int]:
 # Smallest gap between two groups: as a share of the value, and as a multiple of the spread within a group.
 _GAP_SHARE = 0.05
 _GAP_SPREADS = 6.0
+_LEVEL_VALUES = 6
 
 
 def two_levels(values: Sequence[float]) -> tuple[float, float] | None:
@@ -45,13 +47,13 @@ def two_levels(values: Sequence[float]) -> tuple[float, float] | None:
     6 values give None. Such bistability is caused by memory layout or scheduling; the mean of a few rounds is then a
     matter of luck (Kalibera and Jones 2013, doi:10.1145/2464157.2464160).
     """
-    if len(values) < 6:
+    if len(values) < _LEVEL_VALUES:
         return None
     ordered = sorted(values)
     gaps = [right - left for left, right in pairwise(ordered)]
     cut = max(range(len(gaps)), key=gaps.__getitem__) + 1
     low, high = ordered[:cut], ordered[cut:]
-    if min(len(low), len(high)) < 2:
+    if min(len(low), len(high)) <= 1:
         return None
     within = max((side[-1] - side[0]) / (len(side) - 1) for side in (low, high))
     gap = gaps[cut - 1]
@@ -63,6 +65,7 @@ def two_levels(values: Sequence[float]) -> tuple[float, float] | None:
 # Significance level of a trend, and the least number of intervals from which a window's noise is estimated.
 _TREND_LEVEL = 0.002
 _TREND_INTERVALS = 8
+_SHORTEST_WINDOW = 6
 
 
 def trend(windows: Sequence[Sequence[float]], cuts: Sequence[float] = (), least: float = 0.05) -> float | None:
@@ -75,7 +78,9 @@ def trend(windows: Sequence[Sequence[float]], cuts: Sequence[float] = (), least:
     change in the same direction, compared with its noise between neighboring intervals (at least 8 intervals).
     """
     both = zip(windows, cuts or [0.0] * len(windows), strict=True)
-    telling = [(window, cut) for window, cut in both if len(window) >= 6 and min(map(fmean, _ends(window))) > 0]
+    telling = [
+        (window, cut) for window, cut in both if len(window) >= _SHORTEST_WINDOW and min(map(fmean, _ends(window))) > 0
+    ]
     if not telling:
         return None
     logs = [math.log(fmean(last) / fmean(first)) for first, last in (_ends(window) for window, _ in telling)]

@@ -23,6 +23,15 @@ MOST_ROUNDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class Criteria:
+    """When a difference counts: the margin as a share, the confidence, and the number of comparisons (``family``)."""
+
+    margin: float
+    confidence: float
+    family: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """The verdict on a ratio. ``ratio``: with its simultaneous interval, from which the verdict follows.
 
@@ -88,7 +97,7 @@ def more_rounds(ratio: Ratio, margin: float = MARGIN) -> int | None:
     ``s · sqrt(1/count - 1/n)``. The verdict is settled if the interval then excludes 1 or is within the margin. None if
     more than 1,000 rounds would be needed.
     """
-    if not ratio.error or ratio.count < 2:
+    if not ratio.error or ratio.count <= 1:
         return None
     effect, width, count = abs(math.log(ratio.mean)), math.log1p(margin), ratio.count
     spread = ratio.error * math.sqrt(count)

@@ -75,6 +75,7 @@ def advise(
     effects: Sequence[Effect],
     cells: Sequence[Cell],
     systems: Mapping[str, str],
+    *,
     apply: Callable[[Cell, Cell], Sequence[str]],
     settle: Callable[[Sequence[Choice]], str],
 ) -> Advised:
@@ -137,7 +138,7 @@ def _by_effects(
     open_factors = list(dict.fromkeys(each["factor"] for each in whole))
 
     def choice(each: Effect) -> Choice:
-        return _choice(each, effects, by_id, base, systems, ranking.price)
+        return _choice(each, effects, by_id, base, systems=systems, price_of=ranking.price)
 
     while open_factors:
         choices = [choice(each) for each in whole if each["factor"] in open_factors]
@@ -171,6 +172,7 @@ def _choice(
     effects: Sequence[Effect],
     by_id: Mapping[str, Cell],
     base: Levels,
+    *,
     systems: Mapping[str, str],
     price_of: Price,
 ) -> Choice:

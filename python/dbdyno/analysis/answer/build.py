@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 from shlex import join, quote
 from statistics import fmean
@@ -25,28 +26,33 @@ from dbdyno.model.result.effects import Advice, Answer, Effect, Recommended
 from dbdyno.model.result.effects import Configuration as Told
 from dbdyno.model.result.reading import JsonObject, number, objects, part, text, texts
 from dbdyno.model.result.shape import Finding
+from dbdyno.stats import Criteria
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The run whose question is answered.
+
+    ``definition``: the experiment's file, whose claims are confirmed or refuted; ``command``: the command line.
+    """
+
+    experiment: str
+    design: JsonObject = field(default_factory=dict)
+    definition: JsonObject = field(default_factory=dict)
+    command: Sequence[str] = ()
 
 
 def build_answer(
-    design: JsonObject,
-    experiment: str,
+    run: RunFacts,
     cells: Sequence[Cell],
     roles: Mapping[str, str],
-    margin: float,
-    confidence: float,
-    effects: Sequence[Effect] = (),
-    family: int = 1,
+    criteria: Criteria,
     *,
+    effects: Sequence[Effect] = (),
     findings: Sequence[Finding] = (),
-    definition: JsonObject | None = None,
-    command: Sequence[str] = (),
 ) -> Answer:
-    """Answer the question of a run, as far as it was measured.
-
-    ``effects``: of its factors; ``family``: the number of comparisons of the run's table
-    (:func:`dbdyno.stats.decide`); ``definition``: the experiment's file, whose claims are confirmed or refuted;
-    ``command``: the command line of the run.
-    """
+    """Answer the question of a run, as far as it was measured. ``effects``: of its factors."""
+    design, experiment = run.design, run.experiment
     systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
     measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
     report, screening = part(design, "report"), part(design, "screening")
@@ -56,13 +62,15 @@ def build_answer(
         own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] != ANSWERS]
         return _said(words.of_screening(own, screening, systems, _whole(experiment, own)), systems)
     factors = {name: list(levels) for name, levels in part(design, "factors").items() if isinstance(levels, list)}
-    claims = judged_claims(definition or {}, measured, factors, systems, findings, margin, confidence, family)
+    claims = judged_claims(run.definition, measured, factors, systems, findings, criteria)
     missing = words.of_missing(measured, cells, systems)
     axis = _chained(report, measured)
     if axis is not None:
-        return _said([*(claims or words.of_chain(measured, axis, confidence, family)), *missing], systems)
-    ranking = rank(measured, roles, systems, margin, confidence, family)
-    if len(ranking.configurations) < 2:
+        return _said(
+            [*(claims or words.of_chain(measured, axis, criteria.confidence, criteria.family)), *missing], systems
+        )
+    ranking = rank(measured, roles, systems, criteria)
+    if len(ranking.configurations) <= 1:
         times = report.get("times") is True
         said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
         hurting = decision.hurts(measured[-1], systems.get(measured[-1]["system"]["name"], ""), findings)
@@ -75,8 +83,8 @@ def build_answer(
         effects,
         measured,
         systems,
-        lambda a, b: _lines(design, b, a),
-        lambda choices: _settling(choices, measured, command),
+        apply=lambda a, b: _lines(design, b, a),
+        settle=lambda choices: _settling(choices, measured, run.command),
     )
     best = _best(ranking, advised.takes)
     text: list[str] = []
@@ -89,7 +97,7 @@ def build_answer(
     if not claims and len(engines) == 1:
         text += decision.hurts(list(ranking.first.cells.values())[-1], ranking.first.name, findings)
     others = [each for each in ranking.configurations[1:] if each is not ranking.set_aside]
-    decided = decision.deciding(ranking, best, advised.rows, margin)
+    decided = decision.deciding(ranking, best, advised.rows, criteria.margin)
     # With several loads, the sentences above say what is not settled.
     if others and len(engines) == 1 and not (compared and decided.startswith("Not settled")):
         text.append(decided)
@@ -100,7 +108,9 @@ def build_answer(
         "systems": systems,
         "advice": rows,
         "configurations": [_told(each) for each in ranking.configurations],
-        "recommended": _recommended(ranking, best, advised.rows, margin, design, experiment),
+        "recommended": _recommended(
+            ranking, best, advised.rows, margin=criteria.margin, design=design, experiment=experiment
+        ),
     }
 
 
@@ -138,6 +148,7 @@ _OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", 
 
 
 # Commands whose budget decides the number of rounds.
+_MINUTE_S = 60.0
 _BY_BUDGET = frozenset({"try", "queries"})
 
 
@@ -145,7 +156,9 @@ def _again(command: Sequence[str], rounds: int, seconds_s: float) -> str:
     """Return the command with another number of rounds, or with a budget that is long enough."""
     words = without_options(command, _ENDS | _OUTPUTS)
     if _BY_BUDGET & set(words[1:2]):
-        return join([*words, "--budget", f"{ceil(seconds_s / 60)}m" if seconds_s > 60 else f"{ceil(seconds_s)}s"])
+        return join(
+            [*words, "--budget", f"{ceil(seconds_s / _MINUTE_S)}m" if seconds_s > _MINUTE_S else f"{ceil(seconds_s)}s"]
+        )
     return join([*words, "--rounds", str(rounds)])
 
 
@@ -242,6 +255,7 @@ def _recommended(
     ranking: Ranking,
     best: Configuration,
     rows: Sequence[Advice],
+    *,
     margin: float,
     design: JsonObject,
     experiment: str,

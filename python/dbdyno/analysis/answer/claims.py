@@ -14,6 +14,7 @@ from dbdyno.base.numbers import factor_words, figure
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import JsonObject, objects, part, text
 from dbdyno.model.result.shape import Finding
+from dbdyno.stats import Criteria
 
 # Characters of a finding that answers a claim: the whole text is among the findings.
 _FINDING = 160
@@ -29,20 +30,19 @@ def judged_claims(
     factors: Mapping[str, Sequence[Any]],
     systems: Mapping[str, str],
     findings: Sequence[Finding],
-    margin: float,
-    confidence: float,
-    family: int,
+    criteria: Criteria,
 ) -> list[str]:
     """Return a sentence for each claim of the experiment that the run's cells can answer, with figures in units.
 
-    A claim about a kind of findings is answered by the first finding of that kind. ``family``: the number of
-    comparisons of the run's table, so that a comparison has the same interval there.
+    The first finding of a kind answers a claim about that kind. ``criteria``: of the run's table, so that a comparison
+    has the same interval there.
     """
     claims = objects(definition.get("claims"))
     pairs = [_pairs(each, cells, factors) for each in claims]
-    made = judge(
-        [Pair(a, b, metric="throughput", confidence=confidence) for of in pairs for a, b in of], margin, family, cells
-    )
+    compared = [
+        Pair(a, b, metric="throughput", confidence=criteria.confidence) for of_claim in pairs for a, b in of_claim
+    ]
+    made = judge(compared, criteria.margin, criteria.family, cells)
     said = []
     for claim, own in zip(claims, pairs, strict=True):
         results, made = made[: len(own)], made[len(own) :]
@@ -95,7 +95,7 @@ def _levels(levels: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seq
         measured = [each for each in factors.get(name, ()) if any(cell["factors"].get(name) == each for cell in cells)]
         made[name] = level
         if level in ("first", "last") and level not in measured:
-            if len(measured) < 2:
+            if len(measured) <= 1:
                 return {}
             made[name] = measured[0 if level == "first" else -1]
     return made

@@ -13,7 +13,7 @@ from dbdyno.analysis.measured.effects import contrast_of
 from dbdyno.analysis.measured.judging import hardly_any, more_is_better, noise_of_cells, rows_differ
 from dbdyno.analysis.measured.metrics import ANSWERS, failing, usual_metric
 from dbdyno.model.result.cell import Cell
-from dbdyno.stats import Decision, Ratio, decide
+from dbdyno.stats import Criteria, Decision, Ratio, decide
 from dbdyno.stats.effects import Contrast, pooled
 from dbdyno.stats.intervals import Noise
 
@@ -113,14 +113,10 @@ def rank(
     measured: Sequence[Cell],
     roles: Mapping[str, str],
     systems: Mapping[str, str],
-    margin: float,
-    confidence: float,
-    family: int,
+    criteria: Criteria,
 ) -> Ranking:
-    """Rank the configurations of cells that were measured, of which there is at least one.
-
-    ``family``: the number of comparisons of the run's table (:func:`dbdyno.stats.decide`).
-    """
+    """Rank the configurations of measured cells, of which there is at least one."""
+    confidence = criteria.confidence
     factors = varied(measured)
     choices = [name for name in factors if roles.get(name) != "load"]
     loads = [name for name in factors if roles.get(name) == "load"]
@@ -134,13 +130,13 @@ def rank(
     first = next((each for each in found.values() if not each.fails_mostly), of_run)
     others = [each for each in found.values() if each is not first]
     noises = {metric: noise_of_cells(measured, metric) for metric in ("throughput", ANSWERS)}
-    price = partial(price_of, confidence=1 - (1 - confidence) / max(family, 1), noise=noises[ANSWERS])
+    price = partial(price_of, confidence=1 - (1 - confidence) / max(criteria.family, 1), noise=noises[ANSWERS])
     for each in others:
         _hold_against(first, each, confidence, noises)
         if not each.not_ranked:
             shared = [(cell, each.cells[load]) for load, cell in first.cells.items() if load in each.cells]
             each.price, each.gain = price(shared)
-    _decide(others, margin, family)
+    _decide(others, criteria.margin, criteria.family)
     metrics = [standing.metric for each in others for standing in each.at]
     metric = max(set(metrics), key=metrics.count) if metrics else "throughput"
     known_loads = list(dict.fromkeys(_levels(cell, loads) for cell in measured))

@@ -25,6 +25,7 @@ _SLOW_MS = 1000.0
 _URGENT = ("backlog full", "durability contradicted", "lost updates", "unsettled", "two levels")
 _MESSAGE = 60
 _MOST_NAMES = 4
+_PAIR = 2
 _FEW_LOADS = 4
 
 
@@ -82,17 +83,17 @@ def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     for group in reversed(groups[-3:]):
         load, ranked, best, rivals, metric = group[-1]
         values = [(each.name, _value(each.cells[load], metric)) for each in ranked]
-        unit = f" {ranked[0].cells[load]['throughput']['unit']}" if metric == "throughput" else ""
+        unit = _unit(ranked[0], load, metric)
         by_name = dict(values)
         others = [f"{name} {value}" for name, value in values if name != best.name][:_MOST_NAMES]
         where = _where([each[0] for each in group], len(groups) > 1, systems)
-        if len(ranked) == 2 and not rivals and 1 < len(group) <= _FEW_LOADS:
+        if len(ranked) == _PAIR and not rivals and 1 < len(group) <= _FEW_LOADS:
             ratios = [
                 f"{_times(ranking, ranked, each[0], best)} at {named(dict(each[0]), systems)}" for each in group[:-1]
             ]
             where = f" at {named(dict(load), systems)}, {', '.join(ratios)}"
-        if len(ranked) == 2:
-            text = _two(ranking, ranked, load, best, rivals, by_name, unit, metric)
+        if len(ranked) == _PAIR:
+            text = _two(ranking, ranked, load, best=best, rivals=rivals, values=by_name, metric=metric)
         elif len(rivals) == len(ranked) - 1:
             figures = ", ".join(f"{name} {value}" for name, value in values[:_MOST_NAMES])
             text = f"No measurable difference{_of(metric)}: {figures}{unit}"
@@ -109,7 +110,7 @@ def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
 def _shortest_p99(ranking: Ranking) -> list[str]:
     """Say at the last load which of several has a shorter p99 than all others in each round, if it does not lead."""
     ranked, best, _, metric = _leaders(ranking, ranking.loads[-1])
-    if metric != "throughput" or len(ranked) < 2:
+    if metric != "throughput" or len(ranked) <= 1:
         return []
     cells = {each.name: each.cells[ranking.loads[-1]] for each in ranked}
     rounds = {name: list(values_by_block(cell, ANSWERS).values()) for name, cell in cells.items()}
@@ -134,16 +135,17 @@ def _two(
     ranking: Ranking,
     ranked: Sequence[Configuration],
     load: Levels,
+    *,
     best: Configuration,
     rivals: Sequence[Configuration],
     values: Mapping[str, str],
-    unit: str,
     metric: str,
 ) -> str:
     """Compare the two ranked configurations, with the ratio that decides."""
     standing = _standing(_other(ranking, ranked), load)
     behind = next(each for each in ranked if each is not best)
     how = _times(ranking, ranked, load, best)
+    unit = _unit(best, load, metric)
     figures = f"{values[best.name]} against {values[behind.name]}{unit}" + (f" ({how})" if how else "")
     if not rivals:
         return f"{best.name} is faster than {behind.name}{_of(metric)}: {figures}"
@@ -166,6 +168,10 @@ def _times(ranking: Ranking, ranked: Sequence[Configuration], load: Levels, best
     return factor_words(ratio.mean, ratio.ends)
 
 
+def _unit(configuration: Configuration, load: Levels, metric: str) -> str:
+    return f" {configuration.cells[load]['throughput']['unit']}" if metric == "throughput" else ""
+
+
 def _of(metric: str) -> str:
     return "" if metric == "throughput" else f" by {metric}"
 
@@ -182,7 +188,7 @@ def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -
         return f" at {names[0]}"
     if several:
         return f" at {names[-1]}, the same at {', '.join(names[:-1][-2:])}"
-    return f" at {names[-1]}, the same at {'every other load' if len(names) > 2 else names[0]}"
+    return f" at {names[-1]}, the same at {'every other load' if len(names) > _PAIR else names[0]}"
 
 
 def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
@@ -237,12 +243,12 @@ def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     load = ranking.loads[-1]
     cells = [(each.name, each.cells[load]) for each in ranking.configurations if load in each.cells]
     offered = [rate for _, cell in cells if (rate := offered_rate(cell)) is not None]
-    if len(offered) < len(cells) or len(cells) < 2:
+    if len(offered) < len(cells) or len(cells) <= 1:
         return []
     where = named(dict(load), systems) or f"the {figure(max(offered))}/s offered"
     behind = [(name, cell) for name, cell in cells if not keeps_up(cell)]
     if not behind:
-        return [f"{'Both' if len(cells) == 2 else f'All {len(cells)}'} carry {where}."]
+        return [f"{'Both' if len(cells) == _PAIR else f'All {len(cells)}'} carry {where}."]
     lost = [f"{name} only {figure(cell['throughput']['mean'])}/s" for name, cell in behind]
     kept = [name for name, cell in cells if keeps_up(cell)]
     if not kept:
@@ -271,7 +277,7 @@ def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], marg
     if best is not before:
         return f"Take {best.name}: {taking(ranking, best)}."
     apart = [each for each in ranking.configurations[1:] if each.not_ranked]
-    if apart and len(ranking.free) < 2:
+    if apart and len(ranking.free) <= 1:
         return f"{first.name} cannot be compared with {apart[0].name}: {apart[0].not_ranked}."
     takes = [each["levels"] for each in rows if each["action"] == "take"]
     if takes:
@@ -343,7 +349,7 @@ def taking(ranking: Ranking, best: Configuration) -> str:
     return ", ".join(parts)
 
 
-def keeping(ranking: Ranking, margin: float) -> str:
+def keeping(ranking: Ranking, margin: float) -> str:  # noqa: PLR0911 - the first rule that applies
     """Say why no other configuration is taken: it is the fastest, none differs, or how small a gain can be at most."""
     first, others = ranking.first, ranking.configurations[1:]
     free = [each for each in ranking.free if each is not first]

@@ -95,7 +95,7 @@ def _p99(cell: Cell) -> float:
 def _slowest(pairs: Sequence[tuple[Cell, Cell]], *, rise: bool) -> list[str]:
     """Compare the slowest requests of cells of which the second is to be slower in all rounds."""
     of_a, of_b = ([value for cell in side for value in slowest_by_round(cell)] for side in zip(*pairs, strict=True))
-    if len(of_a) < 2 or len(of_b) < 2:
+    if len(of_a) <= 1 or len(of_b) <= 1:
         return []
     low, high = max(of_a), min(of_b)
     if high < _SLOWEST * low or high - low < _SLOWEST_MS:

@@ -17,6 +17,8 @@ SYSTEM = "system"
 AS_IT_IS = "as it is"
 """The name of the first of several configurations that differ in more than one factor."""
 
+# From so many levels on, `all but` one is shorter than the names.
+_ALL_BUT_ONE = 3
 LONGEST_NAME = 24
 """The most characters of a configuration's name."""
 
@@ -61,7 +63,7 @@ def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
 def _words_of_its_own(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
     """Give a program by the words of its command that no other's has in the same place, from its beginning or end."""
     commands = [(each.command or "").split() for each in everything]
-    if not all(commands) or len(commands) < 2:
+    if not all(commands) or len(commands) <= 1:
         return spec.name
     shortest = min(map(len, commands))
     start = next((at for at in range(shortest) if len({each[at] for each in commands}) > 1), shortest)
@@ -137,7 +139,7 @@ def configuration_names(
     shared = Counter(options[0] for options in made)
     names: list[str] = []
     for place, options in enumerate(made):
-        fitting = (each for each in options if len(each) <= LONGEST_NAME and each not in names and shared[each] < 2)
+        fitting = (each for each in options if len(each) <= LONGEST_NAME and each not in names and shared[each] <= 1)
         number = f" #{place + 1}"
         names.append(next(fitting, options[0][: LONGEST_NAME - len(number) - 1].rstrip() + "…" + number))
     return names
@@ -168,7 +170,7 @@ def _candidates(
     else:
         values = [_brief_level(name, value, systems) for name, value in differing]
     options = [" ".join(words) or AS_IT_IS, " ".join(values) or AS_IT_IS]
-    if not several and len(levels) > 2:
+    if not several and len(levels) >= _ALL_BUT_ONE:
         same = [name for (name, value), (_, known) in zip(levels, first, strict=True) if value == known]
         options += ["all"] if not same else [f"all but {same[0]}"] if len(same) == 1 else []
     return options

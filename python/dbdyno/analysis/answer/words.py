@@ -25,7 +25,7 @@ def ratio_words(ratio: Ratio | None) -> str:
     """Write a ratio with its interval, as ``5.3 [4.9, 5.7]``."""
     if ratio is None:
         return "an unknown number of"
-    return bracketed(ratio.mean, ratio.ends) + (" (one round)" if ratio.count < 2 else "")
+    return bracketed(ratio.mean, ratio.ends) + (" (one round)" if ratio.count <= 1 else "")
 
 
 def rate_words(cell: Cell) -> str:
@@ -34,7 +34,7 @@ def rate_words(cell: Cell) -> str:
     words = f"{figure(throughput['mean'])} {throughput['unit']}"
     mean, ci95 = throughput["mean"], throughput["ci95"]
     if ci95 is None or not mean:
-        return f"{words} (one round)" if len(cell["rounds"]) < 2 else words
+        return f"{words} (one round)" if len(cell["rounds"]) <= 1 else words
     share = (ci95[1] - ci95[0]) / 2 / mean
     if share > _WIDE:
         return f"{words} ({figure(ci95[0])} to {figure(ci95[1])})"

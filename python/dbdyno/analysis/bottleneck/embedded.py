@@ -50,8 +50,11 @@ _WORK = {
     "prepare": "parsing statements",
 }
 
+# Shares of the CPU time: parsing that is worth a sentence, and the least part that is listed.
+_MUCH_PARSING, _SHOWN_SHARE = 0.2, 0.05
 
-def diagnose(
+
+def diagnose(  # noqa: PLR0911 - the first rule that applies
     result: TrialResult,
     clients: int,
     begins: Collection[str] | None = None,
@@ -86,7 +89,7 @@ def diagnose(
     if waits[wait] >= WAITING and largest == wait:
         return beside(_wait(wait, waits[wait], result, library, clients), disturbed)
     if used >= FULL * possible:
-        return _cpu(shares, used, possible, cores, library, cheaper(result, statements))
+        return _cpu(shares, used, possible, cores=cores, library=library, cheaper_words=cheaper(result, statements))
     if waits[wait] >= max(WAITING, delayed):
         return beside(_wait(wait, waits[wait], result, library, clients), disturbed)
     reads = shares.get("read", 0.0)
@@ -137,13 +140,13 @@ def _mutex(share: float, result: TrialResult, library: Embedded) -> Bottleneck:
 
 
 def _cpu(
-    shares: Mapping[str, float], used: float, possible: int, cores: int, library: Embedded, cheaper_words: str
+    shares: Mapping[str, float], used: float, possible: int, *, cores: int, library: Embedded, cheaper_words: str
 ) -> Bottleneck:
     work = {name: float(shares.get(name, 0.0)) for name in _WORK}
     total = max(sum(work.values()), 1e-12)
     top = max(work, key=lambda name: work[name])
     # Name avoidable work first: report parsing if it takes a fifth of the time or more.
-    if work["prepare"] / total >= 0.2:
+    if work["prepare"] / total >= _MUCH_PARSING:
         top = "prepare"
     advice = _against(top, library, cheaper_words)
     if top == "prepare":
@@ -151,7 +154,7 @@ def _cpu(
     parts = ", ".join(
         f"{percent(part / total)} {_WORK[name].format(title=library.title)}"
         for name, part in sorted(work.items(), key=lambda item: -item[1])
-        if part / total >= 0.05
+        if part / total >= _SHOWN_SHARE
     )
     if possible < cores:
         whose = f"{possible} client{'s' if possible > 1 else ''} kept {used * 100:.0f} % of {possible * 100} % CPU busy"

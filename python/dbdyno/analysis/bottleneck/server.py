@@ -72,11 +72,12 @@ _BESIDE = 0.1
 _HOLDERS = 0.5
 
 
-def diagnose_server(
+def diagnose_server(  # noqa: PLR0911 - the first rule that applies
     result: TrialResult,
     clients: int,
     begins: Collection[str] | None = None,
     statements: Mapping[str, str] | None = None,
+    *,
     processors: Mapping[str, Sequence[int]] | None = None,
     load: Sequence[int] | None = None,
 ) -> Bottleneck | None:
@@ -126,9 +127,9 @@ def diagnose_server(
     if result.tiers:
         tiered = busiest_tier(result, clients, processors or {}) or connecting
         return tiered or unclear(f"CPU: {told_tiers(result, processors or {})}", perhaps_one_thread(result) or _BEHIND)
-    return _cpu(client, server, cores, clients, sampled, cheaper(result, statements)) or unclear(
-        _shares(client, server, cores, sampled, facts), facts.unread if server is None else MORE_ROUNDS
-    )
+    return _cpu(
+        client, server, cores=cores, clients=clients, sampled=sampled, cheaper_words=cheaper(result, statements)
+    ) or unclear(_shares(client, server, cores, sampled, facts), facts.unread if server is None else MORE_ROUNDS)
 
 
 def _delayed(result: TrialResult, total: float) -> float:
@@ -209,7 +210,7 @@ def _held_for(sampled: WaitSamples, waits: list[str], server: Server) -> tuple[s
 
 
 def _cpu(
-    client: float, server: float | None, cores: int, clients: int, sampled: WaitSamples | None, cheaper_words: str
+    client: float, server: float | None, *, cores: int, clients: int, sampled: WaitSamples | None, cheaper_words: str
 ) -> Bottleneck | None:
     if server is None:
         return None

@@ -126,7 +126,7 @@ def perhaps_one_thread(result: TrialResult) -> str:
     """
     used = _known(result)
     alike = [tier for tier, share in used.items() if FULL <= share <= _ONE_THREAD]
-    if not alike or result.cpu.cores < 2:
+    if not alike or result.cpu.cores <= 1:
         return ""
     tier = max(alike, key=lambda each: used[each])
     told = f"the {tier} used {used[tier] * 100:.0f} % of one CPU, as much as one thread can use"

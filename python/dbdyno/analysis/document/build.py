@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dbdyno.analysis.answer.build import build_answer, said
+from dbdyno.analysis.answer.build import RunFacts, build_answer, said
 from dbdyno.analysis.findings.registry import find_all
 from dbdyno.analysis.findings.rule import Material
 from dbdyno.analysis.gate import settled as settled_pairs
@@ -32,7 +32,7 @@ from dbdyno.model.result.reading import JsonObject, count, number, objects, part
 from dbdyno.model.result.shape import Document, FailedTrial, Finding, Recommendation
 from dbdyno.model.result.slo import Slo
 from dbdyno.model.result.why import Why
-from dbdyno.stats import CONFIDENCE, MARGIN, Interval, Ratio, decide, rate_interval
+from dbdyno.stats import CONFIDENCE, MARGIN, Criteria, Interval, Ratio, decide, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 
 # By cell, the trials that count, in the order of blocks.
@@ -83,7 +83,15 @@ def build_document(
     # The changes of a `why` are no choices: what they do is told there.
     choices = why is None and slo is None
     found = (
-        effects(cells, roles, material.margin, confidence, material.factors, questions, material.family)
+        effects(
+            cells,
+            roles,
+            margin=material.margin,
+            confidence=confidence,
+            factors=material.factors,
+            questions=questions,
+            family=material.family,
+        )
         if choices
         else []
     )
@@ -114,17 +122,12 @@ def build_document(
         "cells": cells,
         "roles": dict(roles),
         "answer": build_answer(
-            design,
-            _named(run),
+            RunFacts(_named(run), design, definition, run.command),
             cells,
             roles,
-            material.margin,
-            confidence,
-            found,
-            material.family,
+            Criteria(material.margin, confidence, material.family),
+            effects=found,
             findings=findings,
-            definition=definition,
-            command=run.command,
         )
         if choices
         else said(_told(why, slo), cells),
@@ -233,9 +236,8 @@ def _cells(
             planned,
             latest.get(name, []),
             run,
-            Measure.of(run.design),
-            published.get(name),
-            _confidence(run.design),
+            published=published.get(name),
+            confidence=_confidence(run.design),
             latencies=latencies,
             diagnosed=latencies,
         )

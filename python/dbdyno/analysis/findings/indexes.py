@@ -47,7 +47,9 @@ def prefix_scan(material: Material) -> list[Finding]:
     for cell, each, search in scans(material.cells):
         system = cell["system"]
         engine, over = system["engine"] or "", system["passed_over"].get(each["name"], [])
-        why = why_no_prefix(engine, system["version"] or "", system["settings"], system["catalog"], search, over)
+        why = why_no_prefix(
+            engine, system["version"] or "", system["settings"], system["catalog"], search, passed_over=over
+        )
         group = groups.setdefault((system["name"], why.words if why else ""), _Unserved(engine.lower(), why))
         plan = "; ".join(each["plan"])
         for of, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell["id"])):

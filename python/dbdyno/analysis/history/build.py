@@ -229,8 +229,8 @@ def _series(source: _Open, metric: Metric, cell: str, stored: StoredRuns) -> Ser
         [] if metric.name == "instructions" else _disturbed(before, after) for before, after in pairwise(stretches)
     ]
     changes = [
-        _change(source.runs, each, hidden, before, after, metric, why, differ)
-        for each, (before, after), why in zip(found, pairwise(means), disturbed, strict=True)
+        _change(source.runs, each, hidden, means=pair, metric=metric, disturbed=why, differ=differ)
+        for each, pair, why in zip(found, pairwise(means), disturbed, strict=True)
         if each.index > hidden
     ]
     # What happened before the first run shown is no part of the picture.
@@ -255,8 +255,8 @@ def _change(
     runs: Sequence[_Run],
     found: ChangePoint,
     hidden: int,
-    before: float,
-    after: float,
+    *,
+    means: tuple[float, float],
     metric: Metric,
     disturbed: list[str],
     differ: Callable[[StoredRun, StoredRun], list[Changed]],
@@ -264,7 +264,7 @@ def _change(
     def between(index: int) -> list[Changed]:
         return differ(runs[index - 1].run, runs[index].run)
 
-    index = found.index
+    index, (before, after) = found.index, means
     verdict: Literal["better", "worse"] = "better" if (after > before) == (metric.better == "higher") else "worse"
     here = runs[index].point
     nearby: list[Nearby] = [

@@ -21,7 +21,6 @@ from dbdyno.analysis.measured.cells import build_cell
 from dbdyno.analysis.measured.derived import derived
 from dbdyno.analysis.measured.judging import Comparable, comparable
 from dbdyno.analysis.measured.metrics import done, is_open_loop, keeps_up
-from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import objects, part
@@ -120,7 +119,7 @@ def _cell(run: RunRecord, cell: str, trials: Sequence[ReadTrial], plan: JsonObje
     planned = next((each for each in objects(run.design.get("cells")) if each.get("id") == cell), {"id": cell})
     # Within a run the trials of a cell differ by their seed only: one plan says what the cell was.
     with_plan = [replace(trial, plan=plan) for trial in trials]
-    built = build_cell(planned, with_plan, run, Measure.of(run.design), None, CONFIDENCE, diagnosed=False)[0]
+    built = build_cell(planned, with_plan, run, published=None, confidence=CONFIDENCE, diagnosed=False)[0]
     rounds = len(done(built))
     return CellSummary(
         rounds,

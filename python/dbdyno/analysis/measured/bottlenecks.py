@@ -26,10 +26,12 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
     statements = {str(each.get("name")): str(each.get("sql")) for each in objects(task.get("statements"))}
     modes = begins(task) if task.get("transactions") else None
     asked = (trial.result, count(task, "clients") or 1, modes, statements)
-    placed = () if trial.allowed is None else (trial.allowed.processors, trial.allowed.load)
     found = in_transport(trial.result, trial.listeners)
-    if found is None:
-        found = diagnose_server(*asked, *placed) if engine.is_server else diagnose(*asked)
+    if found is None and engine.is_server:
+        processors, load = (None, None) if trial.allowed is None else (trial.allowed.processors, trial.allowed.load)
+        found = diagnose_server(*asked, processors=processors, load=load)
+    elif found is None:
+        found = diagnose(*asked)
     if found is None:
         return None
     return {

@@ -52,10 +52,9 @@ def build_cell(
     planned: JsonObject,
     trials: Sequence[ReadTrial],
     run: RunRecord,
-    measure: Measure,
+    *,
     published: Published | None,
     confidence: float,
-    *,
     latencies: bool = True,
     diagnosed: bool = True,
 ) -> tuple[Cell, list[str]]:
@@ -65,6 +64,7 @@ def build_cell(
     ``latencies`` the histograms of its rounds are not merged; without ``diagnosed`` those of its operations are not,
     and no bottleneck is looked for.
     """
+    measure = Measure.of(run.design)
     rounds = [build_round(trial, measure, bottleneck_of(trial) if diagnosed else None) for trial in trials]
     done = [each for each in rounds if each["status"] == "done"]
     read = [trial for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]

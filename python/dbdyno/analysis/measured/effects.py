@@ -74,6 +74,7 @@ class _Change:
 def effects(
     cells: Sequence[Cell],
     roles: Mapping[str, str],
+    *,
     margin: float,
     confidence: float,
     factors: Mapping[str, Sequence[Any]],

@@ -29,7 +29,7 @@ def machine_rounds(trial: ReadTrial, rates: Sequence[float]) -> list[LoadMachine
     times = [_medians(intervals) for _, intervals in trial.parts]
     clients, total = sum(each.clients for each in machines), sum(rates)
     return [
-        _round(machine, result, told.agreed_ns, rates[number], total, clients)
+        _round(machine, result, agreed_ns=told.agreed_ns, rate=rates[number], total=total, clients=clients)
         | {
             "rate_p": _differs(done, number),
             "time_ratio": _time_ratio(times, number),
@@ -40,7 +40,7 @@ def machine_rounds(trial: ReadTrial, rates: Sequence[float]) -> list[LoadMachine
 
 
 def _round(
-    machine: LoadMachine, result: TrialResult, agreed_ns: int, rate: float, total: float, clients: int
+    machine: LoadMachine, result: TrialResult, *, agreed_ns: int, rate: float, total: float, clients: int
 ) -> LoadMachineRound:
     accounting, times = result.accounting, result.latency_ms.get("response") or result.latency_ms.get("service")
     share = ratio(rate, total)

@@ -91,7 +91,9 @@ def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: flo
     measured = np.array([one.seconds for one in samples])
     priors = [(_MISS, _MISS_SD), (page_s, _PAGE_SD), (write_s, write_s)]
     least = [_LEAST * min(one.seconds for one in samples if one.series == name) for name in names]
-    found = _least_squares(names, samples, uses, seconds, measured * _NOISE, priors, least)
+    found = _least_squares(
+        names, samples, uses, wanted=seconds, deviations=measured * _NOISE, priors=priors, least=least
+    )
     residuals = (_made(names, samples, uses, found) - seconds) / measured
     insert, (miss, page, checkpoint) = dict(zip(names, found, strict=False)), found[len(names) :]
     told = [one for one in samples if one.cpu_s is not None]
@@ -101,7 +103,13 @@ def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: flo
         columns = np.array([[one.use.misses, one.use.pages] for one in told])
         known = list(dict.fromkeys(one.series for one in told))
         of = _least_squares(
-            known, told, columns, spent, spent * _NOISE, [(0.0, _CPU_SD), (0.0, _CPU_SD)], [0.0] * len(known)
+            known,
+            told,
+            columns,
+            wanted=spent,
+            deviations=spent * _NOISE,
+            priors=[(0.0, _CPU_SD), (0.0, _CPU_SD)],
+            least=[0.0] * len(known),
         )
         cpu |= dict(zip(known, of, strict=False))
         cpu_miss, cpu_page = of[len(known) :]
@@ -122,6 +130,7 @@ def _least_squares(
     names: Sequence[str],
     samples: Sequence[Sample],
     uses: np.ndarray,
+    *,
     wanted: np.ndarray,
     deviations: np.ndarray,
     priors: Sequence[tuple[float, float]],

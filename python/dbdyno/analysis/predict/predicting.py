@@ -99,7 +99,14 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     draws = _draws(calibrated, read_s, probed)
     seen = {each.name: each.observed for each in whole.series} if same else {}
     made = [
-        _series(one, seen.get(one.series.name, one.series.observed if same else ()), asked, costs, draws, question.rows)
+        _series(
+            one,
+            seen.get(one.series.name, one.series.observed if same else ()),
+            asked,
+            costs=costs,
+            draws=draws,
+            rows=question.rows,
+        )
         for one in calibrated
     ]
     prediction: Prediction = {
@@ -224,6 +231,7 @@ def _series(
     one: Calibrated,
     seen: Sequence[Observed],
     asked: _Asked,
+    *,
     costs: Costs,
     draws: Sequence[_Drawn],
     rows: Sequence[int],
@@ -244,7 +252,6 @@ def _series(
             before if figures is None else _rate(one, figures, costs, asked).throughput
             for before, figures in zip(guess, (each[1].figures for each in found), strict=True)
         ]
-    calibrating = {round(each.rows) for each in one.series.observed}
     rules = one.series.rules
     return {
         "name": one.series.name,
@@ -255,7 +262,15 @@ def _series(
         "cache_pages": one.engine_share * asked.cache / rules.page_bytes,
         "system_pages": one.place(1, 1, asked.memory, asked.cache).system,
         "points": [
-            _point(one, size, of, costs, draws, asked, measured.get(size), calibrating=size in calibrating)
+            _point(
+                one,
+                size,
+                of,
+                costs=costs,
+                draws=draws,
+                asked=asked,
+                seen=measured.get(size),
+            )
             for size, of in zip(sizes, found, strict=True)
         ],
     }
@@ -265,14 +280,14 @@ def _point(
     one: Calibrated,
     rows: int,
     found: Sequence[Answer],
+    *,
     costs: Costs,
     draws: Sequence[_Drawn],
     asked: _Asked,
     seen: Observed | None,
-    *,
-    calibrating: bool,
 ) -> Point:
     figures = found[1].figures
+    calibrating = rows in {round(each.rows) for each in one.series.observed}
     point: Point = {
         "rows": rows,
         "throughput": None,

@@ -135,20 +135,24 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
     product, stored = last["system"]["engine"], tree(last)
     keys = NewKeys.of(calibration.tasks.get(last["id"], {}))
     engine = engine_of_product(product)
-    if len(cells) < _FEWEST_SIZES:
-        return "two sizes are needed at least"
-    if not keys.kind:
-        return "what is inserted has no key of a kind that is known"
-    if not all(_is_an_insert(cell) for cell in cells):
-        return "each transaction must be one statement that inserts one row"
-    if stored is None:
-        return "the size of the index was not looked at"
-    if stored["kind"] == "table" and keys.kind != "serial" and not _has_index(last, stored["table"]):
-        return "there is no index on the key"
-    if engine.is_server and last["cpu_percent"]["server"] is None:
-        return "dbdyno did not start the server, whose memory, device and processors are not known"
-    if _indexes_elsewhere(calibration.document, last):
-        return "its indexes lay on another device than the one that was probed"
+    lacking = {
+        "two sizes are needed at least": len(cells) < _FEWEST_SIZES,
+        "what is inserted has no key of a kind that is known": not keys.kind,
+        "each transaction must be one statement that inserts one row": not all(map(_is_an_insert, cells)),
+        "the size of the index was not looked at": stored is None,
+        "there is no index on the key": stored is not None
+        and stored["kind"] == "table"
+        and keys.kind != "serial"
+        and not _has_index(last, stored["table"]),
+        "dbdyno did not start the server, whose memory, device and processors are not known": engine.is_server
+        and last["cpu_percent"]["server"] is None,
+        "its indexes lay on another device than the one that was probed": _indexes_elsewhere(
+            calibration.document, last
+        ),
+    }
+    problem = next((words for words, applies in lacking.items() if applies), None)
+    if problem is not None or stored is None:
+        return problem or ""
     settings = {each: str(value) for each, value in last["system"]["settings"].items()}
     rules = engine.btree(settings, stored["kind"], numbered=keys.kind == "serial")
     if rules is None:

@@ -129,7 +129,7 @@ def limit_words(limit: str) -> str:
 def _half(series: Series, label: str) -> list[str]:
     """Say from which size on a series makes less than half of what it makes at its smallest."""
     points = [each for each in series["points"] if each["throughput"]]
-    if len(points) < 2:
+    if len(points) <= 1:
         return []
     bound = (points[0]["throughput"] or 0.0) / 2.0
     for before, after in pairwise(points):

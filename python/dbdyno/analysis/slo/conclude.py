@@ -89,7 +89,9 @@ def conclude(planned: JsonObject, cells: Sequence[Cell], label: str) -> Slo:
     for each in objects(planned.get("searches")):
         own = [by_id[name] for name in each.get("cells", ()) if name in by_id]
         if own:
-            searches.append(_search(own, objective, window_s, approach, _name(own[0], cells, systems), label))
+            searches.append(
+                _search(own, objective, window_s, approach, name=_name(own[0], cells, systems), label=label)
+            )
     return {
         "objective": str(objective),
         "clauses": [{"metric": each.metric, "limit": each.limit} for each in objective.clauses],
@@ -105,7 +107,7 @@ def _name(cell: Cell, cells: Sequence[Cell], systems: Mapping[str, str]) -> str:
 
 
 def _search(
-    cells: Sequence[Cell], objective: Objective, window_s: float, approach: JsonObject, name: str, label: str
+    cells: Sequence[Cell], objective: Objective, window_s: float, approach: JsonObject, *, name: str, label: str
 ) -> SloSearch:
     pilot, *probed = cells
     carries = next((each["transactions_per_s"] for each in done(pilot) if each["transactions_per_s"]), None)
@@ -147,7 +149,7 @@ def _search(
     value = metric_value(clause, windows[high]) if high is not None else None
     fresh = windows[high] if high is not None else []
     if _is_measured(pilot):
-        found["text"] = _sentences(found, objective, clause, value, fresh, pilot, label)
+        found["text"] = _sentences(found, objective, clause, value, fresh=fresh, pilot=pilot, label=label)
     else:
         found["text"] = [f"{name} was not measured in the time there was; use a longer --budget."]
     return found
@@ -254,6 +256,7 @@ def _sentences(
     objective: Objective,
     clause: Clause,
     value: float | None,
+    *,
     fresh: Sequence[Window],
     pilot: Cell,
     label: str,

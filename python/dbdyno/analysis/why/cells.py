@@ -65,6 +65,7 @@ class Why:
 def base_cell(
     experiment: Experiment,
     cell: ResolvedCell,
+    *,
     window_s: float,
     warmup_s: float,
     counted: Sequence[str],
@@ -84,7 +85,9 @@ def why_cells(experiment: Experiment, cell: ResolvedCell, why: Why) -> list[Comp
     if CHANGE in experiment.factors:
         problem = f"`dbdyno why` calls a factor `{CHANGE}` itself"
         raise InputError(experiment.place, problem, "give the experiment's another name")
-    base = base_cell(experiment, cell, why.window_s, why.warmup_s, why.counted, why.planted)
+    base = base_cell(
+        experiment, cell, window_s=why.window_s, warmup_s=why.warmup_s, counted=why.counted, planted=why.planted
+    )
     again = replace(base, cell=_as_level(cell, AGAIN, base.cell))
     return [base, again, *(changed_cell(experiment, cell, each, why) for each in why.changes)]
 

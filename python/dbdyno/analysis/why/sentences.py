@@ -30,7 +30,7 @@ def sentences(why: Why, base: Cell, pilot: Pilot) -> list[str]:
     return [answer, *_rest(why, base, answer)]
 
 
-def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:
+def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR0911 - the first rule that applies
     main = next((each for each in why["resources"] if each["verdict"] == "bottleneck"), None)
     if main is not None:
         of = "" if why["metric"] == "throughput" else " of the response time"

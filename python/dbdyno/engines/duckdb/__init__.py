@@ -70,7 +70,7 @@ class Duckdb(Engine):
 
     def unfit(self, settings: Settings, clients: int, processes: int) -> tuple[str, str] | None:
         """Say that one process alone can write to a file."""
-        if processes < 2 or _own(settings).reads_only:
+        if processes <= 1 or _own(settings).reads_only:
             return None
         problem = f"one process at a time can open a file of DuckDB to write, and {processes} would"
         return problem, "use clients that are threads, or, where they only read, `access_mode=read_only`"

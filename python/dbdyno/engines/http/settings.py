@@ -12,6 +12,7 @@ from dbdyno.model.plan.settings import Scalar, Settings
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 _VERSIONS = {"1": "1.1", "1.1": "1.1", "2": "2", "2.0": "2"}
 _KNOWN = ("keepalive", "version", "verify", "ca", "timeout")
+_SHORTEST_S = 0.001
 _LONGEST_S = 86_400.0
 
 # Makes an error: of which option, what is wrong, and what would be right.
@@ -78,7 +79,7 @@ def _seconds(text: str, wrong: _Wrong) -> float:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not 0.001 <= seconds <= _LONGEST_S:
+    if not _SHORTEST_S <= seconds <= _LONGEST_S:
         raise wrong("timeout", f"`{text}` is no number of seconds that a request may take", "write one, as `30`")
     return seconds
 

@@ -18,6 +18,8 @@ _MARIADB = "https://mariadb.com/kb/en/"
 _LOST = Price("durability", "the last commits, of about 1 s, are lost where the machine fails; the data stay whole")
 
 _LOG = 1 << 30
+# The default, which is low for a device without moving parts.
+_USUAL_IO_CAPACITY = 200
 _DELAY_US, _WAITING = 200, 4
 
 # Of columns of these types an index has the first characters, so many.
@@ -129,7 +131,7 @@ def _log_file(of: Situation) -> Iterator[Fix]:
 
 def _io_capacity(of: Situation) -> Iterator[Fix]:
     now = of.number("innodb_io_capacity")
-    if of.writes and _of_innodb(of) and now is not None and now <= 200:
+    if of.writes and _of_innodb(of) and now is not None and now <= _USUAL_IO_CAPACITY:
         does = "more pages are written in the background, before somebody must wait for it"
         settings = {"innodb_io_capacity": "2000", "innodb_io_capacity_max": "4000"}
         yield setting_fix(of, settings, does, Price("use", "writes of the device that others then have not"))

@@ -19,7 +19,7 @@ def looks_up(plan: Sequence[str]) -> bool | None:
     """
     if not plan:
         return None
-    kinds = [step.split(", ")[2] for step in plan if step.count(", ") >= 2]
+    kinds = [step.split(", ")[2] for step in plan if step.count(", ") > 1]
     return any(kind in ("system", "const", "eq_ref", "ref", "ref_or_null", "range", "index_merge") for kind in kinds)
 
 

@@ -8,7 +8,7 @@ from dbdyno.engines.conditions import Conditions
 def better_estimates(on: Conditions) -> str:
     """Renew the statistics, and where several columns are compared, keep some of them together."""
     words = f"`analyze {on.table}` renews its statistics"
-    if len(on.columns) < 2:
+    if len(on.columns) <= 1:
         return words
     name = "_".join(("on", on.table, *on.columns))
     made = f"create statistics {name} on {', '.join(on.columns)} from {on.table}"

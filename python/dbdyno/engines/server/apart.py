@@ -56,7 +56,7 @@ class IndexesApart:
         hand_over(data, account)
         job = self._moving(installation, data, directory)
         what = f"move the indexes to {directory}"
-        run_job(installation, job, data, account, what, further=[directory])
+        run_job(installation, job, data, account, what=what, further=[directory])
         sync_files(directory)
 
 

@@ -47,7 +47,7 @@ def create_data(installation: Installation, directory: Path) -> None:
         raise SystemFailed(f"{directory}: the directory cannot be made: {reason(error)}") from error
     try:
         for job in family_of(installation.engine).jobs(installation, directory):
-            run_job(installation, job, directory, account, f"make data in {directory}")
+            run_job(installation, job, directory, account, what=f"make data in {directory}")
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
@@ -73,6 +73,7 @@ def run_job(
     job: Job,
     directory: Path,
     account: Account | None,
+    *,
     what: str,
     further: Sequence[Path] = (),
 ) -> None:

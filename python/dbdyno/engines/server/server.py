@@ -31,6 +31,9 @@ _NOTICE_S = 2.0
 
 _LOG = "log"
 
+# Seconds in which a server has to answer, recovery included.
+_START_TIMEOUT_S = 30.0
+
 
 class Server:
     """A running server. It ends with dbdyno, and leaves its data and nothing else.
@@ -114,12 +117,12 @@ def check_settings(installation: Installation, settings: Mapping[str, str]) -> N
     family_of(installation.engine).check_settings(installation, settings)
 
 
-def start_server(
+def start_server(  # noqa: PLR0913 - each is a property of the process
     installation: Installation,
     data: Path,
     work: Path,
     settings: Mapping[str, str],
-    timeout_s: float = 30.0,
+    *,
     remove: Sequence[Path] = (),
     tcp_port: int | None = None,
     held: int | None = None,
@@ -130,7 +133,7 @@ def start_server(
     The server alone may enter ``data`` then. Its own files go to a directory below ``work``, which is opened for its
     user to pass through where that is another; its socket lies there too, unless the path is too long for one. It
     listens on no TCP port, but on ``tcp_port`` of 127.0.0.1 where one is given. ``settings``: server parameters by
-    name. ``timeout_s``: seconds it may take, recovery included. ``remove``: directories that go where dbdyno ends
+    name. ``remove``: directories that go where dbdyno ends
     without having stopped the server; else they stay. ``held``: a descriptor that stays open until nothing of the
     server is left, also where dbdyno is killed. ``preloaded``: it loads the library by which a trial changes what it
     asks of its files.
@@ -160,7 +163,7 @@ def start_server(
     kept = Kept(task, held)
     server = Server(installation, places, kept, tcp_port, preload)
     try:
-        _await(server, family, places, kept, timeout_s, settings)
+        _await(server, family, places, kept, settings)
         change = adjusted(settings, server.log.read_text(encoding="utf-8", errors="replace"))
         if change is not None:
             name, words = change
@@ -173,11 +176,9 @@ def start_server(
     return server
 
 
-def _await(
-    server: Server, family: Family, places: Places, kept: Kept, timeout_s: float, settings: Mapping[str, str]
-) -> None:
+def _await(server: Server, family: Family, places: Places, kept: Kept, settings: Mapping[str, str]) -> None:
     title = server.installation.title
-    end = time.monotonic() + timeout_s
+    end = time.monotonic() + _START_TIMEOUT_S
     while not family.is_ready(places, kept.pid):
         ended = kept.wait(_LOOK_S)
         if ended is not None:
@@ -189,7 +190,7 @@ def _await(
             raise SystemFailed(f"{title} does not start on {places.data}: {why}")
         if time.monotonic() > end:
             said = server.last_words() or "it wrote nothing"
-            raise SystemFailed(f"{title} on {places.data} did not answer within {timeout_s:g} s: {said}")
+            raise SystemFailed(f"{title} on {places.data} did not answer within {_START_TIMEOUT_S:g} s: {said}")
 
 
 def _places(installation: Installation, family: Family, data: Path, work: Path, account: Account | None) -> Places:

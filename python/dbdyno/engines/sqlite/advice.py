@@ -90,7 +90,7 @@ class Library(Embedded):
             return advice + "; synchronous=normal syncs at no commit, and a power failure may lose the last ones"
         return advice
 
-    def against_mutex(self, mutex: str) -> str:
+    def against_mutex(self, mutex: str) -> str:  # noqa: PLR0911 - one per kind
         """Give what would help against waiting for a mutex, by what it guards; empty: for any."""
         match mutex:
             case "shared B-tree":

@@ -13,6 +13,9 @@ from dbdyno.runtime.supervisor.kept import Ended, Kept
 # Seconds between two looks at one that comes up. Its end is noticed at once.
 LOOK_S = 0.005
 
+START_TIMEOUT_S = 30.0
+"""Seconds in which a web server or a proxy has to listen."""
+
 # Seconds in which a keeper reports that its process has ended.
 _NOTICE_S = 2.0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
-from dbdyno.engines.web.process import WebProcess, await_port
+from dbdyno.engines.web.process import START_TIMEOUT_S, WebProcess, await_port
 from dbdyno.runtime.supervisor.kept import Kept
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.processors import bound_to
@@ -149,7 +149,7 @@ def start_proxy(
     program: Path,
     servers: Sequence[str],
     work: Path,
-    timeout_s: float = 30.0,
+    *,
     held: int | None = None,
     processors: Sequence[int] | None = None,
     backlog: int = BACKLOG,
@@ -188,7 +188,7 @@ def start_proxy(
         try:
             kept = Kept(task, held)
             try:
-                ended = await_port(kept, port, timeout_s, name)
+                ended = await_port(kept, port, START_TIMEOUT_S, name)
             except BaseException:
                 kept.stop(0.0)
                 raise

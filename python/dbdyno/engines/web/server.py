@@ -11,7 +11,7 @@ from typing import Any
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
-from dbdyno.engines.web.process import LOOK_S, WebProcess, read_log
+from dbdyno.engines.web.process import LOOK_S, START_TIMEOUT_S, WebProcess, read_log
 from dbdyno.runtime.supervisor.kept import Kept
 from dbdyno.runtime.supervisor.task import Task
 
@@ -32,7 +32,7 @@ def start_web_server(
     database: str,
     work: Path,
     options: Sequence[str] = (),
-    timeout_s: float = 30.0,
+    *,
     held: int | None = None,
     under: Sequence[str] = (),
 ) -> WebServer:
@@ -41,7 +41,7 @@ def start_web_server(
     ``database``: the URL of its database, which no process list shows. ``work``: where a directory of its own is made.
     ``options``: of its command line. ``held``: a descriptor that stays open until nothing of it is left, also where
     dbdyno is killed. ``under``: a program that starts it, with its options, such as ``taskset``. Raises SystemFailed
-    where it does not start within ``timeout_s`` seconds.
+    where it does not start within 30 seconds.
     """
     own = work.absolute() / f"web-{secrets.token_hex(4)}"
     log = own / _LOG
@@ -58,14 +58,14 @@ def start_web_server(
     )
     kept = Kept(task, held)
     try:
-        return WebServer(kept, log, _await(kept, log, timeout_s))
+        return WebServer(kept, log, _await(kept, log))
     except BaseException:
         kept.stop(0.0)
         raise
 
 
-def _await(kept: Kept, log: Path, timeout_s: float) -> Mapping[str, Any]:
-    end = time.monotonic() + timeout_s
+def _await(kept: Kept, log: Path) -> Mapping[str, Any]:
+    end = time.monotonic() + START_TIMEOUT_S
     while True:
         ended = kept.wait(LOOK_S)
         if ended is not None:
@@ -76,4 +76,6 @@ def _await(kept: Kept, log: Path, timeout_s: float) -> Mapping[str, Any]:
             said: Mapping[str, Any] = json.loads(line)
             return said
         if time.monotonic() > end:
-            raise SystemFailed(f"the web server did not begin within {timeout_s:g} s: {line or 'it wrote nothing'}")
+            raise SystemFailed(
+                f"the web server did not begin within {START_TIMEOUT_S:g} s: {line or 'it wrote nothing'}"
+            )

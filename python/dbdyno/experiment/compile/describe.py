@@ -103,7 +103,7 @@ def _steps(steps: list[dict[str, Any]], statements: list[str], engine: str, dept
             yield from _steps(step["otherwise"], statements, engine, depth + 1)
 
 
-def _step(step: dict[str, Any], statements: list[str], engine: str) -> str:
+def _step(step: dict[str, Any], statements: list[str], engine: str) -> str:  # noqa: PLR0911 - one per kind
     match step["do"]:
         case "execute":
             text: str = statements[step["statement"]]
@@ -145,7 +145,7 @@ _COMPARISONS = {
 }
 
 
-def generator_text(generator: dict[str, Any]) -> str:
+def generator_text(generator: dict[str, Any]) -> str:  # noqa: PLR0911 - one per kind
     """Write a plan's generator in a few words."""
     match generator:
         case {"kind": "constant", "value": value}:

@@ -22,7 +22,7 @@ def representatives(params: Sequence[PlanGenerator]) -> list[Value] | None:
         return None
 
 
-def representative(generator: PlanGenerator) -> Value:
+def representative(generator: PlanGenerator) -> Value:  # noqa: PLR0911 - one per kind
     """Give a value of a plan's generator that is as usual as any, and the same each time. Raises NoValueError.
 
     Of a range the middle, where numbers are drawn more often about an end that end; of a list the first of the most

@@ -68,7 +68,7 @@ class TransactionCompiler:
             return False
         return step.include
 
-    def _step(self, step: AnyStep, owner: str) -> list[PlanStep]:
+    def _step(self, step: AnyStep, owner: str) -> list[PlanStep]:  # noqa: PLR0911 - one per kind
         match step:
             case Execute():
                 return [self._execute(step, owner)]

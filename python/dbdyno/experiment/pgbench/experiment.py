@@ -86,7 +86,10 @@ def experiment_of(
     assigned = set().union(*(assigned_variables(source.text, source.place) for source in sources))
     dynamic = {name for name in presets.texts if name in assigned}
     dynamic |= {name for name in defines or {} if name in AUTOMATIC}
-    read = [read_script(each.text, each.place, presets, "${begin}", dynamic, assigned) for each in sources]
+    read = [
+        read_script(each.text, each.place, presets=presets, begin="${begin}", dynamic=dynamic, assigned=assigned)
+        for each in sources
+    ]
     _check_own(sources, read, engines)
     used = set(AUTOMATIC).union(*(script.used for script in read))
     for name, text in (defines or {}).items():

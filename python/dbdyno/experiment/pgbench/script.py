@@ -119,7 +119,7 @@ def assigned_variables(text: str, place: str) -> set[str]:
 
 
 def read_script(
-    text: str, place: str, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str] = ()
+    text: str, place: str, *, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str] = ()
 ) -> Script:
     """Read a script. ``begin``: the mode of a plain ``BEGIN``. ``dynamic``: presets that a script gives other values.
 

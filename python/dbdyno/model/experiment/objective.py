@@ -20,6 +20,7 @@ FORM = "write `p99 < 50 ms`, `mean < 2 ms` or `failed < 1 %`, several joined by 
 _TIMES: tuple[Metric, ...] = (*QUANTILES, "mean", "max")
 _MS = {"us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
 _CLAUSE = re.compile(r"(?P<metric>[a-z][a-z0-9_.]*)\s*(?P<sign><=?)\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-zµ%]*)")
+_IN_SECONDS_FROM_MS = 10_000
 _LONGEST_MS = 3_600_000.0
 
 
@@ -41,7 +42,7 @@ class Clause:
             return percent(value)
         if math.isinf(value):
             return "without an end"
-        return f"{figure(value)} ms" if value < 10_000 else f"{figure(value / 1e3)} s"
+        return f"{figure(value)} ms" if value < _IN_SECONDS_FROM_MS else f"{figure(value / 1e3)} s"
 
     def __str__(self) -> str:
         limit = f"{self.limit * 100:g} %" if self.is_share else f"{self.limit:g} ms"
@@ -76,7 +77,7 @@ def _clause(part: str, text: str, place: str) -> Clause:
     if metric == "failed":
         if unit != "%":
             raise InputError(place, f"`{part.strip()}` needs a limit in percent", "write `failed < 1 %`")
-        if not 0 < number < 100:
+        if not 0 < number / 100 < 1:
             raise InputError(place, f"`{part.strip()}`: the limit is not between 0 and 100 %", "write `failed < 1 %`")
         return Clause("failed", number / 100)
     name = next((each for each in _TIMES if each == metric), None)

@@ -81,9 +81,11 @@ def check_fits(number: float) -> None:
 def read_range(value: Any) -> tuple[int, int] | tuple[float, float]:
     """Read ``[low, high]``: two whole numbers, or two numbers of which one has a fraction."""
     numbers = isinstance(value, list) and all(isinstance(n, int | float) and not isinstance(n, bool) for n in value)
-    if not numbers or len(value) != 2:
-        raise wrong("it must be a list of two numbers", "give the least and the greatest value, as in `[1, 100]`")
-    low, high = value
+    match value if numbers else None:
+        case [low, high]:
+            pass
+        case _:
+            raise wrong("it must be a list of two numbers", "give the least and the greatest value, as in `[1, 100]`")
     check_fits(low)
     check_fits(high)
     if low > high:

@@ -70,10 +70,13 @@ def key_path(location: Location) -> str:
     return text
 
 
+_LONGEST_SHOWN = 60
+
+
 def show(value: Any) -> str:
     """Write a value of a file into a message, shortened where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -35,7 +35,7 @@ _GOOD, _PRICED, _PLAIN, _REST = "#2a9d6f", "#c99a1f", "#2b7fd4", "#8a8f98"
 def answer_chart(document: Document) -> Figure | None:
     """Draw the configurations by throughput, or by p99 for open loops that keep up; None if there is one only."""
     found = ordered(document)
-    if len(found) < 2:
+    if len(found) <= 1:
         return None
     metric = metric_of(document)
     unit = document["cells"][0]["throughput"]["unit"] if metric == "throughput" else f"{metric} in ms"
@@ -137,7 +137,8 @@ def _lines(document: Document, found: Sequence[Configuration], metric: str, unit
     ends = (min(values) / 1.3, max(values) * 1.3) if logarithmic else (0.0, max(values) * 1.1)
     label = f"{unit} by {load}"
     slim, wide = (
-        draw(_lines_chart(points, levels, load, unit, ends, logarithmic, width), label) for width in (WIDTH, WIDE)
+        draw(_lines_chart(points, levels, load, unit=unit, ends=ends, logarithmic=logarithmic, width=width), label)
+        for width in (WIDTH, WIDE)
     )
     rest = len({point["name"] for point in points if point["place"] >= _MOST_LINES})
     note = "Means of the rounds." if metric == "throughput" else f"{metric} of the response time over all rounds."
@@ -154,6 +155,7 @@ def _lines_chart(
     points: Sequence[dict[str, Any]],
     levels: Sequence[str],
     load: str,
+    *,
     unit: str,
     ends: tuple[float, float],
     logarithmic: bool,
@@ -178,10 +180,13 @@ def _lines_chart(
     return alt.layer(*layers).properties(width=width, height=_HEIGHT, autosize=size)
 
 
+_MANY_POWERS = 5
+
+
 def _ticks(low: float, high: float) -> list[float]:
     """Return the values 1, 2 and 5 of each power of ten, or the powers alone if the range is wide."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(powers) < 5 else (1,)
+    steps = (1, 2, 5) if len(powers) < _MANY_POWERS else (1,)
     return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
 
 

@@ -16,6 +16,9 @@ from dbdyno.report.lines import cell_name, factor_names
 _AXIS_WIDTH = 62
 _MOST_CELLS = 24
 _MEGABYTE = 1e6
+# Points are drawn on lines of fewer rows.
+_MANY_POINTS = 40
+_LEAST_INTERVALS = 3
 
 
 # What an interval counts, by the unit of the experiment.
@@ -79,7 +82,11 @@ def _whole(intervals: list[dict[str, Any]]) -> list[dict[str, Any]]:
     def seconds(interval: dict[str, Any]) -> float:
         return float(interval["end_s"] - interval["start_s"])
 
-    return intervals[:-1] if len(intervals) > 2 and seconds(intervals[-1]) < seconds(intervals[0]) / 5 else intervals
+    return (
+        intervals[:-1]
+        if len(intervals) >= _LEAST_INTERVALS and seconds(intervals[-1]) < seconds(intervals[0]) / 5
+        else intervals
+    )
 
 
 def _row(interval: dict[str, Any], counted: str) -> dict[str, Any]:
@@ -115,7 +122,7 @@ def _draw_panel(rows: list[dict[str, Any]], panel: _Panel, end: float, *, last: 
     scale = alt.Scale(domain=names, range=[each for _, each in panel.lines.values()])
     return (
         alt.Chart(data(points))
-        .mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=12) if len(rows) < 40 else False)
+        .mark_line(strokeWidth=1.5, point=alt.OverlayMarkDef(size=12) if len(rows) < _MANY_POINTS else False)
         .encode(
             x=alt.X("second:Q", scale=alt.Scale(domain=[0, end]), axis=seconds),
             y=alt.Y("value:Q", axis=alt.Axis(title=panel.title, format="~s", tickCount=3, minExtent=40)),

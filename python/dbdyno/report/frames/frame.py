@@ -93,7 +93,11 @@ def at(source: object, *keys: str) -> Any:
 
 def pair(value: object, place: int) -> Any:
     """Return an end of an interval, which is a list of two; None where there is none."""
-    return value[place] if isinstance(value, list | tuple) and len(value) == 2 else None
+    match value:
+        case [_, _]:
+            return value[place]
+        case _:
+            return None
 
 
 def as_kind(value: object, kind: Kind) -> Any:

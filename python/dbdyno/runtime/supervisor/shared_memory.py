@@ -30,7 +30,7 @@ def segments(pid: int) -> set[Segment]:
     for line in lines:
         # proc(5): address, permissions, offset, device, inode, path. The inode of a System V segment is its identifier.
         fields = line.rstrip("\n").removesuffix(" (deleted)").split(maxsplit=5)
-        if len(fields) < 6:
+        if not fields[5:]:
             continue
         inode, path = fields[4:]
         if path.startswith("/SYSV"):

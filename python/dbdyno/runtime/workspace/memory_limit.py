@@ -105,7 +105,7 @@ def _places() -> tuple[_Version, list[Path]]:
         own = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise NoMemoryLimit(f"control groups aren't available: {reason(error)}") from None
-    groups = [line.split(":", 2) for line in own if line.count(":") >= 2]
+    groups = [line.split(":", 2) for line in own if line.count(":") > 1]
     for _, controllers, path in groups:
         if "memory" in controllers.split(",") and mounts.get("memory"):
             return _V1, [_below(mounts["memory"], path)]

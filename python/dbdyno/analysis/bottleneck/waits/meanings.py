@@ -102,10 +102,14 @@ def _entry(text: str, meaning: Meaning, *, versions: bool) -> _Entry:
     return _Entry(wait, _number(first), _number(last or ("" if dash else first)), meaning)
 
 
+# PostgreSQL counts major versions by one number since then.
+_ONE_NUMBER = 10
+
+
 def _number(version: str) -> _Version | None:
     """Parse a version: its first number, and the second one too below version 10."""
     found = _VERSION.match(version)
     if found is None:
         return None
     major = int(found[1])
-    return (major, int(found[2])) if major < 10 and found[2] is not None else (major,)
+    return (major, int(found[2])) if major < _ONE_NUMBER and found[2] is not None else (major,)
