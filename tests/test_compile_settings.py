@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.base.errors import InputError
-from dbdyno.cli.named_experiment import Named
+from dbdyno.cli.experiment_source import Named
 from dbdyno.cli.show import print_description
 from dbdyno.engines import engine_of
 from dbdyno.engines.sqlite.targets import load_target, trial_target

@@ -16,7 +16,7 @@ import pytest
 from apart import directory_apart
 from conftest import Cli
 from corpus_files import DIRECTORY, Entry, read_entries, sql_file
-from dbdyno.cli.named_experiment import Named
+from dbdyno.cli.experiment_source import Named
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.server import Server, start_server

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from conftest import Cli, loading
 from dbdyno.base.resources import package_path
-from dbdyno.cli.named_experiment import Named
+from dbdyno.cli.experiment_source import Named
 from dbdyno.cli.run import RunCommand
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.model.run_options import RunOptions

@@ -17,7 +17,7 @@ from dbdyno.analysis.slo.search import Bounds, Search
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.cli.compare import _refuse_search
-from dbdyno.cli.named_experiment import Named
+from dbdyno.cli.experiment_source import Named
 from dbdyno.cli.run import RunCommand, _last_lines
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.model.experiment.objective import read_objective

@@ -24,7 +24,7 @@ from dbdyno.cli.predict_command import predict
 from dbdyno.cli.run_command import queries, run, tour, try_statements
 from dbdyno.cli.store_command import store
 from dbdyno.cli.stored_command import baseline, compare, history, report_command, runs, show
-from dbdyno.cli.typed import StrictCommand, refuse_typed
+from dbdyno.cli.strict_command import StrictCommand, refuse_typed
 from dbdyno.cli.why_command import why
 from dbdyno.engines import all_engines
 from dbdyno.runtime.process_limits import check_address_space

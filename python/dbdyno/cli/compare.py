@@ -19,7 +19,7 @@ from dbdyno.analysis.measured.judging import RunNoise
 from dbdyno.analysis.noise import stored_noise
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
-from dbdyno.cli.values import read_share
+from dbdyno.cli.option_values import read_share
 from dbdyno.report.columns import Column, table, tables
 from dbdyno.report.export import check_writable, is_output, write_json
 from dbdyno.report.lines import comparison_ratio, comparison_sees

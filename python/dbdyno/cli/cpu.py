@@ -11,7 +11,7 @@ from rich.text import Text
 from dbdyno.analysis.gate import REGRESSION_CODE
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError, reason
-from dbdyno.cli.values import read_share
+from dbdyno.cli.option_values import read_share
 from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart

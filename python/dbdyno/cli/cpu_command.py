@@ -11,7 +11,7 @@ from dbdyno.base.text import printable
 from dbdyno.cli.completion import complete_experiments
 from dbdyno.cli.help import PlainGroup
 from dbdyno.cli.options import SetOption
-from dbdyno.cli.typed import refuse_typed
+from dbdyno.cli.strict_command import refuse_typed
 
 _COUNT = "count"
 
@@ -87,7 +87,7 @@ def count_command(
 ) -> None:
     """Count the instructions of SQLite in an experiment, or in a file of SQL."""
     from dbdyno.cli.cpu import CpuOutputs, run_count, run_self
-    from dbdyno.cli.named_experiment import is_sql_file
+    from dbdyno.cli.experiment_source import is_sql_file
     from dbdyno.cpu.run import CpuRequest
 
     if program is not None:

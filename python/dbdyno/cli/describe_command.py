@@ -19,7 +19,7 @@ from dbdyno.cli.options import (
     SystemOption,
     TranslateOption,
 )
-from dbdyno.cli.typed import refuse_typed
+from dbdyno.cli.strict_command import refuse_typed
 
 
 def list_experiments() -> None:
@@ -45,7 +45,7 @@ def describe(
     directory: DirOption = None,
 ) -> None:
     """Show an experiment: its question, its factors, and the exact statements."""
-    from dbdyno.cli.named_experiment import Named, divide_chosen, is_sql_file
+    from dbdyno.cli.experiment_source import Named, divide_chosen, is_sql_file
     from dbdyno.cli.show import print_description, print_opened, print_toml
 
     levels, values = divide_chosen([] if pgbench else experiment, chosen or [])

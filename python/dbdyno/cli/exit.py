@@ -8,7 +8,7 @@ import threading
 
 from dbdyno.base.errors import reason
 from dbdyno.cli.streams import prepare_streams, write_error
-from dbdyno.cli.unexpected import catch_everything, report_unexpected
+from dbdyno.cli.unexpected_error import catch_everything, report_unexpected
 
 # How many objects are made before Python looks for garbage among them. What a command makes is mostly used until it
 # ends: with Python's own number, looking takes a tenth of the time of ``dbdyno show`` of a hundred trials.

@@ -27,8 +27,8 @@ from dbdyno.base.errors import InputError, reason
 from dbdyno.base.special_files import special_kind
 from dbdyno.base.text import printable
 from dbdyno.cli.compare import differences_view, earlier_values, noise_between, side
+from dbdyno.cli.option_values import read_share
 from dbdyno.cli.run import INTERRUPTED, RunCommand, command_line, holder, tell_troubles, writing_store
-from dbdyno.cli.values import read_share
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.model.result import Document
 from dbdyno.report.export import check_writable, is_output, write_json, write_text

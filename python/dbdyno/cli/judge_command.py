@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dbdyno.cli.completion import complete_experiments, complete_runs, complete_runs_and_experiments, complete_systems
+from dbdyno.cli.option_values import read_duration, read_interleaving, read_rounds, read_share
 from dbdyno.cli.options import (
     AcrossOption,
     AllowWritesOption,
@@ -22,8 +23,7 @@ from dbdyno.cli.options import (
     StoreOption,
     SystemOption,
 )
-from dbdyno.cli.typed import refuse_typed
-from dbdyno.cli.values import read_duration, read_interleaving, read_rounds, read_share
+from dbdyno.cli.strict_command import refuse_typed
 from dbdyno.model.run_options import RunOptions
 
 # The cell of pk-lookup that stands for it, as far as a system has these factors.
@@ -100,8 +100,8 @@ def gate(
     both sides together, which holds on a machine that others use.
     """
     from dbdyno.base.errors import InputError
+    from dbdyno.cli.experiment_source import Named, divide_chosen
     from dbdyno.cli.gate import GateOptions, gate_against, gate_count, gate_run
-    from dbdyno.cli.named_experiment import Named, divide_chosen
     from dbdyno.cli.run import RunCommand
     from dbdyno.engines import names_program
 
@@ -176,8 +176,8 @@ def noise(
 ) -> None:
     """Measure one cell against itself (an A/A test): the smallest change that this machine can show."""
     from dbdyno.base.errors import InputError
-    from dbdyno.cli.effects import matters
-    from dbdyno.cli.named_experiment import Named, divide_chosen
+    from dbdyno.cli.effect_checks import matters
+    from dbdyno.cli.experiment_source import Named, divide_chosen
     from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
     from dbdyno.cli.run import RunCommand
     from dbdyno.engines import names_program

@@ -8,8 +8,8 @@ from pathlib import Path
 from dbdyno.analysis.predict.predicting import USUAL_ROWS, Question
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
+from dbdyno.cli.option_values import read_duration
 from dbdyno.cli.run import INTERRUPTED, RunCommand, measured
-from dbdyno.cli.values import read_duration
 from dbdyno.store.masking import clean_json
 
 _POWERS = {letter: power for power, letter in enumerate(("", "k", "M", "G", "T"))}

@@ -63,7 +63,7 @@ def predict(
 ) -> None:
     """Predict insert rates for sizes, caches, devices and client counts that were not measured."""
     from dbdyno.base.errors import InputError
-    from dbdyno.cli.named_experiment import Named
+    from dbdyno.cli.experiment_source import Named
     from dbdyno.cli.predict import AskedPrediction, print_prediction
     from dbdyno.cli.run import RunCommand
     from dbdyno.model.run_options import RunOptions

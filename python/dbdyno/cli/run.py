@@ -9,9 +9,9 @@ from pathlib import Path
 from dbdyno.analysis.measured.metrics import keeps_up
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError, StoreError
-from dbdyno.cli.effects import check_levels, check_places
+from dbdyno.cli.effect_checks import check_levels, check_places
+from dbdyno.cli.experiment_source import Named
 from dbdyno.cli.exports import Exports
-from dbdyno.cli.named_experiment import Named
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.durability import with_durability
 from dbdyno.engines.placing import read_processors, with_processors

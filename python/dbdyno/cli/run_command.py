@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli.completion import complete_runs
+from dbdyno.cli.option_values import read_design, read_duration, read_interleaving, read_rounds, read_share
 from dbdyno.cli.options import (
     AllowWritesOption,
     BudgetOption,
@@ -31,8 +32,7 @@ from dbdyno.cli.options import (
     ValuesOption,
     VerboseOption,
 )
-from dbdyno.cli.typed import refuse_typed_besides
-from dbdyno.cli.values import read_design, read_duration, read_interleaving, read_rounds, read_share
+from dbdyno.cli.strict_command import refuse_typed_besides
 from dbdyno.model.limits import MOST_ROUNDS
 from dbdyno.model.run_options import RunOptions
 
@@ -122,8 +122,8 @@ def run(
     verbose: VerboseOption = False,
 ) -> None:
     """Run an experiment: measure it, find the bottleneck, store and show the result."""
+    from dbdyno.cli.experiment_source import Named, divide_chosen
     from dbdyno.cli.exports import Exports
-    from dbdyno.cli.named_experiment import Named, divide_chosen
     from dbdyno.cli.run import RunCommand, resume_run
     from dbdyno.runtime.cluster.address import read_cluster
 
@@ -200,8 +200,8 @@ def try_statements(
     verbose: VerboseOption = False,
 ) -> None:
     """Compare statements with each other, or one statement on several systems or settings."""
+    from dbdyno.cli.experiment_source import Named
     from dbdyno.cli.exports import Exports
-    from dbdyno.cli.named_experiment import Named
     from dbdyno.cli.run import RunCommand
 
     options = RunOptions(
@@ -231,8 +231,8 @@ def queries(
 ) -> None:
     """Measure each statement of a .sql file: its time, its plan, and the index that it lacks."""
     from dbdyno.base.errors import InputError
+    from dbdyno.cli.experiment_source import Named, is_sql_file
     from dbdyno.cli.exports import Exports
-    from dbdyno.cli.named_experiment import Named, is_sql_file
     from dbdyno.cli.run import RunCommand
 
     if not is_sql_file(file):

@@ -18,7 +18,7 @@ from dbdyno.base.text import printable
 from dbdyno.cli.exports import Exports
 
 if TYPE_CHECKING:
-    from dbdyno.cli.named_experiment import Named
+    from dbdyno.cli.experiment_source import Named
     from dbdyno.experiment import Experiment
     from dbdyno.experiment.compile import Description
     from dbdyno.model.result import Document
@@ -44,7 +44,7 @@ def print_experiments() -> None:
 
 def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
     """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
-    from dbdyno.cli.effects import check_levels
+    from dbdyno.cli.effect_checks import check_levels
     from dbdyno.engines.url import parse_url
     from dbdyno.experiment.compile import compile_cell, describe, outside_effects, refusal
     from dbdyno.experiment.design import make_cells, parse_set
@@ -103,7 +103,7 @@ def print_opened(
     named: "Named", chosen: list[str], systems: list[str], directory: str | None, allow_writes: bool
 ) -> None:
     """Open each system of an experiment, prepare its statements, and show a line each. Raises InputError."""
-    from dbdyno.cli.effects import check_levels, check_places
+    from dbdyno.cli.effect_checks import check_levels, check_places
     from dbdyno.engines.url import parse_url
     from dbdyno.experiment.compile import compile_cell, refusal
     from dbdyno.experiment.design import make_cells, parse_set

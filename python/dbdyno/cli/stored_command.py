@@ -19,7 +19,7 @@ from dbdyno.cli.options import (
     RunArgument,
     StoreOption,
 )
-from dbdyno.cli.typed import refuse_typed
+from dbdyno.cli.strict_command import refuse_typed
 
 
 def runs(

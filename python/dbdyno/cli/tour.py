@@ -4,13 +4,13 @@ from pathlib import Path
 
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
+from dbdyno.cli.option_values import read_duration
 from dbdyno.cli.run import writing_store
-from dbdyno.cli.values import read_duration
 from dbdyno.model.experiment.validation import nearest
 from dbdyno.report.export import check_writable
 from dbdyno.report.tour import tour_lines, write_tour
 from dbdyno.run.tour.stops import LeftOut, Stop, all_stops, within
-from dbdyno.run.tour.touring import Visit, visit
+from dbdyno.run.tour.visits import Visit, visit
 
 
 def make_tour(

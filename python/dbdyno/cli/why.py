@@ -9,9 +9,9 @@ from dbdyno.analysis.document.run import stored_experiment
 from dbdyno.base.console import Console
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.resources import EXPERIMENT_SUFFIX, builtin_names
-from dbdyno.cli.effects import check_levels, check_places
+from dbdyno.cli.effect_checks import check_levels, check_places
+from dbdyno.cli.experiment_source import Named, divide_chosen, is_sql_file
 from dbdyno.cli.exports import Exports
-from dbdyno.cli.named_experiment import Named, divide_chosen, is_sql_file
 from dbdyno.cli.run import command_line, finish, holder, writing_store
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url

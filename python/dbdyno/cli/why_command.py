@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from dbdyno.cli.completion import complete_runs_and_experiments
+from dbdyno.cli.option_values import read_duration, read_rounds
 from dbdyno.cli.options import (
     AllowWritesOption,
     DirOption,
@@ -18,7 +19,6 @@ from dbdyno.cli.options import (
     SystemOption,
     VerboseOption,
 )
-from dbdyno.cli.values import read_duration, read_rounds
 
 
 def why(

@@ -12,7 +12,7 @@ from dbdyno.report.charts import answer_chart, growth_charts, throughput_chart, 
 from dbdyno.report.export import write_text
 from dbdyno.report.page import render_page
 from dbdyno.run.tour.stops import LeftOut
-from dbdyno.run.tour.touring import Visit, command_of
+from dbdyno.run.tour.visits import Visit, command_of
 
 
 def tour_lines(made: Sequence[Visit | LeftOut], width: int) -> Iterator[str]:

@@ -20,15 +20,15 @@ from dbdyno.model.result import Document
 from dbdyno.run.cluster_checks import load_machine_facts, load_machines
 from dbdyno.run.estimate import estimate
 from dbdyno.run.fix_trials import Fixer
-from dbdyno.run.going_on import check_is_free, check_load_machines, check_machine, check_resumable
 from dbdyno.run.interleaving import decide, differing_syncs
 from dbdyno.run.machine import ceiling, check_processes, device_facts, host_facts, probe_seconds
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.rate_search import Searcher, searching_words
 from dbdyno.run.record import check_prepared, new_record, stored_request
 from dbdyno.run.request import Prepared, Request, prepare
+from dbdyno.run.resume_checks import check_is_free, check_load_machines, check_machine, check_resumable
 from dbdyno.run.runner import carry_out
-from dbdyno.run.searching import Searcher, searching_words
 from dbdyno.run.statement_checks import check_each_statement, check_programs, check_statements
 from dbdyno.run.trial import Plan
 from dbdyno.runtime.cluster.machines import LoadMachines

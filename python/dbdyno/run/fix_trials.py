@@ -23,7 +23,7 @@ from dbdyno.model.result import Document
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.fixes import Fixes
 from dbdyno.model.result.reading import part
-from dbdyno.run.designing import designed
+from dbdyno.run.cell_designs import designed
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import carry_out

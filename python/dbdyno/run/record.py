@@ -12,8 +12,8 @@ from dbdyno.experiment.design import file_systems
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.model.result.reading import part
 from dbdyno.model.run_options import RunOptions
+from dbdyno.run.cell_designs import designed
 from dbdyno.run.cluster_checks import load_machine_facts
-from dbdyno.run.designing import designed
 from dbdyno.run.machine import host_facts
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
 from dbdyno.run.provisioners import Provisioners

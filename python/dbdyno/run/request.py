@@ -22,7 +22,7 @@ from dbdyno.run.gate_baseline import Against, as_checked_out, on_side
 from dbdyno.run.growth import check_growth
 from dbdyno.run.instruction_counts import check_counting
 from dbdyno.run.interleaving import check_interleaving
-from dbdyno.run.searching import LEAST_S, Slo, closed_loop, configurations
+from dbdyno.run.rate_search import LEAST_S, Slo, closed_loop, configurations
 from dbdyno.runtime.cluster.address import ClusterAddress, read_cluster
 from dbdyno.runtime.process_limits import check_open_files, check_pipes, check_threads
 from dbdyno.stats import Stopping

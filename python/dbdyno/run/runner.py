@@ -27,6 +27,7 @@ from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.pace import Pace
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
+from dbdyno.run.start_failures import Beginning
 from dbdyno.run.tiers import with_tiers
 from dbdyno.run.trial import (
     LONGEST_TRIAL_S,
@@ -40,7 +41,6 @@ from dbdyno.run.trial import (
     see_how_it_ended,
     time_out,
 )
-from dbdyno.run.unfit_start import Beginning
 from dbdyno.run.worker_places import Here
 from dbdyno.runtime.cluster.machine import LOST
 from dbdyno.runtime.worker import WorkerFailed

@@ -16,7 +16,7 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.experiment.validation import ValidationErrors
 from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.unfit_start import FIRST, missing_database, work
+from dbdyno.run.start_failures import FIRST, missing_database, work
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.templates import unkept
 

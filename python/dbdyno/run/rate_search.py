@@ -27,7 +27,7 @@ from dbdyno.model.experiment.load import Open, Stop, Warmup
 from dbdyno.model.experiment.objective import QUANTILES, Objective
 from dbdyno.model.limits import HIGHEST_RATE
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
-from dbdyno.run.designing import designed
+from dbdyno.run.cell_designs import designed
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import KeptSystem, measure
 from dbdyno.run.trial import Plan, Trial, Watcher
