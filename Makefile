@@ -2,18 +2,12 @@
 
 PYTHON ?= python3
 # Tests wait for servers and worker processes more than they compute.
-PYTEST_PROCESSES ?= 5
+PYTEST_PROCESSES ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 # Tests have an environment of their own: its worker is built fast rather than to be fast, and nobody is to measure with it.
 TEST_VENV := .venv-test
 TEST_BIN := $(TEST_VENV)/bin
-# Who names a PYTHON has the tests run with it.
-ifeq ($(origin PYTHON),file)
-TEST_PYTHON = $(shell $(PYTHON) tests/choose-python)
-else
-TEST_PYTHON = $(PYTHON)
-endif
 DOCS_VENV := .venv-docs
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
@@ -21,14 +15,11 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 PIP_REQUIRED := $(PIP_INSTALL) --no-compile
 PIP_WHEEL := -m pip wheel --quiet --disable-pip-version-check --no-deps
 
-# The server of MongoDB's kind. The tests start one that is compiled fast: where there is no Go, those tests are skipped.
+# The server that `mongodb:` starts in the tests. They are skipped without Go.
 FERRETDB := target/ferretdb
-TESTED_FERRETDB := target/debug/ferretdb
-FERRETDB_BUILD := cd tools/ferretdb && go build -trimpath -tags ferretdb_no_postgresql
-GO := $(shell command -v go)
-ifneq ($(or $(GO),$(wildcard $(TESTED_FERRETDB))),)
-export DBDYNO_FERRETDB ?= $(CURDIR)/$(TESTED_FERRETDB)
-TESTED_SERVERS := $(TESTED_FERRETDB)
+ifneq ($(or $(shell command -v go),$(wildcard $(FERRETDB))),)
+export DBDYNO_FERRETDB ?= $(CURDIR)/$(FERRETDB)
+TESTED_SERVERS := $(FERRETDB)
 endif
 
 # The web application as the tests start it. Users' is built when it is first used, and no part of `make run`.
@@ -37,10 +28,10 @@ WEBAPP := target/debug/dbdyno-webapp
 WEBAPP_CARGO := --quiet --locked --manifest-path $(WEBAPP_SOURCE)/Cargo.toml --target-dir $(CURDIR)/target
 export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 
-# Images for containers often have it set, and then each program of a test would compile what it imports.
+# Container images often set it, and then Python compiles every import anew in each process.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run first test check install wheel worker dev servers lint lint-format lint-rust lint-types lint-python test-rust-build test-rust test-rust-aside test-python bench schema docs docs-output postgres team ferretdb webapp clean
+.PHONY: run first test check install wheel worker dev servers lint lint-rust lint-python test-rust test-python bench schema docs docs-output postgres team ferretdb webapp clean
 
 RUN := run pk-lookup --set threads=1,2 --set lookups=50000 --budget 15s --report pk-lookup.html
 
@@ -82,15 +73,15 @@ $(VENV)/.installed: dist/.built $(VENV)/.python
 	touch $@
 
 $(TEST_VENV)/.python: requirements.lock requirements-dev.lock
-	$(TEST_PYTHON) -m venv $(TEST_VENV)
-	tests/install-packages $(TEST_VENV) -r requirements.lock -r requirements-dev.lock
+	$(PYTHON) -m venv $(TEST_VENV)
+	$(TEST_BIN)/python $(PIP_INSTALL) -r requirements.lock -r requirements-dev.lock
 	touch $@
 
-# The same wheel but for how its worker was optimised. It shares what is compiled with the tests in Rust.
+# The same wheel with an unoptimized worker, which shares its build with the Rust tests.
 $(TEST_VENV)/.installed: $(TEST_VENV)/.python $(SOURCES)
 	rm -rf target/test-dist build
-	SETUPTOOLS_RUST_CARGO_PROFILE=dev $(TEST_BIN)/python $(PIP_WHEEL) --no-build-isolation --wheel-dir target/test-dist .
-	tests/install-packages $(TEST_VENV) --no-deps --force-reinstall target/test-dist/*.whl
+	SETUPTOOLS_RUST_CARGO_PROFILE=dev $(TEST_BIN)/python $(PIP_WHEEL) --wheel-dir target/test-dist .
+	$(TEST_BIN)/python $(PIP_INSTALL) --no-deps --force-reinstall target/test-dist/*.whl
 	touch $@
 
 dev: $(TEST_VENV)/.installed
@@ -105,22 +96,8 @@ team: install
 
 ferretdb: $(FERRETDB)
 
-$(FERRETDB) $(TESTED_FERRETDB): $(wildcard tools/ferretdb/go.* tools/ferretdb/*.go)
-
-$(FERRETDB):
-	$(FERRETDB_BUILD) -o $(CURDIR)/$@ .
-
-# Neither optimised nor looked into, without C, and with garbage left lying: three fifths of what compiling it else takes.
-# What copies and reads large values is optimised: it takes tests a third less, and a second to compile. Two packages are
-# compiled side by side, and of each one function after the other, which takes a twentieth less.
-$(TESTED_FERRETDB):
-	$(FERRETDB_BUILD) -gcflags='all=-N -l -dwarf=false -c=1' \
-		$(foreach each,modernc.org/libc strconv encoding/json unicode/utf8,-gcflags='$(each)=-dwarf=false -c=1') \
-		-ldflags=-w -o $(CURDIR)/$@ .
-
-$(TESTED_FERRETDB): export CGO_ENABLED = 0
-$(TESTED_FERRETDB): export GOGC = off
-$(TESTED_FERRETDB): export GOMEMLIMIT = 1GiB
+$(FERRETDB): $(wildcard tools/ferretdb/go.* tools/ferretdb/*.go)
+	cd tools/ferretdb && go build -trimpath -tags ferretdb_no_postgresql -o $(CURDIR)/$@ .
 
 webapp: $(WEBAPP)
 
@@ -128,14 +105,7 @@ $(WEBAPP): $(wildcard $(WEBAPP_SOURCE)/Cargo.* $(WEBAPP_SOURCE)/src/*.rs)
 	cargo build $(WEBAPP_CARGO) --bins --tests
 	touch $@
 
-# What comes over the network is installed while the worker is compiled. Clippy looks at what is compiled for the tests as it
-# is compiled: by itself, as in `make lint`, it would have all that others wrote read once more.
-test: export RUSTC_WORKSPACE_WRAPPER = $(shell command -v clippy-driver)
-test: export CLIPPY_ARGS = --deny__CLIPPY_HACKERY__warnings
-test:
-	clippy-driver --version
-	$(MAKE) --no-print-directory --jobs=4 servers dev $(TESTED_SERVERS) $(WEBAPP) lint-format lint-types test-rust-build
-	$(MAKE) --no-print-directory --jobs=2 test-rust-aside test-python
+test: servers dev lint test-rust test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
 servers:
@@ -143,24 +113,18 @@ servers:
 	tests/install-mysql
 	tests/install-npm-packages
 
-lint: dev
-	$(MAKE) --no-print-directory --jobs=2 lint-rust lint-python
+lint: lint-rust lint-python
 
-lint-format:
+lint-rust: dev
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(WEBAPP_SOURCE)/Cargo.toml --check
-
-lint-rust: dev lint-format
 	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
 	cargo clippy $(WEBAPP_CARGO) --all-targets -- --deny warnings
-
-lint-python: lint-types dev
-	$(TEST_BIN)/pytest --quiet tests/test_schemas.py
 
 # Sentences that read as if translated: the number only falls.
 PROSE_HITS := 9810
 
-lint-types: $(TEST_VENV)/.python
+lint-python: $(TEST_VENV)/.python
 	$(TEST_BIN)/ruff check .
 	$(TEST_BIN)/ruff format --check .
 	$(TEST_BIN)/mypy
@@ -171,17 +135,10 @@ check: lint
 	cargo test --quiet --workspace --lib --locked
 	$(TEST_BIN)/pytest --unit --quiet --numprocesses 2
 
-test-rust-build: dev $(WEBAPP)
-	cargo test --quiet --workspace --locked --no-run
-
-# With the servers that are installed here. Python hands none of make's pipes on, for which Cargo would look.
-test-rust: test-rust-build $(TESTED_SERVERS)
+# With the servers that are installed here. Cargo would look for make's pipes, which Python doesn't pass on.
+test-rust: dev $(TESTED_SERVERS)
 	MAKEFLAGS= $(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
 	cargo test $(WEBAPP_CARGO)
-
-# Beside the tests in Python, since they wait more than they compute: what they print comes when they have ended.
-test-rust-aside: dev
-	@$(MAKE) --no-print-directory test-rust >target/test-rust.log 2>&1; ended=$$?; cat target/test-rust.log; exit $$ended
 
 test-python: dev $(TESTED_SERVERS) $(WEBAPP)
 	$(TEST_BIN)/pytest --numprocesses $(PYTEST_PROCESSES) --dist loadgroup

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from apart import directory_apart
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.model.events.answers import FactsRead, Loaded
 from dbdyno.runtime.worker import ask
+from directories import server_directory
 from fresh_data import fresh_data
 
 PASSWORD = "it's right"
@@ -122,5 +122,5 @@ class Place:
 @contextmanager
 def places() -> Iterator[Callable[[str], Place]]:
     """Make a place for an engine; servers may go there that run as another user than root."""
-    with directory_apart(mode=0o755) as work:
+    with server_directory(mode=0o755) as work:
         yield lambda engine: Place(engine, work)

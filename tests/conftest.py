@@ -1,13 +1,12 @@
 import contextlib
 import fcntl
-import gc
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,9 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from apart import directory_apart, lay_apart
-from collected import begin_collected
-from command_line import CommandLine
 from dbdyno.cpu.builds import build
 from dbdyno.runtime.worker import write_amalgamation
+from directories import server_directory
 from fresh_data import kept
 from team_database import INSTALLED, TeamServer, team_server
 
@@ -69,6 +66,9 @@ x = "clients"
 """
 
 
+# The installed command.
+PROGRAM = Path(sys.executable).parent / "dbdyno"
+
 # Who asks for one of these starts programs: the command line, workers, servers, compilers.
 PROGRAMS = {"cli", "server_cli", "tmp_path_factory"}
 
@@ -79,53 +79,26 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config: pytest.Config, specs: Iterable[Any]) -> None:
-    begin_collected(config.args, specs)
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--unit", action="store_true", help="only tests that start no command line, for the edit loop")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep tests of a module together that share what is made once for it, so that it is made once."""
+    """Run the tests of a module that share a fixture in the same process, so that it is set up once."""
     of_item = getattr(item, "_fixtureinfo", None)
-    made = (each[-1].scope for each in of_item.name2fixturedefs.values()) if of_item is not None else ()
-    if "module" in made:
+    scopes = (each[-1].scope for each in of_item.name2fixturedefs.values()) if of_item is not None else ()
+    if "module" in scopes:
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put what is kept together first, which takes longest, then what starts programs, then the rest.
-
-    What starts programs waits in some modules and computes in others, so its order is one by chance, but always the
-    same. The rest is short, and keeps all processes busy to the end.
-    """
-    together: list[pytest.Item] = []
-    left: list[pytest.Item] = []
-    unit: list[pytest.Item] = []
-    for each in items:
-        starts = PROGRAMS & set(getattr(each, "fixturenames", ())) or each.get_closest_marker("slow")
-        (unit if not starts else together if each.get_closest_marker("xdist_group") else left).append(each)
     if config.getoption("--unit"):
-        config.hook.pytest_deselected(items=together + left)
-        together, left = [], []
-    left.sort(key=lambda each: zlib.crc32(each.nodeid.encode()))
-    items[:] = together + left + unit
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    # Where a version of pytest and one of pytest-xdist do not know each other, groups come apart without a word.
-    if getattr(session.config.option, "loadgroup", False):
-        for item in session.items:
-            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid.rpartition("::")[2]:
-                raise pytest.UsageError(f"{item.nodeid}: its group is not kept together; see pyproject.toml")
-    # What has been imported until here stays: looking it through for garbage took a tenth of the time of short tests.
-    gc.collect()
-    gc.freeze()
-    # Nor is there much garbage that needs to be looked for.
-    gc.set_threshold(50_000, 20, 100)
+        slow = [
+            PROGRAMS & set(getattr(item, "fixturenames", ())) or item.get_closest_marker("slow") is not None
+            for item in items
+        ]
+        config.hook.pytest_deselected(items=[item for item, is_slow in zip(items, slow, strict=True) if is_slow])
+        items[:] = [item for item, is_slow in zip(items, slow, strict=True) if not is_slow]
 
 
 class Cli:
@@ -141,7 +114,10 @@ class Cli:
         self.environment.pop("DBDYNO_WORKER", None)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return CommandLine(arguments, self.directory, self.environment)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(
+            [PROGRAM, *arguments], cwd=self.directory, env=self.environment, encoding="utf-8", **pipes
+        )
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
         process = self.start(*arguments)
@@ -232,7 +208,6 @@ def make_place() -> Iterator[Callable[[str], "Place"]]:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    lay_apart(tmp_path.parent)
     return Cli(tmp_path)
 
 
@@ -290,7 +265,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
 @pytest.fixture
 def server_cli() -> Iterator[Cli]:
     """A command line whose directory servers may enter that run as another user than root."""
-    with directory_apart(mode=0o755) as directory:
+    with server_directory(mode=0o755) as directory:
         cache = directory / "cache"
         cache.mkdir()
         (cache / "fresh").symlink_to(kept())

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from apart import directory_apart
 from dbdyno.engines.server.installations import Installation, find_installations, installation_of
 from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
+from directories import server_directory
 from duckdb_library import LIBRARY
 from fresh_data import fresh_data
 from real_mysql import PROGRAM
@@ -57,7 +57,7 @@ def main(command: Sequence[str]) -> int:
         environment["DBDYNO_TEST_DUCKDB"] = str(LIBRARY)
     with ExitStack() as stack:
         # A server may run as another user, who must be able to get there.
-        work = stack.enter_context(directory_apart("dbdyno-servers-"))
+        work = stack.enter_context(server_directory("dbdyno-servers-"))
         for variable, installation in tested():
             server = stack.enter_context(running(installation, work / variable.lower()))
             environment[variable] = json.dumps(target(server))

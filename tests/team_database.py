@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from apart import directory_apart
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import Server, start_server
+from directories import server_directory
 from fresh_data import fresh_data
 
 INSTALLED = bool(find_installations("postgresql"))
@@ -56,7 +56,7 @@ def team_server() -> Iterator[TeamServer]:
     """Start one on fresh data, and stop it in the end."""
     from authenticated import free_port
 
-    with directory_apart("dbdyno-store-") as work:
+    with server_directory("dbdyno-store-") as work:
         installation = find_installations("postgresql")[0]
         fresh_data(installation, work / "data")
         rules = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"

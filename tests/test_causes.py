@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from apart import directory_apart
 from dbdyno.analysis.bottleneck.server import diagnose_server
 from dbdyno.analysis.bottleneck.waits import FEWEST, WaitSamples, known_waits, meaning_of, share_of
 from dbdyno.engines.server.installations import Installation, find_installations
 from dbdyno.engines.server.server import Server, start_server
+from directories import server_directory
 from fresh_data import fresh_data
 from synthetic_events import result_of
 
@@ -356,7 +356,7 @@ def test_sightings_are_read_with_what_they_mean() -> None:
 @pytest.fixture
 def work() -> Iterator[Path]:
     """A directory that a server's user may enter."""
-    with directory_apart("dbdyno-causes-") as directory:
+    with server_directory("dbdyno-causes-") as directory:
         yield directory
 
 

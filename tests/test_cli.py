@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from command_line import PROGRAM
-from conftest import SMALL, Cli
+from conftest import PROGRAM, SMALL, Cli
 from dbdyno.cli.app import commands
 from dbdyno.cli.help import EXAMPLES, GROUPS
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import PROGRAM
-from conftest import Cli
+from conftest import PROGRAM, Cli
 
 Small = Callable[..., str]
 

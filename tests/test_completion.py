@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import PROGRAM
-from conftest import Cli
+from conftest import PROGRAM, Cli
 from dbdyno.cli.completion import _together
 from dbdyno.store import open_store
 from synthetic import run_record

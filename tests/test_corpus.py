@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from apart import directory_apart
 from conftest import Cli
 from corpus_files import DIRECTORY, Entry, read_entries, sql_file
 from dbdyno.cli.experiment_source import Named
@@ -29,6 +28,7 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import ask, write_amalgamation
+from directories import server_directory
 from duckdb_library import LIBRARY, needs_duckdb
 from fresh_data import fresh_data
 from real_mysql import PROGRAM, needs_real_mysql
@@ -63,7 +63,7 @@ class Corpus:
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    with directory_apart(mode=0o755) as made:
+    with server_directory(mode=0o755) as made:
         yield made
 
 

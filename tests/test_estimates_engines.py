@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from apart import directory_apart
 from conftest import Cli
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.managed import target as target_of
@@ -24,6 +23,7 @@ from dbdyno.model.plan.cell import PLAN
 from dbdyno.report.html import html_report
 from dbdyno.runtime.worker import ask
 from dbdyno.store import open_store
+from directories import server_directory
 from duckdb_library import LIBRARY, needs_duckdb
 from fresh_data import fresh_data
 from real_mysql import PROGRAM, needs_real_mysql
@@ -166,7 +166,7 @@ KINDS = [
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     kind = request.param
     with ExitStack() as stack:
-        directory = stack.enter_context(directory_apart(mode=0o755))
+        directory = stack.enter_context(server_directory(mode=0o755))
         if kind == "duckdb":
             path = directory / "shop.duckdb"
             target = {"engine": "duckdb", "path": str(path), "library": str(LIBRARY)}

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from apart import directory_apart
 from authenticated import KEY
 from conftest import Cli
 from dbdyno.base.errors import SystemFailed
@@ -18,6 +17,7 @@ from dbdyno.model.events.answers import FactsRead
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.runtime.worker import ask
+from directories import server_directory
 
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 
@@ -75,7 +75,7 @@ def free_ports(count: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def nginx() -> Iterator[Nginx]:
-    with directory_apart(mode=0o755) as directory:
+    with server_directory(mode=0o755) as directory:
         clear, two, tls = free_ports(3)
         made = ["openssl", "req", "-x509", *KEY, "-nodes", "-days", "2", "-subj", "/CN=localhost"]
         made += ["-addext", "subjectAltName=DNS:localhost", "-keyout", "own.key", "-out", "own.crt"]

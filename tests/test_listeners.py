@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from authenticated import Place
-from command_line import PROGRAM
 from conftest import Cli
 from dbdyno.analysis.findings.connections import backlog_findings
 from dbdyno.engines.web.application import find_application
@@ -184,19 +183,10 @@ import json, os, subprocess, sys
 from pathlib import Path
 sys.path[:0] = {paths!r}
 from conftest import Cli
-from test_listeners import Alone, {what}
-cli = Alone(Path({directory!r}))
+from test_listeners import {what}
+cli = Cli(Path({directory!r}))
 {what}(cli)
 """
-
-
-class Alone(Cli):
-    """A command line that is run once, for which nothing is read in before."""
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        command = [PROGRAM, *arguments]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, cwd=self.directory, env=self.environment, text=True, **pipes)
 
 
 def in_a_network_of_few_ports(cli: Cli, what: str) -> dict[str, Any]:

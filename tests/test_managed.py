@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-from apart import directory_apart
 from conftest import those
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.server.data import create_data
@@ -24,6 +23,7 @@ from dbdyno.engines.server.server import Server, start_server
 from dbdyno.model.events.answers import FactsRead
 from dbdyno.runtime.supervisor.shared_memory import segments
 from dbdyno.runtime.worker import ask
+from directories import server_directory
 from waiting import eventually
 
 # Servers are started.
@@ -82,7 +82,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     if not installations:
         pytest.skip(f"there is no server of the kind {request.param} here")
     # One may run as another user, who must be able to enter.
-    with directory_apart() as directory:
+    with server_directory() as directory:
         yield Place(installations[0], directory)
 
 
@@ -212,7 +212,7 @@ def test_waiting_for_its_end_can_be_cut_short(place: Place) -> None:
 
 
 def test_damaged_data_are_told(place: Place) -> None:
-    with directory_apart() as directory:
+    with server_directory() as directory:
         data = directory / "data"
         data.mkdir()
         (data / "PG_VERSION").write_text("nonsense\n")
@@ -247,7 +247,7 @@ time.sleep(600)
 
 
 def test_nothing_outlives_a_laboratory_that_is_killed(place: Place, tmp_path: Path) -> None:
-    with directory_apart() as directory:
+    with server_directory() as directory:
         data = directory / "data"
         create_data(place.installation, data)
         command = [sys.executable, "-c", KILLED, place.installation.engine, data, directory]

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from apart import directory_apart
 from conftest import Cli
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.installations import find_installations, installation_of
@@ -25,6 +24,7 @@ from dbdyno.engines.statements import places
 from dbdyno.model.events.answers import Loaded, OnlyReads, Reach, Writes
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.runtime.worker import ask
+from directories import server_directory
 from duckdb_library import LIBRARY, URL, needs_duckdb
 from real_mysql import PROGRAM, needs_real_mysql
 from test_server_runs import needs_mysql, needs_postgresql
@@ -61,7 +61,7 @@ def check_tables(place: dict[str, Any], effects: Sequence[str], reads: Sequence[
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    with directory_apart(mode=0o755) as made:
+    with server_directory(mode=0o755) as made:
         yield made
 
 

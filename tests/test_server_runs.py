@@ -13,10 +13,10 @@ from urllib.parse import quote
 import psutil
 import pytest
 
-from apart import directory_apart
 from conftest import Cli, loading, size, those
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
+from directories import server_directory
 from fresh_data import fresh_data
 
 Small = Callable[..., str]
@@ -149,7 +149,7 @@ steps = [{ execute = "select * from t where v = 3 order by s" }, { execute = "se
 def test_indexes_lie_in_a_directory_of_their_own_and_nothing_stays_there(server_cli: Cli, small: Small) -> None:
     file = server_cli.write("long.toml", small(ONE, CALM, ("transactions = 500", "seconds = 2")))
     # Tests' own directories are closed to the server's user.
-    with directory_apart("dbdyno test-", mode=0o755) as directory:
+    with server_directory("dbdyno test-", mode=0o755) as directory:
         url = f"postgresql:?index_directory={quote(str(directory))}"
         asked = ("run", file, "--system", url, "--rounds", "1", "--store", "runs.db")
         process = server_cli.start(*asked, "--json", "out.json")

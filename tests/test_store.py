@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
-from at_once import at_once, environment
 from conftest import Cli
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.base.resources import package_path
 from dbdyno.store import Store, TrialRecord, open_store, opening
 from dbdyno.store.masking import mask_definition, mask_text
 from dbdyno.store.tables import METADATA
+from parallel import python_environment, run_in_parallel
 from synthetic import lookup_design, lookup_trials, run_record
 
 
@@ -208,7 +208,7 @@ run_id = store.begin_run(run_record({{}}))
 store.add_trial(run_id, TrialRecord(cell="a", block=0, position=0, status="done"))
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    assert subprocess.run([sys.executable, "-c", script], check=False, env=environment()).returncode == -9
+    assert subprocess.run([sys.executable, "-c", script], check=False, env=python_environment()).returncode == -9
     store = open_store(place)
     assert len(store.trials(store.run("last").id)) == 1
 
@@ -223,7 +223,7 @@ for block in range(10):
     store.add_trial(run_id, TrialRecord(cell="a", block=block, position=0, status="done"))
     store.set_baseline("main", run_id)
 """
-    assert at_once(8, imports, does) == [""] * 8
+    assert run_in_parallel(8, imports + does) == [""] * 8
     with closing(open_store(place)) as store:
         found = store.runs()
         assert [each.done for each in found] == [10] * 8

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from at_once import at_once
 from conftest import Cli
 from dbdyno.analysis.document import build_document
 from dbdyno.base.errors import InputError, StoreError
@@ -18,6 +17,7 @@ from dbdyno.store import RunStatus, Store, TrialRecord, open_store
 from dbdyno.store.copying import copy_run, copy_runs
 from dbdyno.store.process import this_process
 from dbdyno.store.tables import META, RUNS, TRIALS
+from parallel import run_in_parallel
 from synthetic import lookup_design, lookup_trials, run_record
 
 
@@ -191,7 +191,7 @@ source, target = open_store({here.place!r}), open_store({place!r})
 together()
 print(sum(each.trials for each in copy_runs(source, target)))
 """
-    copied = list(map(int, at_once(4, imports, does)))
+    copied = list(map(int, run_in_parallel(4, imports + does)))
     with there.reading() as connection:
         assert connection.execute(select(func.count()).select_from(TRIALS)).scalar_one() == sum(copied)
     assert sum(copied) == sum(len(here.trials(each)) for each in ids)

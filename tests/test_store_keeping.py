@@ -14,12 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from at_once import environment
 from conftest import Cli
 from dbdyno.base.errors import StoreError
 from dbdyno.store import Store, TrialRecord, answering, keeping, open_store
 from dbdyno.store.keeping import KeepingStore
 from dbdyno.store.process import this_process
+from parallel import python_environment
 from synthetic import run_record
 from team_database import INSTALLED, TeamServer
 
@@ -186,7 +186,7 @@ with keeping.keeping(open_store({url!r}), print) as kept:
     sys.stdin.readline()
 """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([sys.executable, "-c", script], env=environment(), **pipes)
+    process = subprocess.Popen([sys.executable, "-c", script], env=python_environment(), **pipes)
     assert process.stdout is not None and process.stdin is not None
     assert process.stdout.readline() == "lose\n"
     team.lose(url)

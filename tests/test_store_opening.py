@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy.engine import URL
 
-from at_once import environment
 from conftest import Cli
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.report.export import check_writable, write_text
 from dbdyno.store import Store, TrialRecord, open_store, opening
+from parallel import python_environment
 from synthetic import run_record
 from test_store_versions import STORES
 
@@ -152,7 +152,7 @@ raw.execute("UPDATE dbdyno_runs SET definition = hex(zeroblob(1000000)), status 
 raw.execute("CREATE TABLE t AS SELECT randomblob(100000)")
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    assert subprocess.run([sys.executable, "-c", script], check=False, env=environment()).returncode == -9
+    assert subprocess.run([sys.executable, "-c", script], check=False, env=python_environment()).returncode == -9
     assert Path(f"{path}-journal").stat().st_size > 0
 
 

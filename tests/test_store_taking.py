@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from at_once import at_once, environment
 from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.store import RunRecord, open_store
 from dbdyno.store.process import this_process
+from parallel import python_environment, run_in_parallel
 from synthetic import run_record
 
 # Of another machine nothing is known but whether it holds the run.
@@ -46,7 +46,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.store import open_store
 from dbdyno.store.process import this_process
 """
-    assert sorted(at_once(6, imports, does)) == ["taken\n"] + ["under way\n"] * 5
+    assert sorted(run_in_parallel(6, imports + does)) == ["taken\n"] + ["under way\n"] * 5
 
 
 def test_a_run_that_another_process_holds_is_not_held_twice_until_that_ends(place: str) -> None:
@@ -63,7 +63,7 @@ input()
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env=python_environment(),
     )
     with closing(open_store(place)) as store, holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"

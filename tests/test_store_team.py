@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import dbdyno
-from at_once import environment
 from conftest import SMALL, Cli
 from dbdyno.base.errors import ExtraMissing, InputError, StoreError
 from dbdyno.store import open_store, opening
 from dbdyno.store.places import shown, store_url, without_passwords
+from parallel import python_environment
 from synthetic import run_record
 from team_database import INSTALLED, PASSWORD, TeamServer
 
@@ -186,7 +186,7 @@ sys.stdout.buffer.write(Path("/proc/self/cmdline").read_bytes())
     words = ["run", "--store", store, "--system", system, "--rounds", "2"]
     # What follows the program's own text is an argument as those of the installed program.
     command = [sys.executable, "-c", script, *words]
-    listed = subprocess.run(command, check=True, capture_output=True, env=environment()).stdout
+    listed = subprocess.run(command, check=True, capture_output=True, env=python_environment()).stdout
     assert PASSWORD.encode() not in listed
     shown_words = [each.decode().rstrip() for each in listed.split(b"\0")[-len(words) - 1 : -1]]
     hidden = ["postgresql://***@db.example/runs", "mysql://***@db.example/app?x=ä"]
@@ -280,7 +280,7 @@ from dbdyno.store import open_store
 open_store({str(tmp_path / "runs.db")!r}).runs()
 assert "alembic" not in sys.modules and "psycopg" not in sys.modules
 """
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment())
+    subprocess.run([sys.executable, "-c", script], check=True, env=python_environment())
 
 
 def test_half_a_url_makes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

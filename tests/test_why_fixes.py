@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from apart import directory_apart
 from conftest import Cli
 from dbdyno.engines.postgresql.hypothetical import would_use
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
+from directories import server_directory
 from repeated import repeated
 from servers import running
 
@@ -239,7 +239,7 @@ def test_the_planner_says_which_index_it_would_use_before_it_is_built() -> None:
         pytest.skip("no postgresql is installed")
     made = "create table t as select g as id, g % 5000 as n from generate_series(1, 50000) g; analyze t"
     with (
-        directory_apart() as work,
+        server_directory() as work,
         running(find_installations("postgresql")[0], work / "postgresql") as server,
     ):
         where = ["-h", str(server.socket), "-p", str(server.port), "-U", server.user, server.database]

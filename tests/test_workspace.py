@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from at_once import environment
 from dbdyno.base.errors import SystemFailed
 from dbdyno.runtime.workspace.workspace import Workspace
+from parallel import python_environment
 from test_server_runs import wait_until
 
-ENVIRONMENT = environment()
+ENVIRONMENT = python_environment()
 LABORATORY = """
 import signal, sys, time
 from dbdyno.runtime.workspace.workspace import Workspace

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from apart import directory_apart
 from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.engines.files import database_file
@@ -19,6 +18,7 @@ from dbdyno.engines.writes import writing_transactions
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.workspace.listening import Interrupted
+from directories import server_directory
 from fresh_data import fresh_data
 from test_provisioners import compiled
 from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
@@ -63,7 +63,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    with directory_apart(mode=0o755) as made:
+    with server_directory(mode=0o755) as made:
         yield made
 
 
