@@ -1,11 +1,9 @@
 import contextlib
 import fcntl
-import json
 import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,6 +13,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from command_line import Cli
 from dbdyno.cpu.builds import build
 from dbdyno.runtime.worker import write_amalgamation
 from directories import server_directory
@@ -66,9 +65,6 @@ x = "clients"
 """
 
 
-# The installed command.
-PROGRAM = Path(sys.executable).parent / "dbdyno"
-
 # Who asks for one of these starts programs: the command line, workers, servers, compilers.
 PROGRAMS = {"cli", "server_cli", "tmp_path_factory"}
 
@@ -99,49 +95,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ]
         config.hook.pytest_deselected(items=[item for item, is_slow in zip(items, slow, strict=True) if is_slow])
         items[:] = [item for item, is_slow in zip(items, slow, strict=True) if not is_slow]
-
-
-class Cli:
-    """The installed command line, with a store and a cache of its own."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.environment = {**os.environ, "DBDYNO_CACHE": str(directory / "cache"), "COLUMNS": "100", "NO_COLOR": "1"}
-        # Who names no store has one here, and not the user's.
-        self.environment["XDG_DATA_HOME"] = str(directory / "data")
-        # What the device can do is the subject of few tests, and measuring it takes longer than most of them.
-        self.environment["DBDYNO_PROBE_SECONDS"] = "0.001"
-        self.environment.pop("DBDYNO_WORKER", None)
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(
-            [PROGRAM, *arguments], cwd=self.directory, env=self.environment, encoding="utf-8", **pipes
-        )
-
-    def __call__(self, *arguments: str, code: int = 0) -> str:
-        process = self.start(*arguments)
-        out, errors = process.communicate(timeout=300)
-        assert process.returncode == code, f"code {process.returncode}\n{out}\n{errors}"
-        return out if code in (0, 1) else errors
-
-    def run(self, *arguments: str, code: int = 0) -> dict[str, Any]:
-        self("run", *arguments, "--store", "runs.db", "--json", "out.json", code=code)
-        document: dict[str, Any] = json.loads((self.directory / "out.json").read_text())
-        return document
-
-    def write(self, name: str, text: str) -> str:
-        (self.directory / name).write_text(text)
-        return f"./{name}"
-
-    @property
-    def work(self) -> Path:
-        """The directory in which trials work."""
-        return self.directory / "cache" / "work"
-
-    def left_behind(self) -> list[str]:
-        """Files of trials that are still there."""
-        return [str(path) for path in self.work.glob("*")]
 
 
 def loading(cli: Cli, process: subprocess.Popen[str]) -> tuple[Path, list[psutil.Process]]:

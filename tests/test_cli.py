@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from conftest import PROGRAM, SMALL, Cli
+from command_line import PROGRAM
+from conftest import SMALL, Cli
 from dbdyno.cli.app import commands
 from dbdyno.cli.help import EXAMPLES, GROUPS
 

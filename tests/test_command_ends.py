@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PROGRAM, Cli
+from command_line import PROGRAM
+from conftest import Cli
 
 Small = Callable[..., str]
 

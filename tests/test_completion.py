@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PROGRAM, Cli
+from command_line import PROGRAM
+from conftest import Cli
 from dbdyno.cli.completion import _together
 from dbdyno.store import open_store
 from synthetic import run_record

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from conftest import PROGRAM, Cli
+from command_line import PROGRAM
+from conftest import Cli
 from dbdyno.analysis.gate import Judgement, Verdict
 from dbdyno.base.console import Console
 from dbdyno.base.text import printable, printable_json
