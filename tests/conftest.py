@@ -18,6 +18,7 @@ from dbdyno.cpu.builds import build
 from dbdyno.runtime.worker import write_amalgamation
 from directories import server_directory
 from fresh_data import kept
+from small_experiment import SMALL
 from team_database import INSTALLED, TeamServer, team_server
 
 if TYPE_CHECKING:
@@ -26,44 +27,6 @@ if TYPE_CHECKING:
 # How long an example takes is the machine's to say.
 settings.register_profile("without a clock", deadline=None)
 settings.load_profile("without a clock")
-
-# Small enough that a whole run takes a second or two, with every kind of step of the load in it.
-SMALL = """
-name = "small"
-title = "A small table"
-rounds = 2
-
-[factors]
-clients = [1, 2]
-
-[tables.t]
-rows = 2000
-
-[tables.t.columns]
-id = { type = "integer", primary_key = true, fill = { serial = 1 } }
-v = { type = "integer", fill = { uniform = [0, 9] } }
-s = { type = "varchar(200)", fill = { text = 200 } }
-
-[load]
-clients = "${clients}"
-stop = { transactions = 500 }
-
-[[transactions]]
-name = "read"
-weight = 3
-steps = [{ execute = "select * from t where id = ?", params = [{ key = "t.id" }] }]
-
-[[transactions]]
-name = "count"
-steps = [
-    { set = "i", value = { uniform = [0, 9] } },
-    { execute = "select count(*) from t where v = ?", params = [{ variable = "i" }], into = ["n"] },
-]
-
-[report]
-x = "clients"
-"""
-
 
 # Who asks for one of these starts programs: the command line, workers, servers, compilers.
 PROGRAMS = {"cli", "server_cli", "tmp_path_factory"}

@@ -12,7 +12,7 @@ from dbdyno.engines.server.server import start_server
 from dbdyno.model.events.answers import Loaded
 from dbdyno.runtime.worker import ask
 from fresh_data import fresh_data
-from test_server_runs import servers
+from installed_servers import servers
 
 CHECKS = {"sqlite": 14, "postgresql": 26, "mysql": 28}
 

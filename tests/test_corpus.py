@@ -31,8 +31,8 @@ from dbdyno.runtime.worker import ask, write_amalgamation
 from directories import server_directory
 from duckdb_library import LIBRARY, needs_duckdb
 from fresh_data import fresh_data
+from installed_servers import needs_mysql, needs_postgresql
 from real_mysql import PROGRAM, needs_real_mysql
-from test_server_runs import needs_mysql, needs_postgresql
 
 # Statements in one file; `dbdyno queries` takes 200.
 _PART = 180

@@ -26,8 +26,8 @@ from dbdyno.store import open_store
 from directories import server_directory
 from duckdb_library import LIBRARY, needs_duckdb
 from fresh_data import fresh_data
+from installed_servers import needs_mysql, needs_postgresql
 from real_mysql import PROGRAM, needs_real_mysql
-from test_server_runs import needs_mysql, needs_postgresql
 
 NUMBERS = (
     "(select 1 + i.d + 10 * j.d + 100 * k.d + 1000 * l.d + 10000 * m.d as n "

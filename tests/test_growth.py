@@ -15,7 +15,8 @@ import pytest
 
 from conftest import Cli, those
 from dbdyno.runtime.workspace.memory_limit import MemoryLimit, NoMemoryLimit
-from test_server_runs import needs_mysql, needs_postgresql, servers, wait_until
+from installed_servers import needs_mysql, needs_postgresql, servers
+from waiting import wait_until
 
 GROWING = """
 name = "growing"

@@ -20,9 +20,10 @@ from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.claims import Claim, abandoned
 from fresh_data import fresh_data
+from installed_servers import needs_ferretdb, needs_mysql, needs_postgresql
+from parallel import python_environment
 from test_provisioners import compiled
-from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql, wait_until
-from test_workspace import ENVIRONMENT
+from waiting import wait_until
 
 TEXT = """
 name = "mine"
@@ -64,7 +65,7 @@ def running(url: str, cache: Path) -> Iterator[tuple[subprocess.Popen[str], str]
     cache.mkdir(exist_ok=True)
     with subprocess.Popen(
         [sys.executable, "-c", RUN, url, TEXT],
-        env=ENVIRONMENT | {"DBDYNO_CACHE": str(cache)},
+        env=python_environment() | {"DBDYNO_CACHE": str(cache)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -206,7 +207,7 @@ def test_a_claim_is_nobodys_when_its_process_has_ended(tmp_path: Path) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=ENVIRONMENT,
+        env=python_environment(),
     ) as process:
         assert process.stdout is not None
         other = Path(process.stdout.readline().strip())

@@ -20,10 +20,10 @@ from dbdyno.model.plan.cell import PLAN
 from dbdyno.runtime.worker import Worker
 from fresh_data import fresh_data
 from http_service import service
+from installed_servers import needs_mysql, needs_postgresql
 from synthetic_events import result_of
 from test_finding_evidence import Cell as Measured
 from test_finding_evidence import found
-from test_server_runs import needs_mysql, needs_postgresql
 
 
 def cell(name: str, engine: str, codes: dict[tuple[str, str], int], error_code: str | None = None) -> Any:

@@ -20,7 +20,7 @@ from dbdyno.analysis.findings.connections import backlog_findings
 from dbdyno.engines.web.application import find_application
 from dbdyno.run.listen_queues import queues, risen
 from http_service import service
-from test_server_runs import needs_mysql, needs_postgresql
+from installed_servers import needs_mysql, needs_postgresql
 from test_web_login import LOGIN, found
 from test_web_tiers import running, tiers
 from waiting import eventually

@@ -15,7 +15,7 @@ from dbdyno.model.events.answers import Answer, Loaded
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.runtime.worker import ask
 from fresh_data import fresh_data
-from test_server_runs import needs_mysql, needs_postgresql
+from installed_servers import needs_mysql, needs_postgresql
 
 HEAD = 'name = "own"\ntitle = "own"\n[load]\nstop = { transactions = 5 }\n'
 

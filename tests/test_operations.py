@@ -11,8 +11,8 @@ from conftest import Cli
 from dbdyno.analysis.measured.histograms import Histogram, encode_ns
 from dbdyno.analysis.measured.operations import cell_operations, merge_operations
 from dbdyno.model.events.trial import Operations
+from installed_servers import needs_postgresql
 from synthetic_events import result_of
-from test_server_runs import needs_postgresql
 
 SEVERAL = """
 name = "several"

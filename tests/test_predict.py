@@ -10,8 +10,8 @@ import pytest
 
 from conftest import Cli
 from dbdyno.analysis.predict import schema
+from installed_servers import needs_mysql, needs_postgresql
 from test_growth import GROWING, INSERTING
-from test_server_runs import needs_mysql, needs_postgresql
 
 # An index beside a heap, so that PostgreSQL has a tree as well; 3 sizes.
 TREE = GROWING.replace("rows = [200, 1000]", "rows = [200, 1000, 3000]") + INSERTING

@@ -19,7 +19,7 @@ from dbdyno.engines.server.server import start_server
 from dbdyno.model.events.reading import read_event
 from dbdyno.model.events.trial import TrialResult
 from fresh_data import fresh_data
-from test_changes import trial, work
+from worker_tasks import trial, work
 
 # Of the page (crates/delays/src/page.rs): what is at its beginning, and each kind of call.
 ATTACHED = 8

@@ -18,8 +18,8 @@ from dbdyno.analysis.measured.merging import merge_intervals, merge_results
 from dbdyno.analysis.measured.rounds import transactions_per_s
 from dbdyno.model.events.reading import read_result
 from dbdyno.model.events.trial import Interval, TrialResult
+from installed_servers import needs_postgresql
 from synthetic_events import an_interval, as_stored, changed, result_of
-from test_server_runs import needs_postgresql
 
 Small = Callable[..., str]
 

@@ -27,7 +27,8 @@ from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.trial import Trial
 from dbdyno.runtime.worker import ask, worker_path
 from fresh_data import fresh_data
-from test_server_runs import DOCUMENTS, needs_ferretdb, needs_mysql, needs_postgresql
+from installed_servers import needs_ferretdb, needs_mysql, needs_postgresql
+from small_experiment import DOCUMENTS
 
 Small = Callable[..., str]
 

@@ -17,7 +17,7 @@ from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.queries import Column, queries_experiment, read_queries, read_values
 from dbdyno.report.html import html_report
-from test_server_runs import needs_mysql, needs_postgresql
+from installed_servers import needs_mysql, needs_postgresql
 
 FILE = """\
 -- The statements of the shop.

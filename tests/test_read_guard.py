@@ -26,8 +26,8 @@ from dbdyno.model.plan.cell import PLAN
 from dbdyno.runtime.worker import ask
 from directories import server_directory
 from duckdb_library import LIBRARY, URL, needs_duckdb
+from installed_servers import needs_mysql, needs_postgresql
 from real_mysql import PROGRAM, needs_real_mysql
-from test_server_runs import needs_mysql, needs_postgresql
 from test_writes import HEAD, Served, serve, transaction
 
 

@@ -10,9 +10,9 @@ from dbdyno.base.errors import InputError
 from dbdyno.base.resources import package_path
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dictionary import tenth
+from installed_servers import needs_mysql, needs_postgresql, servers
 from real_mysql import OLD, PROGRAM, URL, needs_old_mysql, needs_real_mysql
 from test_check_command import CHECKS, lines_of
-from test_server_runs import needs_mysql, needs_postgresql, servers
 
 ONE = """
 name = "one"

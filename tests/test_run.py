@@ -29,7 +29,7 @@ from dbdyno.runtime.workspace.claims import Claim
 from dbdyno.store import Store, open_store
 from experiment_files import result_schema
 from test_processes import workers_at_work
-from test_server_runs import wait_until
+from waiting import wait_until
 
 Small = Callable[..., str]
 

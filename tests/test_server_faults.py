@@ -17,7 +17,9 @@ from conftest import Cli, those, workers_of
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import Server, start_server
 from fresh_data import fresh_data
-from test_server_runs import CALM, ONE, WRITE, needs_postgresql, wait_until
+from installed_servers import needs_postgresql
+from small_experiment import CALM, ONE, WRITE
+from waiting import wait_until
 
 Small = Callable[..., str]
 

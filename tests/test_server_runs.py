@@ -4,10 +4,8 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import psutil
@@ -18,30 +16,12 @@ from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.server import start_server
 from directories import server_directory
 from fresh_data import fresh_data
+from installed_servers import needs_ferretdb, needs_postgresql, servers
+from small_experiment import CALM, DOCUMENTS, ONE, WRITE
+from waiting import wait_until
 
 Small = Callable[..., str]
 
-needs_postgresql = pytest.mark.skipif(
-    not find_installations("postgresql"), reason="there is no PostgreSQL server on this machine to start"
-)
-
-needs_mysql = pytest.mark.skipif(
-    not find_installations("mysql"), reason="there is no MariaDB or MySQL server on this machine to start"
-)
-
-needs_ferretdb = pytest.mark.skipif(
-    not any(each.product == "FerretDB" for each in find_installations("mongodb")),
-    reason="there is no FerretDB server on this machine to start: `make ferretdb`, and name it in DBDYNO_FERRETDB",
-)
-
-# The small experiment's two transactions as MongoDB has them, on a table small enough to be read at each look-up.
-LOOK = "select * from t where id = ?"
-COUNT = "select count(*) from t where v = ?"
-DOCUMENTS = (
-    (f'"{LOOK}"', f"""{{ any = "{LOOK}", mongodb = '{{"find": "t", "filter": {{"_id": {{"$oid": "?"}}}}}}' }}"""),
-    (f'"{COUNT}"', f"""{{ any = "{COUNT}", mongodb = '{{"count": "t", "query": {{"v": "?"}}}}' }}"""),
-    ("rows = 2000", "rows = 100"),
-)
 SOME = """
 [[transactions]]
 name = "some"
@@ -51,44 +31,7 @@ execute.any = "select * from t where v < ?"
 execute.mongodb = '{"find": "t", "filter": {"v": {"$lt": "?"}}}'
 """
 
-WRITE = """
-[[transactions]]
-name = "write"
-steps = [
-    { begin = "deferred" },
-    { execute = "update t set v = v + 1 where id = ?", params = [{ key = "t.id" }] },
-    { execute = "insert into log (v) values (?)", params = [{ uniform = [0, 9] }] },
-    { commit = true },
-]
-[tables.log]
-rows = 5
-[tables.log.columns]
-id = { type = "integer", primary_key = true, autoincrement = true, fill = { serial = 1 } }
-v = { type = "integer", fill = { uniform = [0, 9] } }
-"""
-ONE = ("clients = [1, 2]", "clients = [2]")
-# Clients that wait between their transactions, where what they do is not what is tested.
-READ = '[{ execute = "select * from t where id = ?"'
-CALM = (READ, READ.replace("[", "[{ think = { uniform = [4, 6] } }, "))
 LONG = ("stop = { transactions = 500 }", "stop = { seconds = 20 }")
-
-
-def servers(cli: Cli) -> list[psutil.Process]:
-    """Servers that run on a directory of this command line's."""
-    found = []
-    for process in psutil.process_iter(["cmdline"]):
-        line = " ".join(process.info["cmdline"] or ())
-        if str(cli.directory) in line and ("postgres -D" in line or "mariadbd" in line or "--listen-unix" in line):
-            found.append(process)
-    return found
-
-
-def wait_until(what: Callable[[], Any], seconds: float = 60.0) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.05)
-    return found
 
 
 def in_window(cli: Cli) -> bool:

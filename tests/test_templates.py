@@ -6,8 +6,8 @@ from conftest import Cli
 from dbdyno.base.resources import template_names
 from experiment_files import SERVICES, shortened
 from http_service import service
+from installed_servers import needs_mysql, needs_postgresql
 from repeated import repeated
-from test_server_runs import needs_mysql, needs_postgresql
 
 # Of the factors that are settings or choices, what leaves one or two cells.
 FEWER = {

@@ -19,7 +19,7 @@ from dbdyno.engines.mongodb.indexing import index_for as index_of_documents
 from dbdyno.engines.plans import of_duckdb, of_mongodb, of_mysql, of_postgresql, of_sqlite, whole_reads
 from duckdb_library import URL as DUCKDB
 from duckdb_library import needs_duckdb
-from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
+from installed_servers import needs_ferretdb, needs_mysql, needs_postgresql
 
 JOIN = (
     "select o.total from orders o join customers c on c.id = o.customer "

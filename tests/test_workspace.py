@@ -13,7 +13,7 @@ import pytest
 from dbdyno.base.errors import SystemFailed
 from dbdyno.runtime.workspace.workspace import Workspace
 from parallel import python_environment
-from test_server_runs import wait_until
+from waiting import wait_until
 
 ENVIRONMENT = python_environment()
 LABORATORY = """

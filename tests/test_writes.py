@@ -20,8 +20,8 @@ from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.workspace.listening import Interrupted
 from directories import server_directory
 from fresh_data import fresh_data
+from installed_servers import needs_ferretdb, needs_mysql, needs_postgresql
 from test_provisioners import compiled
-from test_server_runs import needs_ferretdb, needs_mysql, needs_postgresql
 
 HEAD = 'name = "mine"\ntitle = "On tables of my own"\nrounds = 1\n[load]\nstop = { transactions = 3 }\n'
 NEVER = '[load]\nprepare = "never"\n'

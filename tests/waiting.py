@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 
 def eventually(check: Callable[[], bool], seconds: float = 60.0) -> bool:
@@ -12,3 +13,11 @@ def eventually(check: Callable[[], bool], seconds: float = 60.0) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def wait_until(what: Callable[[], Any], seconds: float = 60.0) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+    return found
