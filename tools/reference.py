@@ -1,7 +1,8 @@
 """The pages of the documentation that are made from the code: mkdocs asks for them when it builds the site.
 
-They are the command line, the keys of experiment files, the built-in experiments, the fixes, the findings, and the
-fields of results. None is a file, so none can be out of date. ``tests/test_docs.py`` checks their links without mkdocs.
+They are the command line, the keys of experiment files, the built-in experiments, the fixes, the findings, the fields
+of results, and CONTRIBUTING.md. None is a file below docs/, so none can be out of date. The tests of the docs check
+their links without mkdocs.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ EXPERIMENTS = "reference/experiments/index.md"
 FIXES = "reference/fixes.md"
 FIELDS = "reference/result-fields.md"
 FINDINGS = "reference/findings.md"
+CONTRIBUTING = "contributing/index.md"
 _ROOT = Path(__file__).parent.parent
 
 
@@ -46,6 +48,7 @@ def pages() -> dict[str, str]:
         FIXES: _fixes,
         FIELDS: _fields,
         FINDINGS: _findings,
+        CONTRIBUTING: _contributing,
     }
     return {place: "\n".join(make()) + "\n" for place, make in makers.items()}
 
@@ -355,3 +358,10 @@ def _findings() -> Iterator[str]:
     )
     rows = [(_code(kind.name), _prose(kind.meaning), _prose(kind.remedy)) for kind in KINDS.values()]
     yield from _table(("kind", "meaning", "what to do"), rows)
+
+
+# How to contribute
+
+
+def _contributing() -> Iterator[str]:
+    yield (_ROOT / "CONTRIBUTING.md").read_text().replace("](docs/", "](../").rstrip()
