@@ -92,9 +92,9 @@ def _text(text: str) -> str:
     return re.sub(r"([<>*_\[\]|])", r"\\\1", text)
 
 
-def _prose(text: str | None) -> str:
+def _prose(text: str) -> str:
     """Escape a text as ``_text`` does, except for the code in it."""
-    return "`".join(each if place % 2 else _text(each) for place, each in enumerate(_plain(text).split("`")))
+    return "`".join(each if place % 2 else _text(each) for place, each in enumerate(text.split("`")))
 
 
 # The command line
@@ -333,7 +333,7 @@ def _fields() -> Iterator[str]:
     for name, each in {"Document": schema, **schema["$defs"]}.items():
         yield from ("", f"## {name}", "", _plain(each.get("description")))
         fields = each.get("properties", {}).items()
-        rows = [(_code(key), _nullable(field), _prose(field.get("description"))) for key, field in fields]
+        rows = [(_code(key), _nullable(field), _prose(_plain(field.get("description")))) for key, field in fields]
         yield from _table(("field", "type", "meaning"), rows)
 
 
