@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class BtreeRules:
-    """An engine's rules for one tree, by the settings in force. ``docs/how-to/predict-growth.md`` has the sources.
+    """An engine's rules for one tree, by the settings in force. ``docs/explanation/prediction.md`` has the sources.
 
     ``leaf_bytes``: what entries can use of a page; ``split`` and ``policy``: as the worker's plan has them;
     ``cache_pages``: of the engine's own cache.

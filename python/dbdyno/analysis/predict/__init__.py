@@ -1,1 +1,1 @@
-"""Predicting inserts into a growing table beyond measured sizes; ``docs/how-to/predict-growth.md`` says how."""
+"""Predicting inserts into a growing table beyond measured sizes; ``docs/explanation/prediction.md`` says how."""

@@ -18,7 +18,7 @@ _SHARES = (0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.33, 0.42, 0.5, 0.6, 0.7, 0.8, 0
 # Of simulated trees, each of which takes a while.
 _FEW_SHARES = (0.12, 0.33, 0.6, 1.0)
 # What is taken where a calibration does not tell: all of the engine's cache; of the operating system's what is left
-# beside pages that were written and wait there (docs/how-to/predict-growth.md).
+# beside pages that were written and wait there (docs/explanation/prediction.md).
 _ENGINE_SHARE, _SYSTEM_SHARE = 1.0, 0.6
 # How far, in pages an insert, figures may be apart before a share other than the usual one is taken.
 _TOLERANCE = 0.03

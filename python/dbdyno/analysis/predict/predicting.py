@@ -34,7 +34,7 @@ _DRAWS = 200
 # and of what a read takes under load.
 _TIME_SPREAD, _PAGE_SPREAD, _READ_SPREAD = 0.03, 0.5, 0.25
 # The same of the model's error, and how it grows with each factor of ten beyond the largest size calibrated with.
-# docs/how-to/predict-growth.md has the runs that this rests on.
+# docs/explanation/prediction.md has the runs that this rests on.
 _MODEL_SPREAD, _SPREAD_PER_DECADE = 0.20, 0.03
 # How many times the client's CPU for an insert must be what it was, for a word about the machine.
 _SLOWER = 1.25

@@ -48,7 +48,7 @@ class Point(TypedDict):
     throughput: float | None
     """Null where nothing is predicted; ``lacking`` says why."""
     band: list[float] | None
-    """What to expect, nineteen times in twenty, by the judgement that docs/how-to/predict-growth.md describes."""
+    """What to expect, nineteen times in twenty, by the judgement that docs/explanation/prediction.md describes."""
     limited_by: str
     """The largest term of an insert's time, or the limit that all clients share; empty where nothing is predicted."""
     seconds: dict[str, float]
