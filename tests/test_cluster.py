@@ -23,6 +23,7 @@ from dbdyno.analysis.measured.histograms import Histogram, encode_ns
 from dbdyno.analysis.measured.merging import merge_results
 from dbdyno.base.errors import InputError
 from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.run_options import RunOptions
 from dbdyno.run.cluster_checks import check_cluster
 from dbdyno.run.processes import parts
 from dbdyno.run.progress import Display
@@ -276,9 +277,11 @@ def test_what_load_from_elsewhere_cannot_reach_is_refused(load: str, system: str
 def test_what_clients_elsewhere_reach_is_not_refused(system: str, address: str) -> None:
     cells = compiled(experiment(null(1)), system)
     check_cluster(cells, read_cluster(address))
-    for more in ({"slice_s": 0.02}, {"counts": True}, {"waits": True}, {"grows": True}):
+    for options in (RunOptions(interleaving=0.02), RunOptions(instructions=True), RunOptions(wait_idle=True)):
         with pytest.raises(InputError, match="leave one of the two out"):
-            check_cluster(cells, read_cluster(address), **more)
+            check_cluster(cells, read_cluster(address), options)
+    with pytest.raises(InputError, match=r"growth: .*leave one of the two out"):
+        check_cluster(cells, read_cluster(address), grows=True)
 
 
 def test_a_cluster_without_ray_is_told_what_to_install(cli: Cli) -> None:

@@ -13,9 +13,10 @@ ROUNDS_TO_10 = 9.995
 _ROUNDS_TO_1, _ROUNDS_TO_100, _ROUNDS_TO_1000 = 0.9995, 99.95, 999.95
 _THOUSAND, _MILLION = 1e3, 1e6
 
-# Digits behind the point, by the least size.
+# Digits behind the point: of a figure by its least size, of a percentage by the size that it is below.
 _FIGURE_DIGITS = ((100, 1), (10, 2), (1, 3), (0.001, 4))
-_PERCENT_DIGITS = ((10, 0), (0.1, 1), (0.005, 2))
+_PERCENT_DIGITS = ((0.1, 2), (10, 1))
+_LEAST_PERCENT = 0.005
 
 # An interval that reaches further says no more than that nothing is known.
 _FAR = 100
@@ -63,8 +64,10 @@ def percent(share: float | None) -> str:
     value = share * 100
     if value == 0:
         return "0 %"
-    digits = next((digits for least, digits in _PERCENT_DIGITS if abs(value) >= least), None)
-    return "<0.01 %" if digits is None else f"{value:,.{digits}f} %"
+    if abs(value) < _LEAST_PERCENT:
+        return "<0.01 %"
+    digits = next((digits for bound, digits in _PERCENT_DIGITS if abs(value) < bound), 0)
+    return f"{value:,.{digits}f} %"
 
 
 def times(value: float) -> str:

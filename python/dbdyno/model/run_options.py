@@ -15,8 +15,9 @@ class RunOptions:
     """Options of a run besides its experiment. Each value is a JSON value; None means that the option isn't given.
 
     ``set``: levels as `factor=level,…`; ``systems``: URLs, empty for the experiment's own systems. Stored URLs have no
-    passwords. ``margin`` and ``target``: shares. ``cluster``: an address as `local:3`; ``slo``: an objective as
-    `p99 < 50 ms`; ``cell``: the cell that `dbdyno why` changes; ``fix``: then measure fixes, too.
+    passwords. ``margin`` and ``target``: shares; ``interleaving``: seconds of a slice; ``cluster``: an address as
+    `local:3`; ``slo``: an objective as `p99 < 50 ms`; ``cell``: the cell that `dbdyno why` changes; ``fix``: then
+    measure fixes, too.
     """
 
     set: list[str] = field(default_factory=list)
