@@ -116,7 +116,7 @@ def test_without_the_right_to_make_databases_the_named_one_is_used_if_that_is_al
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("null:", "there are no checks for it"),
+        ("null:", "`dbdyno check` does not support it"),
         ("postgresql://me@127.0.0.1:1/", "nothing listens there"),
         ("sqlite:?journal_mode=wall", "journal_mode"),
     ],

@@ -255,7 +255,7 @@ def test_a_worker_ends_when_it_is_asked_or_made_to() -> None:
     ("load", "system", "address", "why"),
     [
         ("", "sqlite:", "local:3", "is a file"),
-        ("", "postgresql:", "ray://head:1", "listens on this machine alone"),
+        ("", "postgresql:", "ray://head:1", "listens on this machine only"),
         ("", "postgresql://localhost/d", "ray://head:1", "another machine on each"),
         ("", "postgresql:///d?host=/run/postgresql", "ray://head:1", "another machine on each"),
         ('clients_as = "processes"', "postgresql://db/d", "ray://head:1", "processes of their own"),

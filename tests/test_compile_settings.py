@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.base.errors import InputError
-from dbdyno.cli.experiment_source import Named
+from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.cli.show import print_description
 from dbdyno.engines import engine_of
 from dbdyno.engines.sqlite.targets import load_target, trial_target
@@ -168,7 +168,7 @@ def test_a_transaction_is_described_as_it_begins_and_ends_on_its_engine(
 
 def test_every_system_is_described(capsys: pytest.CaptureFixture[str]) -> None:
     systems = ["sqlite:", "postgresql:", "mysql:?engine=myisam"]
-    print_description(Named(["promo-code"]), ["step=6_transaction,7_begin_immediate"], systems)
+    print_description(ExperimentSource(["promo-code"]), ["step=6_transaction,7_begin_immediate"], systems)
     _, *cells = capsys.readouterr().out.split("\ncell ")
     assert [cell.partition("\n")[0].partition(", on ")[2] for cell in cells] == systems
     sqlite, postgresql, mysql = cells
@@ -194,10 +194,10 @@ def test_places_for_values_are_described_by_their_names_on_the_engine(url: str, 
 
 def test_scripts_of_pgbench_are_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "s.sql").write_text("select abalance::text from pgbench_accounts where aid = :scale;", encoding="utf-8")
-    named = Named([str(tmp_path / "s.sql")], pgbench=True, scale=3)
+    named = ExperimentSource([str(tmp_path / "s.sql")], pgbench=True, scale=3)
     print_description(named, [], ["postgresql:"])
     assert "select abalance::text from pgbench_accounts where aid = $1   -- 3\n" in capsys.readouterr().out
-    print_description(Named(["select-only"], pgbench=True), [], ["mysql:"])
+    print_description(ExperimentSource(["select-only"], pgbench=True), [], ["mysql:"])
     assert "SELECT `abalance` FROM `pgbench_accounts` WHERE `aid` = ?" in capsys.readouterr().out
 
 
@@ -206,23 +206,23 @@ def test_what_cannot_be_described_is_an_error_before_anything_else(
 ) -> None:
     (tmp_path / "s.sql").write_text("select pg_typeof(abalance), :scale::int from pgbench_accounts;", encoding="utf-8")
     with pytest.raises(InputError):
-        print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["postgresql:", "mysql:"])
+        print_description(ExperimentSource([str(tmp_path / "s.sql")], pgbench=True), [], ["postgresql:", "mysql:"])
     assert capsys.readouterr().out == ""
 
 
 def test_an_element_of_an_array_can_be_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = "select (array[1, 2])[:scale], '[:scale]' from pgbench_accounts where aid = any(array[:scale, 2]);"
     (tmp_path / "s.sql").write_text(script, encoding="utf-8")
-    print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["postgresql:"])
+    print_description(ExperimentSource([str(tmp_path / "s.sql")], pgbench=True), [], ["postgresql:"])
     assert "select (array[1, 2])[$1], '[1]' from pgbench_accounts where aid = any(array[$2, 2])" in (
         capsys.readouterr().out
     )
     with pytest.raises(InputError, match="has no text for sqlite, but for postgresql: `select "):
-        print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["sqlite:"])
+        print_description(ExperimentSource([str(tmp_path / "s.sql")], pgbench=True), [], ["sqlite:"])
     # Elsewhere it would be another name for the column.
     (tmp_path / "s.sql").write_text("select filler[1] from pgbench_accounts;", encoding="utf-8")
     with pytest.raises(InputError, match="has no text for mysql"):
-        print_description(Named([str(tmp_path / "s.sql")], pgbench=True), [], ["mysql:"])
+        print_description(ExperimentSource([str(tmp_path / "s.sql")], pgbench=True), [], ["mysql:"])
 
 
 def test_description_of_a_load() -> None:

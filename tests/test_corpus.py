@@ -15,7 +15,7 @@ import pytest
 
 from conftest import Cli
 from corpus_files import DIRECTORY, Entry, read_entries, sql_file
-from dbdyno.cli.experiment_source import Named
+from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.engines.server.installations import find_installations, installation_of
 from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.server import Server, start_server
@@ -231,7 +231,7 @@ def compile_entries(corpus: Corpus, entries: list[Entry]) -> list[CompiledCell]:
     """Compile an SQL file with these entries: one cell per statement."""
     file = corpus.directory / "part.sql"
     file.write_text(sql_file(entries), encoding="utf-8")
-    experiment = Named([str(file)]).experiment([corpus.url])
+    experiment = ExperimentSource([str(file)]).experiment([corpus.url])
     cells = make_cells(experiment, {}, [parse_url(corpus.url)], refusal).cells
     return [compile_cell(experiment, each) for each in cells]
 

@@ -180,7 +180,7 @@ def test_what_cannot_be_the_other_side_is_told_before_anything_is_measured(
     for arguments, said in (
         (("--against", "no-such-branch"), "the repository has no such commit"),
         (("--against", "./nothing.toml"), "nothing.toml"),
-        (("--against", "sqlite:", "--build", "make"), "of which nothing is built"),
+        (("--against", "sqlite:", "--build", "make"), "so `--build` has no effect"),
         (("--against", "HEAD", "--build", "echo oh no; exit 7"), "`echo oh no; exit 7` ended with 7 in HEAD: oh no"),
         (("--against", "HEAD", "--baseline", "main"), "two baselines given"),
         ((), "no baseline given"),
@@ -191,7 +191,7 @@ def test_what_cannot_be_the_other_side_is_told_before_anything_is_measured(
     elsewhere = Cli(tmp_path_factory.mktemp("elsewhere"))
     elsewhere.write("bench.toml", EXPERIMENT)
     code, _, errors = gate(elsewhere, "./bench.toml", "--against", "HEAD")
-    assert code == 2 and "there is no repository here" in errors
+    assert code == 2 and "the current directory is not in a repository" in errors
 
 
 def test_an_interrupted_gate_judges_nothing_and_leaves_nothing(repository: Cli) -> None:

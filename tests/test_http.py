@@ -282,7 +282,7 @@ def test_processes_are_found_by_id_and_by_command() -> None:
         name = Path(psutil.Process().cmdline()[0]).name
         assert psutil.Process(process.pid).cmdline()[0].endswith(name)
         assert os.getpid() not in find_processes("web", [name])
-        with pytest.raises(SystemFailed, match="is dbdyno, or has started it"):
+        with pytest.raises(SystemFailed, match="is dbdyno or a parent of it"):
             find_processes("web", [os.getpid(), process.pid])
     with pytest.raises(SystemFailed, match=r"measure.processes.web: no process .* the command `no-such-program`"):
         find_processes("web", ["no-such-program"])

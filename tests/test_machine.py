@@ -89,7 +89,7 @@ def test_the_device_is_measured_for_as_long_as_was_said(
 def test_a_time_that_is_none_is_told_before_anything_runs(seconds: str, cli: Cli) -> None:
     cli.environment["DBDYNO_PROBE_SECONDS"] = seconds
     said = cli("run", "pk-lookup", "--store", "runs.db", code=2)
-    assert f"DBDYNO_PROBE_SECONDS: `{seconds}` is no time from 0.001 to 60 s; give seconds, as 0.4" in said
+    assert f"DBDYNO_PROBE_SECONDS: `{seconds}` is not a time from 0.001 to 60 s; give seconds, as 0.4" in said
     assert open_store(str(cli.directory / "runs.db")).runs() == []
 
 

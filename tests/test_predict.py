@@ -118,13 +118,13 @@ def test_an_embedded_engine_with_one_writer_gains_nothing_by_clients(calibrated:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("pk-lookup",), "pk-lookup: it has no table that grows"),
+        (("pk-lookup",), "pk-lookup: none of its tables grows"),
         ((), "either an experiment to calibrate with is given, or a run"),
         (("key-order", *STORED), "either an experiment to calibrate with is given, or a run"),
         ((*STORED, "--set", "rows=1"), "are of a new calibration"),
-        ((*STORED, "--rows", "many"), "`many` is no number of rows"),
-        ((*STORED, "--rows", "1e13"), "`1e13` is no number of rows from 1,000 to 1e12"),
-        ((*STORED, "--memory", "4 pages"), "`4 pages` is no size"),
+        ((*STORED, "--rows", "many"), "`many` is not a number of rows"),
+        ((*STORED, "--rows", "1e13"), "`1e13` is not a number of rows from 1,000 to 1e12"),
+        ((*STORED, "--memory", "4 pages"), "`4 pages` is not a size"),
         ((*STORED, "--memory", "1kB"), "the engine's own cache is larger than the memory"),
         ((*STORED, "--read", "slow"), "`slow` is not a duration"),
         ((*STORED, "--reads-per-s", "-1"), "`-1` is not above 0"),
@@ -139,7 +139,7 @@ def test_two_sizes_are_needed(calibrated: Cli) -> None:
     out = calibrated("predict", *STORED, "--up-to", "1000", code=0)
     assert "limited by" in out
     wrong = calibrated("predict", *STORED, "--up-to", "1_000", "--rows", "10", code=2)
-    assert "`10` is no number of rows" in wrong
+    assert "`10` is not a number of rows" in wrong
 
 
 def test_a_run_without_growth_is_refused(cli: Cli, tmp_path: Path) -> None:

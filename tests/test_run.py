@@ -18,7 +18,7 @@ from rich.console import Console
 
 from conftest import Cli, loading
 from dbdyno.base.resources import package_path
-from dbdyno.cli.experiment_source import Named
+from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.cli.run import RunCommand
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.model.run_options import RunOptions
@@ -392,7 +392,7 @@ def test_ctrl_c_at_either_end_of_a_run_leaves_none_that_goes_on(
 
     monkeypatch.setattr(Store, moment, interrupted)
     store = open_store("runs.db", make=True)
-    request = RunCommand(source=Named([path]), options=RunOptions(rounds=1)).request(["dbdyno"])
+    request = RunCommand(source=ExperimentSource([path]), options=RunOptions(rounds=1)).request(["dbdyno"])
     document, cut_short = execute(request, store, Console(quiet=True))
     # All was measured before the run was finished.
     expected = "interrupted" if moment == "begin_run" else "done"

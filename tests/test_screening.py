@@ -148,7 +148,7 @@ def test_a_long_run_offers_a_part_and_says_of_how_many(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--design", "half"], "there is no design half"),
+        (["--design", "half"], "unknown design `half`"),
         (
             ["--design", "screening", "--set", "there=false", "--set", "cache_size=10", "--set", "page_size=1024"],
             "can be left out",

@@ -17,7 +17,7 @@ from dbdyno.analysis.slo.search import Bounds, Search
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.cli.compare import _refuse_search
-from dbdyno.cli.experiment_source import Named
+from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.cli.run import RunCommand, _last_lines
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.model.experiment.objective import read_objective
@@ -286,7 +286,7 @@ def test_what_a_search_cannot_be_given_is_refused(cli: Cli, small: Small, option
 
 def test_a_program_has_no_arrivals(cli: Cli) -> None:
     said = cli("run", "--system", "exec:true", "--slo", "p99 < 5 ms", code=2)
-    assert "--slo: exec:true is a program, which takes no arrivals" in said
+    assert "--slo: exec:true is a program, which doesn't support arrivals" in said
 
 
 def test_a_wrong_objective_in_a_file_names_its_key(cli: Cli, small: Small) -> None:
@@ -382,7 +382,7 @@ SEARCHED = 'slo = "p99 < 50 ms"\nname ='
 def asked(cli: Cli, small: Small, **options: Any) -> Any:
     """The search that an experiment's file with an objective leads to."""
     file = cli.write("small.toml", small().replace("name =", SEARCHED, 1))
-    return RunCommand(source=Named([str(cli.directory / file)]), **options).request(["dbdyno"]).slo
+    return RunCommand(source=ExperimentSource([str(cli.directory / file)]), **options).request(["dbdyno"]).slo
 
 
 def test_only_a_run_without_rounds_searches_for_the_objective_of_a_file(cli: Cli, small: Small) -> None:

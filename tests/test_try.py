@@ -124,4 +124,4 @@ def test_a_column_whose_name_needs_quotes_gives_values(cli: Cli) -> None:
     out = cli("try", *asked, "--set", 'mail=@"e mail" of "order"')
     assert "executions/s" in out
     said = cli("try", *asked, "--set", "mail=@id of order", code=2)
-    assert "in quotes where SQL wants them" in said
+    assert "quoted as in SQL" in said

@@ -102,7 +102,7 @@ def test_noise_says_what_can_be_seen_here(cli: Cli, small: Small) -> None:
     assert noise["blocks"] == 4
     assert [each["rounds"] for each in noise["sights"]] == [5, 10, 20, 30]
     both = cli.write("both.toml", small())
-    assert "the noise is that of one" in cli("noise", both, "--store", "runs.db", code=2)
+    assert "noise is measured for one" in cli("noise", both, "--store", "runs.db", code=2)
 
 
 def test_history_says_that_it_needs_more_runs_or_draws_them(cli: Cli, small: Small) -> None:

@@ -160,13 +160,13 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 @made_once
 def commands() -> Any:
-    """Give all commands and their options, as what reads a command line wants them."""
+    """Return all commands with their options, for command-line completion and the reference."""
     return get_command(app)
 
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line and exit: 0 done, 1 a trial failed, 2 bad input, 3 or 4 from the gate, 130 interrupted."""
-    # Where nobody listens to it, SIGTERM ends dbdyno as Ctrl-C does: what is unfinished is removed on the way.
+    # SIGTERM ends dbdyno like Ctrl-C and removes unfinished files, unless a run handles it.
     signal.signal(signal.SIGTERM, _interrupt)
     hide_passwords()
     try:

@@ -12,7 +12,7 @@ _WIDEST = 14
 
 
 def print_checks(url: str, allow_writes: bool = False) -> int:
-    """Make the checks on a system and print each; give the exit code: 1 where one failed. Raises DbdynoError."""
+    """Run the checks on a system and print each; return the exit code, 1 if one failed. Raises DbdynoError."""
     console = Console()
     counts: Counter[str] = Counter()
     for check in check_system(url, allow_writes):

@@ -71,7 +71,7 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
             for each, kept in found.items():
                 console.print(f"{each}: {kept}")
             if not found:
-                console.print("no baselines; keep one with: dbdyno baseline NAME [RUN]")
+                console.print("no baselines; to keep a run: dbdyno baseline NAME [RUN]")
         elif remove:
             if not store.remove_baseline(name):
                 raise InputError(name, "there is no such baseline", "`dbdyno baseline` lists them")
@@ -81,7 +81,7 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
 
 
 def _keep(store: Store, name: str, run: str) -> str:
-    """Keep a run as a baseline, and say so. Raises InputError for a run that is none, and for a name that runs have."""
+    """Keep a run as a baseline, and return a line about it. Raises InputError for an unknown run or a run's name."""
     kept = store.run(run)
     _refuse_search(kept)
     done = [trial for trial in store.trials(kept.id, intervals=False) if trial.status == "done"]
@@ -94,7 +94,7 @@ def _keep(store: Store, name: str, run: str) -> str:
     said = f"baseline {name}: {kept.id}"
     if before is not None and before != kept.id:
         said += f", in place of {before}"
-    return said if kept.status == "done" else f"{said}; not all of the run is there: its status is {kept.status}"
+    return said if kept.status == "done" else f"{said}; the run is incomplete, its status is {kept.status}"
 
 
 def _refuse_search(run: RunRecord) -> None:
@@ -221,7 +221,7 @@ def view(compared: Compared, width: int) -> RenderableType:
     parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
     tested = sum(each["ci95"] is not None for each in made)
     if tested > 1:
-        parts.append(Text(f"{tested} comparisons: the chance that all of these intervals hold is 95 %", style="dim"))
+        parts.append(Text(f"{tested} comparisons: all intervals together hold with a chance of 95 %", style="dim"))
     parts += [Padding(Text(each, style="dim"), (0, 0)) for each in [*compared.weaker, *compared.said]]
     return Group(*parts)
 

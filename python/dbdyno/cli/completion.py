@@ -24,12 +24,12 @@ _RUNS = 100
 _FILES = 50
 # Seconds; a store that is being written to is not waited for.
 _TIMEOUT = 0.2
-# Bash takes words apart at these.
+# Bash splits words at these characters.
 _BREAKS = "=:"
-# A level with one of these would have to be quoted for the shell.
+# A level with one of these characters needs quotes in the shell.
 _SPECIAL = frozenset(" \t\n\"'`$\\,;&|<>()*?[]{}!#~")
 
-# What a command calls the experiment that it is about.
+# Names of the parameter that holds a command's experiment.
 _EXPERIMENT_PARAMETERS = ("experiment", "work", "run")
 
 
@@ -55,7 +55,7 @@ def complete_templates(incomplete: str) -> list[str]:
 
 
 def complete_set(context: typer.Context, incomplete: str) -> list[str]:
-    """Give the factors of the experiment that is named, and of one of them its levels."""
+    """Return the factors of the named experiment, or the levels of the factor that is typed."""
     return _of_set(context, incomplete)
 
 
@@ -96,7 +96,7 @@ def _of_set(context: typer.Context, text: str) -> list[str]:
 
 def _factors(context: typer.Context) -> dict[str, list[str]]:
     """Give the levels of each factor of the experiment that is named, as they would be typed."""
-    # Behind an option that has no value yet, arguments are not assigned to their parameters.
+    # After an option that still lacks its value, arguments are not assigned to their parameters.
     named = [context.params.get(each) for each in _EXPERIMENT_PARAMETERS] + list(context.args)
     for each in named:
         first = each[0] if isinstance(each, list | tuple) and each else each
@@ -117,7 +117,7 @@ def _read_factors(experiment: str) -> Mapping[str, Any]:
 
 
 def _levels(levels: object) -> Iterator[str]:
-    """Give those of a list, or the names of those in a table."""
+    """Return the entries of a list, or the names in a table."""
     for each in levels if isinstance(levels, list | dict) else ():
         text = level(each)
         if isinstance(each, str | bool | int | float) and text and not _SPECIAL & set(text):
@@ -151,7 +151,7 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 
 def _files(incomplete: str) -> list[str]:
-    """Give files of experiments in the directory that is named so far, and in those directly below it."""
+    """Return experiment files in the directory typed so far, and in its subdirectories."""
     start = glob.escape(incomplete)
     found = [
         path

@@ -13,14 +13,14 @@ _OWN = "default"
 
 
 def copy_stores(source: str, target: str, runs: list[str]) -> int:
-    """Copy, with a line for each run; give the exit code: 1 where one could not be copied. Raises DbdynoError."""
+    """Copy runs and print a line per run; return the exit code, 1 if a run failed to copy. Raises DbdynoError."""
     console = Console()
 
     def say(text: str) -> None:
         console.print(text, soft_wrap=True)
 
     with closing(open_store(_place(source), make=False)) as there:
-        # Before the other is made.
+        # Check the names before the target is created.
         for name in runs:
             there.run(name)
         with closing(open_store(_place(target))) as here:
@@ -38,5 +38,5 @@ def copy_stores(source: str, target: str, runs: list[str]) -> int:
 
 
 def _place(text: str) -> str:
-    """Give a store's place: the user's own has a name, since it is seldom known where it lies."""
+    """Return a store's place; the user's default store is named, because its path is rarely known."""
     return str(default_path()) if text == _OWN else text

@@ -1,4 +1,4 @@
-"""`dbdyno cpu`: counting, and what is made of a count."""
+"""`dbdyno cpu`: count instructions, and show, write or compare the counts."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ from dbdyno.report.export import check_writable, write_text
 
 @dataclass(frozen=True)
 class CpuOutputs:
-    """What is made of a count, where it is asked for: files, the name it is kept under, what it is compared with."""
+    """The outputs of a count: files, a name to keep it under, and a baseline to compare it with."""
 
     json: Path | None = None
     html: Path | None = None
@@ -54,16 +54,16 @@ class CpuOutputs:
         if self.chart is not None:
             check_suffix(self.chart)
         if request.arguments and request.program is None:
-            raise InputError("--program-args", "no program is named", "add `--program FILE.c`")
+            raise InputError("--program-args", "the program is missing", "add `--program FILE.c`")
         if self.save is not None:
             check_save(self.save, counts_directory(self.counts))
         if self.margin is not None and self.baseline is None:
-            raise InputError("--margin", "there is nothing to compare with", "add `--baseline NAME`")
+            raise InputError("--margin", "the baseline is missing", "add `--baseline NAME`")
         if self.baseline is not None and len(request.sources) * len(request.cflags) != 1:
             raise InputError("--baseline", "several builds are asked for", "name one source and one set of options")
 
     @property
-    def of_stacks(self) -> bool:
+    def needs_stacks(self) -> bool:
         """Whether anything of it is made of folded stacks."""
         return any(each is not None for each in (self.flame, self.html, self.save))
 
@@ -74,8 +74,8 @@ class CpuOutputs:
         if self.callgrind is not None:
             _write_callgrind(self.callgrind, counted)
         if self.flame is not None:
-            of_builds = (within(each.build.label, own) for each, own in zip(counted, folded, strict=True))
-            lines = folded[0] if len(counted) == 1 else list(chain(*of_builds))
+            per_build = (within(each.build.label, own) for each, own in zip(counted, folded, strict=True))
+            lines = folded[0] if len(counted) == 1 else list(chain(*per_build))
             drawn = self.flame.suffix == ".svg"
             write_text(self.flame, flame_graph(lines, document["work"]) if drawn else "\n".join(lines) + "\n")
         if self.chart is not None:
@@ -89,7 +89,7 @@ class CpuOutputs:
 
 
 def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
-    """Count, show, write and keep; give the exit code: 3 where a margin was passed, 1 where builds gave other rows.
+    """Count, show, write and keep; return the exit code: 3 above the margin, 1 if builds returned different rows.
 
     Raises DbdynoError.
     """
@@ -102,8 +102,8 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
         document, counted = count(
             request, lambda text: status.update(Text(text)), None if before is None else before.document
         )
-    # Callgrind's files are read again for them.
-    folded = [stacks(each) for each in counted] if outputs.of_stacks else []
+    # Read Callgrind's files again for the stacks.
+    folded = [stacks(each) for each in counted] if outputs.needs_stacks else []
     outputs.write(document, counted, folded)
     if before is None:
         show(document, console, outputs.base)
@@ -117,13 +117,13 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
 
 
 def run_self(request: CpuRequest, outputs: CpuOutputs) -> int:
-    """Count the worker beside the engine; give the exit code: 3 where it adds more than the margin.
+    """Count the worker next to the engine; return the exit code, 3 if it adds more than the margin.
 
     Raises DbdynoError.
     """
     console = Console()
     if outputs != CpuOutputs(margin=outputs.margin) or request.program is not None:
-        raise InputError("--self", "nothing is kept, written or compared of it", "give no more than `--margin`")
+        raise InputError("--self", "it does not write, keep or compare counts", "give no more than `--margin`")
     if len(request.sources) * len(request.cflags) != 1:
         raise InputError("--self", "several builds are asked for", "name one source and one set of options")
     margin = None if outputs.margin is None else read_share(outputs.margin, "--margin")

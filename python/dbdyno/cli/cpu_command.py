@@ -17,7 +17,7 @@ _COUNT = "count"
 
 
 class _CountByDefault(PlainGroup):
-    """A group whose first argument is a command of its own, or else what is to be counted."""
+    """A group whose first argument is one of its commands, or the work to count."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
@@ -164,7 +164,7 @@ def diff_command(
     directory = counts_directory(counts)
     saved = [load(name, directory) for name in (before, after)]
     for said in differing_surroundings(*(each.document for each in saved)):
-        typer.echo(printable(f"warning: counted in other surroundings: {said}"), err=True)
+        typer.echo(printable(f"warning: the environment differs: {said}"), err=True)
     one, other = (Side(*each.costs()) for each in saved)
     changes = diff(one, other)
     totals = one.costs.total, other.costs.total
@@ -200,7 +200,7 @@ def list_command(counts: _Counts = None) -> None:
         try:
             saved = load(name, directory)
         except DbdynoError as error:
-            # The others are listed all the same.
+            # List the remaining counts.
             console.print(f"{name}: {error}")
             continue
         build = saved.build

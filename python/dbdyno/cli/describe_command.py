@@ -45,11 +45,13 @@ def describe(
     directory: DirOption = None,
 ) -> None:
     """Show an experiment: its question, its factors, and the exact statements."""
-    from dbdyno.cli.experiment_source import Named, divide_chosen, is_sql_file
+    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen, is_sql_file
     from dbdyno.cli.show import print_description, print_opened, print_toml
 
     levels, values = divide_chosen([] if pgbench else experiment, chosen or [])
-    named = Named(experiment, pgbench, scale, define or [], values=values, directory=directory, translate=translate)
+    named = ExperimentSource(
+        experiment, pgbench, scale, define or [], values=values, directory=directory, translate=translate
+    )
     if toml:
         refuse_typed(("check",), "with `--toml`")
         if not pgbench and not any(map(is_sql_file, experiment)):
@@ -68,7 +70,7 @@ def describe(
 
 def init(
     file: Annotated[Path, typer.Argument(help="The file to write; it must not exist")],
-    of: Annotated[
+    builtin: Annotated[
         str | None,
         typer.Option(
             "--from", metavar="NAME", help="A built-in experiment, to change it", autocompletion=complete_builtin
@@ -87,4 +89,4 @@ def init(
     """Write an experiment to start from: a general one, a template, or a built-in one."""
     from dbdyno.cli.show import write_template
 
-    write_template(file, of, template)
+    write_template(file, builtin, template)

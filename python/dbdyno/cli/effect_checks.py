@@ -15,7 +15,7 @@ from dbdyno.model.plan.system import SystemSpec
 def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequence[SystemSpec]) -> list[SystemSpec]:
     """Raise InputError for a level that has no effect on any system; return the systems.
 
-    ``levels``: ``--set`` options; ``systems``: what ``--system`` names in place of the experiment's systems.
+    ``levels``: ``--set`` options; ``systems``: named by ``--system``, replace the experiment's systems.
     """
     chosen = parse_set(levels, experiment)
     if SYSTEM in chosen and systems:
@@ -23,7 +23,7 @@ def check_levels(experiment: Experiment, levels: Sequence[str], systems: Sequenc
     specs = list(systems) or list(systems_of(experiment, chosen).values())
     named: dict[str, SystemSpec] = {}
     for each in specs:
-        # A number only tells apart systems that are otherwise the same.
+        # A number only distinguishes otherwise identical systems.
         is_name = bool(each.label) and not each.label.isdecimal()
         if is_name and named.setdefault(each.label, each) != each:
             problem = f"`{each.label}` also names {named[each.label].name}"

@@ -10,8 +10,8 @@ from dbdyno.base.errors import reason
 from dbdyno.cli.streams import prepare_streams, write_error
 from dbdyno.cli.unexpected_error import catch_everything, report_unexpected
 
-# How many objects are made before Python looks for garbage among them. What a command makes is mostly used until it
-# ends: with Python's own number, looking takes a tenth of the time of ``dbdyno show`` of a hundred trials.
+# Allocations between garbage collections. Most objects of a command live until its end: with Python's default, the
+# collector takes a tenth of the time of ``dbdyno show`` of a hundred trials.
 _OBJECTS = 1_000_000
 
 _THREADS = "OPENBLAS_NUM_THREADS"
@@ -22,10 +22,10 @@ _INTERRUPTED = 130
 
 
 def run_to_end() -> None:
-    """Run the command line as a program: end with its exit code, and at once.
+    """Run the command line as a program, and end the process immediately with its exit code.
 
-    Python takes all of its modules apart before it ends, which is a sixth of the time of ``dbdyno show``. Nobody needs
-    that: what is to be done at the end is registered for it, and is done.
+    Python's regular shutdown of its modules takes a sixth of the time of ``dbdyno show``. Registered exit handlers
+    still run.
     """
     gc.set_threshold(_OBJECTS)
     # Otherwise numpy starts a thread for each CPU when it is imported, which takes a sixth of the time of ``dbdyno
@@ -37,7 +37,7 @@ def run_to_end() -> None:
     code = _exit_code()
     others = (each for each in threading.enumerate() if each is not threading.current_thread())
     if any(not each.daemon for each in others):
-        # Python waits for them.
+        # Let Python wait for its threads.
         sys.exit(code)
     atexit._run_exitfuncs()
     error = write_error(sys.stdout)
@@ -50,7 +50,7 @@ def run_to_end() -> None:
 
 def _exit_code() -> int:
     try:
-        # Here, so that nothing that goes wrong while it is imported ends in a traceback.
+        # Import here, so that errors of the import are handled, too.
         from dbdyno.cli.app import main
 
         main()

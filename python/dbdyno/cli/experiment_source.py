@@ -1,4 +1,4 @@
-"""The experiment that a command names: a built-in one, a file, or scripts of pgbench."""
+"""The experiment of a command: a built-in one, a file, or pgbench scripts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def is_sql_file(name: str) -> bool:
-    """Whether the name of an experiment is one of a file of SQL statements."""
+    """Whether an experiment's name is the name of a file of SQL statements."""
     return name.lower().endswith(".sql")
 
 
 def divide_chosen(experiments: Sequence[str], chosen: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Tell what is set of factors from values of parameters, which a file of statements has.
+    """Separate levels of factors from parameter values, which a file of statements has.
 
-    Its one factor is which of the statements is run.
+    The only factor of such a file selects the statement.
     """
     if not any(map(is_sql_file, experiments)):
         return list(chosen), []
@@ -36,11 +36,11 @@ def divide_chosen(experiments: Sequence[str], chosen: Sequence[str]) -> tuple[li
 
 
 @dataclass(frozen=True)
-class Named:
-    """What was typed. ``scale`` and ``defines`` are of pgbench's scripts, which ``pgbench`` says they are.
+class ExperimentSource:
+    """The experiment as typed. ``scale`` and ``defines`` apply to pgbench scripts (``pgbench``).
 
-    ``statements``: given by themselves, in place of an experiment. ``values``: of parameters. ``translate``: statements
-    are in SQLite's SQL, and other engines get them translated.
+    ``statements``: replace an experiment. ``values``: of parameters. ``translate``: statements are SQLite's SQL, and
+    are translated for other engines.
     """
 
     experiments: list[str] = field(default_factory=list)
@@ -61,13 +61,13 @@ class Named:
             return made
         known = systems or ([] if SYSTEM in made.factors else [DEFAULT_SYSTEM])
         if known and {parse_url(each).engine for each in known} <= set(DIALECTS):
-            raise InputError("--translate", "nothing is translated on these systems", "leave it out")
+            raise InputError("--translate", "these systems need no translation", "leave it out")
         if self.statements or (not self.pgbench and any(map(is_sql_file, self.experiments))):
             return made
         if made.document.get("dialect") is not None:
             raise InputError("--translate", f"`{made.name}` says which SQL it is in", "leave it out")
         if not made.document.get("transactions"):
-            raise InputError("--translate", f"`{made.name}` has no statements to translate", "leave it out")
+            raise InputError("--translate", f"`{made.name}` does not contain statements", "leave it out")
         return make_experiment(parse(f'dialect = "sqlite"\n{made.text}', made.place, made.folder))
 
     def _experiment(self, systems: Sequence[str]) -> Experiment:
@@ -85,7 +85,7 @@ class Named:
             raise InputError("experiment", problem, "add `--pgbench`")
         if len(self.experiments) > 1:
             problem = "several experiments are named"
-            raise InputError("experiment", problem, "name one; scripts of pgbench need `--pgbench`")
+            raise InputError("experiment", problem, "name one; pgbench scripts need `--pgbench`")
         if self.experiments and is_sql_file(self.experiments[0]):
             return self._queries(self.experiments[0], systems)
         if self.experiments:
@@ -95,7 +95,7 @@ class Named:
         raise InputError("experiment", "none is named", "`dbdyno list` shows the built-in ones")
 
     def _queries(self, file: str, systems: Sequence[str]) -> Experiment:
-        """Read a file of statements, and draw the values of columns from the first system."""
+        """Read a file of statements, and sample the values of columns on the first system."""
         from dbdyno.experiment.queries import queries_experiment, read_queries
         from dbdyno.experiment.sql_file import read_sql_file
 

@@ -1,4 +1,4 @@
-"""The files that a command writes a run's document to. Who shows what is stored needs nothing of what measures."""
+"""The files that a command writes a run's document to. Importing this module loads no code that measures."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dbdyno.model.result import Document
 
 @dataclass(frozen=True)
 class Exports:
-    """Files to write, where they are asked for."""
+    """The files to write; None for a file that isn't wanted."""
 
     json: Path | None = None
     csv: Path | None = None
@@ -20,7 +20,7 @@ class Exports:
     openmetrics: Path | None = None
 
     def check(self) -> None:
-        """Raise InputError where one cannot be written or needs what is not installed, before anything is measured."""
+        """Raise InputError if a file cannot be written or needs a missing package, before the run."""
         from dbdyno.report.export import check_writable
 
         for option, path in (
@@ -39,13 +39,13 @@ class Exports:
 
     @property
     def to_output(self) -> bool:
-        """Whether one of them is the standard output, which then has nothing else."""
+        """Whether a file is the standard output, which then has no other output."""
         from dbdyno.report.export import is_output
 
         return any(map(is_output, (self.json, self.csv, self.markdown, self.report, self.openmetrics)))
 
     def write(self, document: Document) -> None:
-        """Write them all. Raises the error of the first that cannot be written, after the others."""
+        """Write the files. If some fail, write the others first and raise the first error."""
         errors = []
         for path, write in self._writers():
             try:

@@ -28,7 +28,7 @@ from dbdyno.base.special_files import special_kind
 from dbdyno.base.text import printable
 from dbdyno.cli.compare import differences_view, earlier_values, noise_between, side
 from dbdyno.cli.option_values import read_share
-from dbdyno.cli.run import INTERRUPTED, RunCommand, command_line, holder, tell_troubles, writing_store
+from dbdyno.cli.run import INTERRUPTED, RunCommand, command_line, place_of_run, report_store_errors, writing_store
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.model.result import Document
 from dbdyno.report.export import check_writable, is_output, write_json, write_text
@@ -40,13 +40,13 @@ from dbdyno.store import Store, open_store
 
 _STYLES: dict[Verdict, str] = {"pass": "green", "regression": "bold red", "not settled": "yellow"}
 
-# A gate measures for so long unless `--budget` says otherwise.
+# Seconds of a gate without `--budget`.
 _USUAL_BUDGET_S = 300.0
 _MOST_ROUNDS = 1000
-# Nobody waits longer for a verdict.
+# The longest budget that is suggested.
 _LONGEST_BUDGET_S = 6 * 3600.0
 
-# GitHub and compatible runners show what is appended to this file.
+# GitHub and compatible runners show the content of this file.
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 # Colors and control characters in the output of programs, which a reason may quote. XML excludes them.
@@ -55,10 +55,10 @@ _DROPPED = re.compile("\x1b\\[[0-9;]*m|[\x00-\x08\x0b-\x1f]")
 
 @dataclass(frozen=True)
 class Gated:
-    """What a gate has judged.
+    """The verdicts of a gate.
 
-    ``judged``: each thing by its name; ``notes``: what else is to be read; ``advice``: what would settle the rest;
-    ``differences``: what differs between the sides; ``document``: the run, unless instructions were compared.
+    ``judged``: by the name of each comparison; ``advice``: how to settle open verdicts; ``document``: the run, unless
+    instructions were compared.
     """
 
     experiment: str
@@ -90,16 +90,16 @@ class Gated:
 
     @property
     def lines(self) -> list[str]:
-        """The verdict on each thing with its reason, and what would settle the rest."""
+        """Each verdict with its reason, and how to settle open ones."""
         lines = [f"{each.verdict}  {name}: {each.reason}" for name, each in self.judged]
         return [*lines, self.advice] if self.advice else lines
 
 
 @dataclass(frozen=True)
 class GateOptions:
-    """The options of a gate besides those that say what to measure.
+    """The options of a gate's verdicts and outputs.
 
-    ``inconclusive``: `pass` or `fail`, what becomes of verdicts that are not settled.
+    ``inconclusive``: the result of open verdicts, `pass` or `fail`.
     """
 
     margin: str
@@ -112,7 +112,7 @@ class GateOptions:
 
     @property
     def share(self) -> float:
-        """The loss allowed, as a share. Raises InputError."""
+        """The largest allowed loss, as a share. Raises InputError."""
         return read_share(self.margin, "--margin")
 
     @property
@@ -124,7 +124,7 @@ class GateOptions:
 
     @property
     def console(self) -> Console:
-        """Where the verdicts are shown: not on the standard output if a file is written there."""
+        """The console for the verdicts: standard error if a file is written to the standard output."""
         return Console(stderr=any(map(is_output, (self.junit, self.markdown, self.report, self.json))))
 
     def check(self) -> None:
@@ -210,9 +210,9 @@ def gate_against(
         with against(reference, request.experiment, request.systems, build, run.read) as other:
             document, interrupted = execute(replace(request, against=other), store, Console(stderr=True))
         if interrupted:
-            console.print("interrupted: nothing is judged")
+            console.print("interrupted: no verdict")
             return INTERRUPTED
-        with closing(open_store(holder(store, document, store_place), make=False)) as holding:
+        with closing(open_store(place_of_run(store, document, store_place), make=False)) as holding:
             definitions = _definitions(holding, document["id"], other)
         compared = compare_sides(document, definitions, margin=options.share, metric=options.metric)
         sides = Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}")
@@ -221,8 +221,8 @@ def gate_against(
         gated = replace(gated, about=about, advice=_advice(gated, document, command))
         code = _conclude(gated, options, console, [sides, *_differences(compared, console)])
         if code:
-            # What was found goes before where it is kept.
-            tell_troubles(store, console)
+            # Print the verdicts before problems with the store.
+            report_store_errors(store, console)
         return code
 
 
@@ -303,7 +303,7 @@ def _of_compared(compared: Compared, options: GateOptions) -> Gated:
         (names.get(comparison["b"], comparison["b"]), each)
         for comparison, each in zip(compared.comparisons, judge(compared, options.share), strict=True)
     ]
-    # What a change took away is not faster for it.
+    # A removed cell is not an improvement.
     missing = Judgement("not settled", "the baseline has this cell, and the run has not")
     judged += [(_names(compared.a)[cell], missing) for cell in compared.only_a]
     judged += [
@@ -318,7 +318,7 @@ def _of_compared(compared: Compared, options: GateOptions) -> Gated:
 
 
 def _broken(compared: Compared) -> dict[str, str]:
-    """Return the cells that only b has and that gave no result, and why they did not."""
+    """Return the cells that failed in b only, and the reasons."""
     cells = {cell["id"]: cell for cell in compared.b["cells"]}
     return {
         each: failed_rounds(cells[each], "b")

@@ -1,4 +1,4 @@
-"""The help of the command line: groups of commands, two examples for each, and options without types of Python."""
+"""The help of the command line: groups of commands, two examples per command, and readable types of values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -76,10 +76,10 @@ def epilog(command: str) -> str:
 
 
 def show_plainly(parameters: list[Any]) -> list[Any]:
-    """Have the help name values (``N``, ``TEXT``) and not the types of Python (``<int range> [x>=1]``)."""
+    """Show values as ``N`` or ``TEXT`` in the help, instead of Python's types (``<int range> [x>=1]``)."""
     for each in parameters:
         name = "" if each.param_type_name == "argument" else each.metavar or _value_name(each)
-        # Typer has no setting for these two.
+        # Typer has settings for neither.
         each.display_type_rich = lambda ctx, name=name: name  # noqa: ARG005
         each._get_number_range_help_str = lambda: None
     return parameters

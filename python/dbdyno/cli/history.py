@@ -16,13 +16,13 @@ def print_history(
     json: Path | None = None,
     report: Path | None = None,
 ) -> None:
-    """Show the history of an experiment over its newest ``limit`` runs, and write the files asked for.
+    """Show the history of an experiment over its newest ``limit`` runs, and write files.
 
-    Without ``metric`` it is what a run's table is judged by: throughput, but p99 of open loops that keep up.
-    ``experiment``: the name under which its runs are stored, or its file. Raises InputError for a metric, a cell or an
-    experiment that is not there and for a file that cannot be written, StoreError for a store that cannot be read.
+    ``metric``: by default the metric of a run's table, which is throughput, or p99 for open loops that keep up.
+    ``experiment``: its stored name, or its file. Raises InputError for an unknown metric, cell or experiment and for a
+    file that cannot be written, and StoreError for an unreadable store.
     """
-    # What can be refused at once is refused before anything is read.
+    # Check the options before the store is read.
     from dbdyno.analysis.history.build import build_history, ids_of
     from dbdyno.analysis.history.metrics import metric as metric_of
     from dbdyno.analysis.history.reading import read_history
@@ -51,7 +51,7 @@ def print_history(
 
 
 def _name(experiment: str) -> str:
-    """Give the name of an experiment; one whose file is gone still has its runs."""
+    """Return the name of an experiment. If its file is gone, the stored runs still have the name."""
     if "/" not in experiment and not experiment.endswith(".toml"):
         return experiment
     from dbdyno.experiment import load_experiment

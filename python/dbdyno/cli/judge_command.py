@@ -100,7 +100,7 @@ def gate(
     both sides together, which holds on a machine that others use.
     """
     from dbdyno.base.errors import InputError
-    from dbdyno.cli.experiment_source import Named, divide_chosen
+    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
     from dbdyno.cli.gate import GateOptions, gate_against, gate_count, gate_run
     from dbdyno.cli.run import RunCommand
     from dbdyno.engines import names_program
@@ -127,7 +127,7 @@ def gate(
             interleaving=read_interleaving(interleaving),
             allow_writes=allow_writes,
         )
-        source = Named([] if programs else [run], values=values, directory=directory)
+        source = ExperimentSource([] if programs else [run], values=values, directory=directory)
         code = gate_against(
             RunCommand(source=source, options=measured),
             against,
@@ -177,14 +177,14 @@ def noise(
     """Measure one cell against itself (an A/A test): the smallest change that this machine can show."""
     from dbdyno.base.errors import InputError
     from dbdyno.cli.effect_checks import matters
-    from dbdyno.cli.experiment_source import Named, divide_chosen
+    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
     from dbdyno.cli.noise import DEFAULT_ROUNDS, LEAST_ROUNDS, ROUNDS_OF_A_RUN, measure_noise, measure_noise_of_runs
     from dbdyno.cli.run import RunCommand
     from dbdyno.engines import names_program
     from dbdyno.engines.url import parse_url
     from dbdyno.experiment import load_experiment
 
-    # A program of one's own needs no experiment.
+    # A user's program needs no experiment.
     if experiment is None and not names_program(system):
         experiment = "pk-lookup"
     if experiment == "pk-lookup" and not chosen:
@@ -203,12 +203,14 @@ def noise(
         interleaving=read_interleaving(interleaving),
         allow_writes=allow_writes,
     )
-    command = RunCommand(source=Named(named, values=values, directory=directory), options=options)
+    command = RunCommand(source=ExperimentSource(named, values=values, directory=directory), options=options)
     if runs is not None:
         refuse_typed(("margin",), "with `--runs`")
         code = measure_noise_of_runs(command, runs, store, json, sys.argv)
     elif rounds is not None and rounds < LEAST_ROUNDS:
-        raise InputError("--rounds", f"{rounds} blocks tell nothing of the noise", f"give {LEAST_ROUNDS} or more")
+        raise InputError(
+            "--rounds", f"{rounds} rounds are too few to measure the noise", f"give {LEAST_ROUNDS} or more"
+        )
     else:
         code = measure_noise(command, store, json, sys.argv)
     if code:

@@ -26,20 +26,20 @@ LEAST_ROUNDS = 4
 
 
 def measure_noise(run: RunCommand, store_place: str | None, json: Path | None, command: list[str]) -> int:
-    """Run one cell against itself and say what comes of it; give the exit code. Raises DbdynoError."""
+    """Measure one cell against itself and print the noise; return the exit code. Raises DbdynoError."""
     if json is not None:
         check_writable(json, "--json")
     request = run.request(command)
     cells = len(prepare(request).cells.cells) // 2
     if cells != 1:
-        problem = f"{cells} cells are asked for, and the noise is that of one"
+        problem = f"{cells} cells are selected, but noise is measured for one"
         raise InputError("noise", problem, "narrow the factors with `--set`")
     console = Console()
     with writing_store(store_place) as store:
         document, interrupted = execute(request, store, Console(stderr=True))
         noise = noise_of(document, request.options.margin or MARGIN)
         if noise is None:
-            console.print("fewer than 4 blocks were measured: nothing can be said of the noise")
+            console.print("fewer than 4 rounds were measured: the noise is unknown")
             return 130 if interrupted else 1
         _show(noise, document["cells"][0]["id"], console)
         console.print(f"run {document['id']} is stored: dbdyno show {document['id']}")
@@ -56,7 +56,7 @@ def measure_noise_of_runs(
         check_writable(json, "--json")
     request = run.request(command)
     if len(prepare(request).cells.cells) != 1:
-        problem = f"{len(prepare(request).cells.cells)} cells are asked for, and the noise is that of one"
+        problem = f"{len(prepare(request).cells.cells)} cells are selected, but noise is measured for one"
         raise InputError("noise", problem, "narrow the factors with `--set`")
     console = Console()
     documents = []
@@ -65,12 +65,12 @@ def measure_noise_of_runs(
             Console(stderr=True).print(f"run {number + 1} of {runs}")
             document, interrupted = execute(request, store, Console(stderr=True))
             if interrupted:
-                console.print("interrupted: nothing is kept of the noise")
+                console.print("interrupted: the noise was not stored")
                 return INTERRUPTED
             documents.append(document)
         noise = noise_of_runs(documents)
         if noise is None:
-            console.print("fewer than 3 runs gave a result: nothing can be said of their noise")
+            console.print("fewer than 3 runs gave a result: their noise is unknown")
             return 1
         measured: dict[str, Any] = {
             "schema": "dbdyno.analysis.noise-of-runs/1",
@@ -81,13 +81,13 @@ def measure_noise_of_runs(
         _show_runs(noise, documents[0]["cells"][0]["id"], console)
         if json is not None:
             write_json(measured, json)
-        # Last: a store that is lost takes nothing of what was found with it.
+        # Last, so that the result is printed even if the store fails.
         store.set_noise(documents[0]["experiment"], measured)
     return 0
 
 
 def _show_runs(noise: RunsNoise, cell: str, console: Console) -> None:
-    # Of two runs, each with its own noise, known by as many runs as there were.
+    # The difference of two runs, with the deviation estimated from all runs.
     seen = detectable(Ratio(1.0, math.sqrt(2) * noise.deviation, noise.runs - 1, noise.runs))
     for text in (
         f"{cell}, {noise.runs} runs of {noise.rounds:.3g} rounds: their throughput differs by "

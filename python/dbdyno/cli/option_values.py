@@ -68,4 +68,4 @@ def read_design(text: str) -> Design:
         case "full" | "screening":
             return text
         case _:
-            raise InputError("--design", f"there is no design {text}", "take `full` or `screening`")
+            raise InputError("--design", f"unknown design `{text}`", "use `full` or `screening`")

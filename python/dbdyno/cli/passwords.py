@@ -6,16 +6,16 @@ import sys
 from pathlib import Path
 
 _PROCESS = Path("/proc/self")
-# Of the fields behind the name of the program, proc(5): where the arguments begin in memory, and where they end.
+# Fields after the program's name in proc(5): start and end address of the arguments.
 _BEGIN, _END = 45, 46
-# What may hold a password, told without reading in what masks it.
+# Matches every password, so that the masking code is imported only if necessary.
 _SUSPECT = re.compile(r"://[^\s]*@|passw|pwd", re.I)
 
 
 def hide_passwords() -> None:
-    """Overwrite the passwords of URLs in this process's arguments, as others see them. ``sys.argv`` stays as it is.
+    """Overwrite the passwords of URLs in this process's visible arguments. ``sys.argv`` is unchanged.
 
-    On Linux; where the system does not allow it, nothing happens.
+    Works on Linux; does nothing if the system refuses.
     """
     if not any(_SUSPECT.search(each) for each in sys.argv):
         return
@@ -32,6 +32,6 @@ def hide_passwords() -> None:
 
 
 def _hidden(word: bytes, masked: str) -> bytes:
-    """Give a word in its length: what stands there now cannot grow, and a gap would be a word of its own."""
+    """Return a masked word of the same length, since the arguments have a fixed place in memory."""
     text = masked.encode(errors="surrogateescape")
     return text[: len(word)].ljust(len(word))

@@ -17,7 +17,7 @@ _FEWEST_ROWS, _MOST_ROWS = 1_000, 10**12
 
 
 @dataclass(frozen=True)
-class AskedPrediction:
+class PredictionOptions:
     """The options of ``predict`` as they were typed."""
 
     run: str | None = None
@@ -52,26 +52,26 @@ class AskedPrediction:
         )
 
 
-def print_prediction(asked: AskedPrediction, command: list[str], store_place: str | None) -> int:
-    """Predict, from a stored run or from one that is made first, and print it. Raises DbdynoError."""
+def print_prediction(options: PredictionOptions, command: list[str], store_place: str | None) -> int:
+    """Predict from a stored run, or from a new one, and print the prediction. Raises DbdynoError."""
     from dbdyno.analysis.predict.predicting import predict
     from dbdyno.analysis.predict.stored import read_calibration
     from dbdyno.report.export import check_writable, write_json, write_text
     from dbdyno.report.prediction import prediction_html, show_prediction
     from dbdyno.store import open_store
 
-    question, console = asked.question(), Console()
-    for option, path in (("--json", asked.json), ("--report", asked.report)):
+    question, console = options.question(), Console()
+    for option, path in (("--json", options.json), ("--report", options.report)):
         if path is not None:
             check_writable(path, option)
     with ExitStack() as stack:
-        name = asked.run
+        name = options.run
         if name is None:
-            experiment = asked.calibration.source.experiment(asked.calibration.options.systems)
+            experiment = options.calibration.source.experiment(options.calibration.options.systems)
             if experiment.head.growth is None:
-                problem = "it has no table that grows, so that there is nothing to predict from"
+                problem = "none of its tables grows, so a prediction is impossible"
                 raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
-            calibrated = measured(asked.calibration, store_place, command)
+            calibrated = measured(options.calibration, store_place, command)
             document, interrupted, store_place = stack.enter_context(calibrated)
             name = document["id"]
             if interrupted:
@@ -83,11 +83,11 @@ def print_prediction(asked: AskedPrediction, command: list[str], store_place: st
             calibration = read_calibration(store, name)
         prediction = predict(calibration, question)
         show_prediction(prediction, console)
-        if asked.json is not None:
-            write_json(clean_json(prediction), asked.json)
-        if asked.report is not None:
-            write_text(asked.report, prediction_html(prediction))
-            console.print(f"report: {asked.report.resolve()}", soft_wrap=True)
+        if options.json is not None:
+            write_json(clean_json(prediction), options.json)
+        if options.report is not None:
+            write_text(options.report, prediction_html(prediction))
+            console.print(f"report: {options.report.resolve()}", soft_wrap=True)
     return 0
 
 
@@ -97,13 +97,13 @@ def _rows(text: str, option: str) -> int:
     except ValueError:
         value = 0.0
     if not _FEWEST_ROWS <= value <= _MOST_ROWS or value != int(value):
-        raise InputError(option, f"`{text}` is no number of rows from 1,000 to 1e12", "write numbers as 1e6,1e9")
+        raise InputError(option, f"`{text}` is not a number of rows from 1,000 to 1e12", "write numbers as 1e6,1e9")
     return int(value)
 
 
 def _bytes(text: str, option: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:([kMGT]?)(i?)B)?", text.strip())
     if found is None or float(found[1]) <= 0:
-        raise InputError(option, f"`{text}` is no size", "write sizes as 64MB, 32GB or 16GiB")
+        raise InputError(option, f"`{text}` is not a size", "write sizes as 64MB, 32GB or 16GiB")
     base = 1024.0 if found[3] else 1000.0
     return float(float(found[1]) * base ** _POWERS[found[2] or ""])

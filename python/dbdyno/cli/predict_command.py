@@ -63,22 +63,22 @@ def predict(
 ) -> None:
     """Predict insert rates for sizes, caches, devices and client counts that were not measured."""
     from dbdyno.base.errors import InputError
-    from dbdyno.cli.experiment_source import Named
-    from dbdyno.cli.predict import AskedPrediction, print_prediction
+    from dbdyno.cli.experiment_source import ExperimentSource
+    from dbdyno.cli.predict import PredictionOptions, print_prediction
     from dbdyno.cli.run import RunCommand
     from dbdyno.model.run_options import RunOptions
 
-    options = RunOptions(set=chosen or [], systems=system or [], seed=seed, directory=directory)
-    calibration = RunCommand(source=Named([experiment] if experiment else []), options=options)
+    calibrated = RunOptions(set=chosen or [], systems=system or [], seed=seed, directory=directory)
+    calibration = RunCommand(source=ExperimentSource([experiment] if experiment else []), options=calibrated)
     if (experiment is None) == (run is None):
         problem = "either an experiment to calibrate with is given, or a run"
         raise InputError("predict", problem, "`dbdyno predict key-order`, or `dbdyno predict --from RUN`")
     if run is not None and calibration != RunCommand():
         problem = "`--system`, `--set`, `--seed` and `--dir` are of a new calibration"
         raise InputError("--from", problem, "leave them out, or `--from`")
-    asked = AskedPrediction(
+    options = PredictionOptions(
         run, rows, clients, memory, cache, cores, read, reads_per_s, writes_per_s, up_to, json, report, calibration
     )
-    code = print_prediction(asked, sys.argv, store)
+    code = print_prediction(options, sys.argv, store)
     if code:
         raise typer.Exit(code)

@@ -10,7 +10,7 @@ from dbdyno.analysis.measured.metrics import keeps_up
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.cli.effect_checks import check_levels, check_places
-from dbdyno.cli.experiment_source import Named
+from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.cli.exports import Exports
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.durability import with_durability
@@ -52,13 +52,13 @@ _NOT_IN_SEARCHES = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunCommand:
-    """A command that measures: where its experiment comes from, and the options of the run.
+    """A command that measures: the source of its experiment, and the options of the run.
 
     ``same_durability``, ``processors``: settings for all systems, as typed; ``uses_objective``: an objective in the
     experiment's file starts a search, unless ``rounds`` are given.
     """
 
-    source: Named = field(default_factory=Named)
+    source: ExperimentSource = field(default_factory=ExperimentSource)
     options: RunOptions = field(default_factory=RunOptions)
     same_durability: str | None = None
     processors: str | None = None
@@ -80,7 +80,7 @@ class RunCommand:
         return request
 
     def read(self, file: str) -> Experiment:
-        """Read another file of the same kind with these options. Raises InputError."""
+        """Read another experiment file with the same options. Raises InputError."""
         return replace(self.source, experiments=[file]).experiment(self.options.systems)
 
     def _with_objective(self, experiment: Experiment) -> RunOptions:
@@ -102,7 +102,7 @@ class RunCommand:
         return replace(options, slo=str(objective))
 
     def _with_settings(self, specs: list[SystemSpec]) -> list[SystemSpec]:
-        """Return the systems with the settings that all of them get; none if the experiment's are used unchanged."""
+        """Return the systems with the settings for all of them; empty for the experiment's unchanged systems."""
         if not self.options.systems and self.same_durability is None and self.processors is None:
             return []
         if self.processors is not None:
@@ -146,15 +146,17 @@ def resume_run(
     with closing(open_store(store_place, make=False, write=True)) as store:
         document, interrupted = resume(name, store, Console(stderr=True), given)
         _summarize(store, document)
-        code = finish(console, document, exports, interrupted, holder(store, document, store_place), verbose=verbose)
-        _raise_troubles(store)
+        code = finish(
+            console, document, exports, interrupted, place_of_run(store, document, store_place), verbose=verbose
+        )
+        _raise_store_errors(store)
         return code
 
 
 def finish(
     console: Console, document: Document, exports: Exports, interrupted: bool, place: str | None, *, verbose: bool
 ) -> int:
-    """Show the result, say where it is stored, and write the files that are asked for; give the exit code."""
+    """Show the result and its place in the store, and write the exports; return the exit code."""
     from dbdyno.report.brief import show_brief
 
     console.print()
@@ -176,10 +178,10 @@ def finish(
 
 @contextmanager
 def writing_store(place: str | None) -> Iterator[Store]:
-    """Open a store for runs. Raises DbdynoError; in the end StoreError, where it could not take all of them."""
+    """Open a store for new runs. Raises DbdynoError, and StoreError at the end if the store could not take them all."""
     with closing(open_store(place)) as store:
         yield store
-        _raise_troubles(store)
+        _raise_store_errors(store)
 
 
 @contextmanager
@@ -196,7 +198,7 @@ def measured(
     with writing_store(store_place) as store:
         document, interrupted = execute(request, store, Console(stderr=True))
         _summarize(store, document)
-        yield document, interrupted, holder(store, document, store_place)
+        yield document, interrupted, place_of_run(store, document, store_place)
 
 
 def _summarize(store: Store, document: Document) -> None:
@@ -207,26 +209,26 @@ def _summarize(store: Store, document: Document) -> None:
         keep_summary(store, document["id"])
 
 
-def holder(store: Store, document: Document, place: str | None) -> str | None:
-    """Give the store that has a run: the one at ``place``, or where it is kept because that could not take it."""
+def place_of_run(store: Store, document: Document, place: str | None) -> str | None:
+    """Return the place of the store that has a run: ``place``, or the fallback if that store failed."""
     elsewhere = store.elsewhere.get(document["id"])
     return place if elsewhere is None else elsewhere.place
 
 
-def tell_troubles(store: Store, console: Console) -> None:
-    """Say what a store could not take, where the exit code is to say something else."""
+def report_store_errors(store: Store, console: Console) -> None:
+    """Print the errors of a store, if the exit code has another meaning."""
     for each in store.elsewhere.values():
         console.print(str(each.why), soft_wrap=True)
     store.elsewhere.clear()
 
 
-def _raise_troubles(store: Store) -> None:
+def _raise_store_errors(store: Store) -> None:
     if store.elsewhere:
         raise StoreError("\n".join(str(each.why) for each in store.elsewhere.values()))
 
 
 def _last_lines(console: Console, document: Document, interrupted: bool, store_place: str | None) -> None:
-    # A command that is copied finds the run where it is; with no password in it.
+    # The printed command finds the run in its store, and has no password.
     where = "" if store_place is None else f" --store {shlex.quote(shown(store_url(store_place)))}"
     console.print()
     if interrupted:
@@ -245,7 +247,7 @@ def _last_lines(console: Console, document: Document, interrupted: bool, store_p
 
 
 def can_be_proven(document: Document) -> bool:
-    """Whether a `dbdyno why` of a run would tell more: it has a cause that is inferred, and its load can be changed."""
+    """Whether `dbdyno why` can add to a run: a bottleneck is inferred, and its load can be changed."""
     if document["why"] is not None or document["slo"] is not None:
         return False
     inferred = any(

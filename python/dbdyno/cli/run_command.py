@@ -122,7 +122,7 @@ def run(
     verbose: VerboseOption = False,
 ) -> None:
     """Run an experiment: measure it, find the bottleneck, store and show the result."""
-    from dbdyno.cli.experiment_source import Named, divide_chosen
+    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.run import RunCommand, resume_run
     from dbdyno.runtime.cluster.address import read_cluster
@@ -156,7 +156,7 @@ def run(
         slo=slo,
     )
     command = RunCommand(
-        source=Named(experiment or [], pgbench, scale, define or [], [], values, directory, translate),
+        source=ExperimentSource(experiment or [], pgbench, scale, define or [], [], values, directory, translate),
         options=options,
         same_durability=same_durability,
         processors=processors,
@@ -200,7 +200,7 @@ def try_statements(
     verbose: VerboseOption = False,
 ) -> None:
     """Compare statements with each other, or one statement on several systems or settings."""
-    from dbdyno.cli.experiment_source import Named
+    from dbdyno.cli.experiment_source import ExperimentSource
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.run import RunCommand
 
@@ -211,7 +211,7 @@ def try_statements(
         directory=directory,
         allow_writes=allow_writes,
     )
-    source = Named(statements=statements, values=values or [], directory=directory, translate=translate)
+    source = ExperimentSource(statements=statements, values=values or [], directory=directory, translate=translate)
     _measure(RunCommand(source=source, options=options), store, Exports(json=json, report=report), verbose=verbose)
 
 
@@ -231,14 +231,12 @@ def queries(
 ) -> None:
     """Measure each statement of a .sql file: its time, its plan, and the index that it lacks."""
     from dbdyno.base.errors import InputError
-    from dbdyno.cli.experiment_source import Named, is_sql_file
+    from dbdyno.cli.experiment_source import ExperimentSource, is_sql_file
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.run import RunCommand
 
     if not is_sql_file(file):
-        raise InputError(
-            file, "its name does not end in `.sql`", "name a file of statements; `dbdyno run` takes others"
-        )
+        raise InputError(file, "its name does not end in `.sql`", "name a SQL file; `dbdyno run` takes experiments")
     options = RunOptions(
         systems=system or [],
         target=read_share(target, "--target"),
@@ -246,7 +244,7 @@ def queries(
         directory=directory,
         allow_writes=allow_writes,
     )
-    source = Named([file], values=values or [], directory=directory, translate=translate)
+    source = ExperimentSource([file], values=values or [], directory=directory, translate=translate)
     _measure(RunCommand(source=source, options=options), store, Exports(json=json, report=report), verbose=verbose)
 
 

@@ -18,12 +18,12 @@ from dbdyno.base.text import printable
 from dbdyno.cli.exports import Exports
 
 if TYPE_CHECKING:
-    from dbdyno.cli.experiment_source import Named
+    from dbdyno.cli.experiment_source import ExperimentSource
     from dbdyno.experiment import Experiment
     from dbdyno.experiment.compile import Description
     from dbdyno.model.result import Document
 
-# Lines that `show` prints unless it is to print all.
+# Lines that `show` prints without `--verbose`.
 _MOST_LINES = 60
 
 
@@ -42,8 +42,8 @@ def print_experiments() -> None:
     console.print(f"\nto begin your own, `dbdyno init FILE --template NAME`: {', '.join(template_names())}")
 
 
-def print_description(named: "Named", chosen: list[str], systems: list[str]) -> None:
-    """Show an experiment, and what the first of its cells on each system runs. Raises InputError."""
+def print_description(named: "ExperimentSource", chosen: list[str], systems: list[str]) -> None:
+    """Show an experiment and the statements of its first cell on each system. Raises InputError."""
     from dbdyno.cli.effect_checks import check_levels
     from dbdyno.engines.url import parse_url
     from dbdyno.experiment.compile import compile_cell, describe, outside_effects, refusal
@@ -54,7 +54,7 @@ def print_description(named: "Named", chosen: list[str], systems: list[str]) -> 
     specs = [parse_url(url) for url in systems]
     check_levels(experiment, chosen, specs)
     cells = make_cells(experiment, parse_set(chosen, experiment), specs, refusal)
-    # One cell of each system: what another level changes, `--set` shows. What cannot be is an error before all lines.
+    # Show one cell per system; `--set` shows other levels. Report errors before the first line.
     firsts: dict[str, ResolvedCell] = {}
     for cell in cells.cells:
         firsts.setdefault(cell.system.name, cell)
@@ -100,7 +100,7 @@ def _what_a_run_measures(experiment: "Experiment", cells: int) -> str:
 
 
 def print_opened(
-    named: "Named", chosen: list[str], systems: list[str], directory: str | None, allow_writes: bool
+    named: "ExperimentSource", chosen: list[str], systems: list[str], directory: str | None, allow_writes: bool
 ) -> None:
     """Open each system of an experiment, prepare its statements, and show a line each. Raises InputError."""
     from dbdyno.cli.effect_checks import check_levels, check_places
@@ -145,30 +145,30 @@ def _cell_lines(system: str, described: "Description") -> Iterator[str]:
 
 
 def _factors(experiment: "Experiment") -> Iterator[str]:
-    """Give a line for each factor with its levels, and one for those that are measured only where asked for."""
+    """Yield a line per factor with its levels, and one for factors that only `--set` varies."""
     for name, usual in experiment.usual_factors().items():
         yield f"{name} = {', '.join(level.name for level in usual.levels)}"
         others = [level.name for level in experiment.factors[name].levels if level not in usual.levels]
         if others:
-            yield f"{name} only where asked for, with --set: {', '.join(others)}"
+            yield f"{name} only with --set: {', '.join(others)}"
 
 
-def print_toml(named: "Named", systems: list[str]) -> None:
+def print_toml(named: "ExperimentSource", systems: list[str]) -> None:
     """Write an experiment's file to the output: as it is, except to a terminal. Raises InputError."""
     text = named.experiment(systems).text
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
-def write_template(file: Path, of: str | None = None, template: str | None = None) -> None:
-    """Write the commented experiment, a built-in one by its name, or a template by its name.
+def write_template(file: Path, builtin: str | None = None, template: str | None = None) -> None:
+    """Write the commented experiment, a built-in one, or a template.
 
-    Raises InputError where there is no such experiment or template, or the file exists or cannot be written.
+    Raises InputError for an unknown name, and for a file that exists or cannot be written.
     """
     from dbdyno.experiment import load_experiment, template_text
 
-    if of is not None and template is not None:
+    if builtin is not None and template is not None:
         raise InputError("--template", "the file is a template, or with --from a built-in experiment", "give one")
-    content = template_text(template) if of is None else load_experiment(of).text
+    content = template_text(template) if builtin is None else load_experiment(builtin).text
     try:
         with file.open("x", encoding="utf-8") as out:
             out.write(content)
@@ -193,7 +193,7 @@ def print_runs(experiment: str | None, limit: int, store_place: str | None) -> N
         started = each.started[:19].replace("T", " ")
         table.add_row(each.id, each.experiment, started, each.status, str(each.done), str(each.failed or ""))
     console = Console()
-    console.print(table if found else f"no runs in {store.place}; start one with: dbdyno run pk-lookup")
+    console.print(table if found else f"no runs in {store.place}; to start one: dbdyno run pk-lookup")
 
 
 def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: bool) -> None:
@@ -213,7 +213,7 @@ def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: b
 
 
 def shown_lines(document: "Document", console: Console, *, verbose: bool) -> list[str]:
-    """Return the lines of a run, laid out for the console: all of them if ``verbose``, otherwise at most 60."""
+    """Return the lines of a run for the console: all lines if ``verbose``, otherwise at most 60."""
     from dbdyno.report.brief import show_brief
     from dbdyno.report.table import details, show_details
 

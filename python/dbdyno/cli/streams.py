@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class _Output(FileIO):
-    """A standard stream. Once it cannot be written, everything further is discarded.
+    """A standard stream that discards all output after an error.
 
-    What a command measures must not depend on the program that reads its output. ``error``: the error that stopped the
-    writing, unless the reader just ended.
+    A measurement must not depend on the reader of its output. ``error``: the error of the stream, unless the reader
+    just ended.
     """
 
     error: OSError | None = None
@@ -67,7 +67,7 @@ def _safe(stream: TextIO | None, descriptor: int) -> TextIO:
     output = BufferedWriter(_Output(descriptor, "w", closefd=False))
     if not isinstance(stream, TextIOWrapper):
         return TextIOWrapper(output, encoding="utf-8", errors="replace", line_buffering=True)
-    # An error handler that was chosen, as in PYTHONIOENCODING, stays. "replace" keeps columns in place.
+    # Keep an error handler that the user chose, such as in PYTHONIOENCODING. "replace" preserves columns.
     errors = "replace" if stream.errors in ("strict", "surrogateescape") else stream.errors
     return TextIOWrapper(
         output,

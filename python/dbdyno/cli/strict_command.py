@@ -1,4 +1,4 @@
-"""Errors for what was typed and a command would drop."""
+"""Errors for arguments that a command would silently ignore."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence

@@ -42,5 +42,5 @@ def _chosen(only: list[str]) -> list[Stop]:
     names = [each.experiment for each in stops]
     for name in only:
         if name not in names:
-            raise InputError("--only", f"the tour has no stop {name}", nearest(name, names))
+            raise InputError("--only", f"unknown stop of the tour: {name}", nearest(name, names))
     return [each for each in stops if not only or each.experiment in only]

@@ -39,7 +39,7 @@ def report_unexpected(error: BaseException) -> None:
 
 
 def _exhausted(error: BaseException) -> str | None:
-    """Return a message if a resource of this process ran out, which is no fault that details would show."""
+    """Return a message if this process ran out of a resource, which needs no details."""
     code = error.errno if isinstance(error, OSError) else None
     if isinstance(error, MemoryError) or code == errno.ENOMEM:
         return "out of memory"

@@ -10,9 +10,9 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.resources import EXPERIMENT_SUFFIX, builtin_names
 from dbdyno.cli.effect_checks import check_levels, check_places
-from dbdyno.cli.experiment_source import Named, divide_chosen, is_sql_file
+from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen, is_sql_file
 from dbdyno.cli.exports import Exports
-from dbdyno.cli.run import command_line, finish, holder, writing_store
+from dbdyno.cli.run import command_line, finish, place_of_run, writing_store
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
@@ -65,17 +65,17 @@ def answer_why(
     )
     with writing_store(store_place) as store:
         document, interrupted = execute(request, store, Console(stderr=True))
-        place = holder(store, document, store_place)
+        place = place_of_run(store, document, store_place)
         return finish(console, document, exports, interrupted, place, verbose=verbose)
 
 
 def _subject(name: str, options: RunOptions, store_place: str | None) -> _Subject:
-    """Find the experiment: a file, a built-in one, or the one of a stored run. Raises DbdynoError."""
+    """Find the experiment: a file, a built-in one, or a stored run's. Raises DbdynoError."""
     is_file = name.endswith(EXPERIMENT_SUFFIX) or is_sql_file(name)
     is_experiment = is_file or name in builtin_names()
     if is_experiment or (options.systems and all(map(names_program, options.systems))):
         levels, values = divide_chosen([name], options.set)
-        experiment = Named([name], values=values).experiment(options.systems)
+        experiment = ExperimentSource([name], values=values).experiment(options.systems)
         return _checked(_Subject(experiment, replace(options, set=levels)), levels)
     store = open_store(store_place, make=False)
     try:
@@ -104,7 +104,7 @@ def _subject_of_run(run: RunRecord, options: RunOptions, store: Store) -> _Subje
 
 
 def _checked(subject: _Subject, levels: Sequence[str]) -> _Subject:
-    """Return the subject. Raises InputError for an option without effect. ``levels``: those that were typed."""
+    """Return the subject. Raises InputError for an option without effect. ``levels``: as typed."""
     specs = check_levels(subject.experiment, levels, subject.systems)
     check_places(specs, subject.options.directory, allow_writes=subject.options.allow_writes)
     return subject

@@ -1,4 +1,4 @@
-"""The command that finds out why a cell is no faster."""
+"""The command that proves a cell's bottleneck."""
 
 import sys
 from typing import Annotated
@@ -22,7 +22,7 @@ from dbdyno.cli.options import (
 
 
 def why(
-    asked: Annotated[
+    subject: Annotated[
         str,
         typer.Argument(
             metavar="EXPERIMENT|RUN",
@@ -72,6 +72,6 @@ def why(
         fix=fix,
     )
     exports = Exports(json=json, markdown=markdown, report=report)
-    code = answer_why(asked, options, store, exports, sys.argv, verbose=verbose)
+    code = answer_why(subject, options, store, exports, sys.argv, verbose=verbose)
     if code:
         raise typer.Exit(code)

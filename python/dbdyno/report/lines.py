@@ -282,7 +282,7 @@ def comparison_notes(document: Document) -> list[str]:
     tested = sum(each["ci95"] is not None for each in comparisons)
     notes = []
     if tested > 1:
-        notes.append(f"{tested} comparisons: the chance that all of these intervals hold is 95 %")
+        notes.append(f"{tested} comparisons: all intervals together hold with a chance of 95 %")
     if tested:
         margin = comparisons[0]["margin"] * 100
         notes.append(f"margin that matters: {margin:.3g} %; could see: the change found four times in five")

@@ -1,4 +1,4 @@
-"""What a trial of a `dbdyno why` has around it while it runs: a program that competes, and fewer processors."""
+"""Apply the change of a `dbdyno why` trial: a competing program, or fewer CPUs."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from dbdyno.runtime.workspace.processors import bind_all
 
 @contextmanager
 def changed(trial: Trial, system: Ready) -> Iterator[None]:
-    """Have the processors of a trial, and of its system, as its change wants them. Raises SystemFailed."""
+    """Bind a trial and its system to the CPUs of its change, and run its competitor. Raises SystemFailed."""
     trial.load = system.load
     change = trial.compiled.change
     if change is None:

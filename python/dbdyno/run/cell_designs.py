@@ -6,8 +6,8 @@ from typing import Any
 from dbdyno.model.plan.cell import CompiledCell
 
 
-def designed(compiled: Sequence[CompiledCell]) -> list[dict[str, Any]]:
-    """Say of each cell what it is: its system and levels, what is set, what its data are made by."""
+def describe_cells(compiled: Sequence[CompiledCell]) -> list[dict[str, Any]]:
+    """Return each cell's system, levels, settings and added statements, as the design stores them."""
     return [
         {
             "id": each.cell.id,
@@ -16,7 +16,7 @@ def designed(compiled: Sequence[CompiledCell]) -> list[dict[str, Any]]:
             "asked": dict(each.settings.shown()),
             "makes": [*each.before, *each.after, *each.added],
             "left_out": list(each.left_out),
-            # What tells the data that its trials begin with from other data.
+            # Identifies the data at the start of a trial.
             "data": each.template_key(""),
         }
         for each in compiled

@@ -20,7 +20,7 @@ def check_cluster(
     *,
     grows: bool = False,
 ) -> None:
-    """Raise InputError if several machines cannot generate the load of these cells.
+    """Raise InputError if several machines cannot generate the load of the cells.
 
     ``options``: of the run; ``grows``: a table grows from trial to trial.
     """
@@ -31,7 +31,7 @@ def check_cluster(
             options.interleaving not in (None, "none"),
         ),
         "--instructions": ("instructions are counted in one process on this machine", options.instructions),
-        "--wait-idle": ("this machine's quiet says nothing of the load machines", options.wait_idle),
+        "--wait-idle": ("it checks this machine, not the load machines", options.wait_idle),
         "growth": ("a table that grows is measured from this machine", grows),
     }
     for option, (problem, is_given) in excluded.items():
@@ -46,7 +46,7 @@ def check_cluster(
 
 
 def check_clients(compiled: Sequence[CompiledCell], address: ClusterAddress, machines: int) -> None:
-    """Raise InputError where a cell has fewer clients than there are load machines."""
+    """Raise InputError if a cell has fewer clients than load machines."""
     for each in compiled:
         clients = each.definition.load.clients
         if clients < machines:
@@ -56,7 +56,7 @@ def check_clients(compiled: Sequence[CompiledCell], address: ClusterAddress, mac
 
 
 def _problem(compiled: CompiledCell, address: ClusterAddress) -> tuple[str, str] | None:
-    """Say why clients on other machines cannot have a cell's load, and what would be right; None where they can."""
+    """Return why other machines cannot generate a cell's load, and a hint; None if they can."""
     system, load = compiled.cell.system, compiled.definition.load
     engine = engine_of(system.engine)
     reached = f"name a server by its host, as `{address.shown}` reaches it"
@@ -80,7 +80,7 @@ def _unreachable(compiled: CompiledCell, reached: str) -> tuple[str, str] | None
     if not engine.is_server:
         return None
     if system.host is None:
-        return f"the server of `{system.name}` is dbdyno's own, which listens on this machine alone", reached
+        return f"the server of `{system.name}` is started by dbdyno and listens on this machine only", reached
     if is_loopback(system.host):
         return f"`{system.host}` means another machine on each load machine", reached
     return None
@@ -88,7 +88,7 @@ def _unreachable(compiled: CompiledCell, reached: str) -> tuple[str, str] | None
 
 @contextmanager
 def load_machines(address: ClusterAddress | None, compiled: Sequence[CompiledCell]) -> Iterator[LoadMachines | None]:
-    """Have the load machines for as long as the context lasts; none where none are asked for. Raises DbdynoError."""
+    """Connect to the load machines and yield them; yield None without an address. Raises DbdynoError."""
     if address is None:
         yield None
         return
@@ -98,5 +98,5 @@ def load_machines(address: ClusterAddress | None, compiled: Sequence[CompiledCel
 
 
 def load_machine_facts(machines: LoadMachines | None) -> dict[str, Any]:
-    """Return the load machines of a run as its stored options name them; nothing if there are none."""
+    """Return the load machines as a run's stored options name them; empty without load machines."""
     return {} if machines is None else {"load_machines": machines.facts()}

@@ -1,4 +1,4 @@
-"""Values of a column that is there, drawn by the system itself: what parameters of a user's statements take."""
+"""Sample values of an existing column, for the parameters of a user's statements."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import ask
 
 _NAME = re.compile(r"[\w.$]+|\"[^\"]+\"|`[^`]+`|[\w.$\"`]+")
-_HINT = 'name a table and a column that are there, in quotes where SQL wants them: `@"e mail" of "order"`'
+_HINT = 'name an existing table and column, quoted as in SQL: `@"e mail" of "order"`'
 
 
 def sample_column(
     system: SystemSpec, table: str, column: str, most: int, directory: str | None = None
 ) -> list[int | float | str]:
-    """Draw at most so many values of a column, each row as likely as another. Nulls are left out.
+    """Draw up to ``most`` values of a column, with equal probability for each row. Nulls are left out.
 
-    ``directory``: where trials work. Raises InputError where there is no such column, or the engine cannot say its
-    values in one answer; DbdynoError where the system cannot be had.
+    ``directory``: where trials work. Raises InputError if the column doesn't exist or the engine cannot return its
+    values at once, and DbdynoError if the system is unavailable.
     """
     place = f"@{column} of {table}"
     if not (_NAME.fullmatch(table) and _NAME.fullmatch(column)):
-        raise InputError(place, "that is no name of a column and a table", _HINT)
+        raise InputError(place, "this is not a column and a table", _HINT)
     engine = engine_of(system.engine)
     question = engine.sample(table, column, most)
     if question is None:
@@ -47,7 +47,7 @@ def sample_column(
     values: list[Any] = json.loads(answer) if answer else []
     drawn = [each for each in values if isinstance(each, int | float | str) and not isinstance(each, bool)]
     if not drawn:
-        raise InputError(place, "the column has no values", "name one that has")
+        raise InputError(place, "the column is empty", "name another column")
     return drawn
 
 

@@ -20,7 +20,7 @@ from dbdyno.model.plan.system import SystemSpec
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.runtime.worker import Worker, WorkerFailed
 
-# What a system is made ready for; the checks make their own tables.
+# The experiment that a system is prepared for; the checks create their own tables.
 _EXPERIMENT = """
 name = "check"
 title = "The contract's checks"
@@ -47,7 +47,7 @@ _OWN_DATABASE = "a database of its own is made"
 
 @dataclass(frozen=True)
 class Checked:
-    """One check: its name, how it ended, and why, where that is not well."""
+    """The result of one check: its name, its outcome, and the reason if it failed."""
 
     name: str
     answer: Outcome
@@ -55,15 +55,15 @@ class Checked:
 
 
 def check_system(url: str, allow_writes: bool = False) -> Iterator[Checked]:
-    """Make the checks on a system, and give each as it ends. Raises DbdynoError where none can be made.
+    """Run the checks on a system, and yield each result. Raises DbdynoError if none can run.
 
-    ``allow_writes``: where no database can be made for them, they may make their tables in the one that the URL names.
+    ``allow_writes``: if the checks cannot create a database, they may create tables in the one that the URL names.
     """
     spec = parse_url(url)
     engine = engine_of(spec.engine)
     if not (engine.has_data if engine.has_checks is None else engine.has_checks):
-        hint = "give the URL of a database: `sqlite:`, `postgresql:`, `mysql:`, or one with a host"
-        raise InputError(spec.name, "there are no checks for it", hint)
+        hint = "give the URL of a database: `sqlite:`, `postgresql:`, `mysql:`, or a URL with a host"
+        raise InputError(spec.name, "`dbdyno check` does not support it", hint)
     # A file of the user's is left alone: what is checked is the library and its settings.
     spec = replace(spec, database=None) if engine.location == "file" else spec
     if spec.host is None:
@@ -77,7 +77,7 @@ def check_system(url: str, allow_writes: bool = False) -> Iterator[Checked]:
 
 @contextmanager
 def _ready(spec: SystemSpec, allow_writes: bool) -> Iterator[tuple[dict[str, Any], Checked | None]]:
-    """Have the system ready, and say how it went to make a database, where one was to be made."""
+    """Prepare the system, and yield how creating a database for the checks ended."""
     if spec.host is None or not engine_of(spec.engine).has_data:
         with _hosted(_compiled(spec, _EXPERIMENT)) as target:
             yield target, None
@@ -89,7 +89,7 @@ def _ready(spec: SystemSpec, allow_writes: bool) -> Iterator[tuple[dict[str, Any
         try:
             ready = stack.enter_context(provisioner.ready(compiled, 0))
         except SystemFailed as error:
-            # Whoever may not make one may not drop one that is not there either.
+            # A user who may not create a database may not drop a missing one, either.
             with suppress(SystemFailed):
                 stack.close()
             if not allow_writes:

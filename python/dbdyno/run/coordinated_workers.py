@@ -1,4 +1,4 @@
-"""Workers that are coordinated: each phase of their trials begins at one moment for all of them."""
+"""Workers whose trials start each phase at the same time."""
 
 import json
 import queue
@@ -13,7 +13,7 @@ from dbdyno.runtime.worker import JsonObject, WorkerFailed
 
 
 class CoordinatedWorkers:
-    """Workers at work on a plan each. Iterate for what they say; they are gone when the iteration has ended."""
+    """Workers that run a plan each. Iterate over their events; the workers end with the iteration."""
 
     def __init__(
         self,
@@ -22,14 +22,14 @@ class CoordinatedWorkers:
         paddings: Sequence[int],
         place: Place | None = None,
     ) -> None:
-        """Start them. ``paddings``: of the environment of each; the rest is as for ``Worker``.
+        """Start the workers. ``paddings``: of their environments, see :class:`dbdyno.runtime.worker.Worker`.
 
-        ``place``: where they run, by default here. Raises WorkerFailed where one could not be started elsewhere.
+        ``place``: of the workers, by default this machine. Raises WorkerFailed if one cannot be started elsewhere.
         """
         self._place: Place = Here() if place is None else place
         self._workers: list[Coordinated] = []
         self._interleaved = any(plan["task"].get("interleaving") is not None for plan in plans)
-        #: The numbers of those that have not ended yet.
+        #: Numbers of the running workers.
         self.at_work: set[int] = set(range(len(plans)))
         try:
             for number, (plan, padding) in enumerate(zip(plans, paddings, strict=True)):
@@ -53,9 +53,10 @@ class CoordinatedWorkers:
             worker.kill()
 
     def __iter__(self) -> Iterator[tuple[int | None, Heard | WorkerFailed]]:
-        """Give each worker's events with its number, and why it failed, where it did.
+        """Yield each worker's events with its number, and the reason if a worker failed.
 
-        A ``phase`` that begins for all is given once, without a number. Those that have ended are not waited for.
+        A ``phase`` that starts for all workers is yielded once, without a number. Workers that have ended are not
+        waited for.
         """
         heard: queue.Queue[tuple[int, Heard | WorkerFailed | None]] = queue.Queue()
         listeners = [

@@ -13,10 +13,10 @@ from dbdyno.runtime.workspace.listening import Interrupted
 def look_afterwards(
     compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted, limiting: Limiting
 ) -> dict[str, Any]:
-    """Give what is stored of it with the trial, as ``after``, where something was asked for. What failed is told too.
+    """Inspect the data after a trial if its plan asks for it; return the result or the error, as ``after``.
 
-    Statements are run as data are loaded: with the settings that an engine has for that, and no limit to memory. What
-    the kernel caches meanwhile is ``limiting``'s all the same, so that it goes when the limit is in force again.
+    Statements run as they do when data are loaded: with the engine's settings for loading, and without a memory limit.
+    ``limiting`` owns the page cache they fill, so that the cache is dropped before the limit applies again.
     """
     if not (compiled.definition.measure.space or compiled.timed):
         return {}

@@ -1,4 +1,4 @@
-"""What a run will take, said before it begins."""
+"""The estimate of a run's length that is printed before the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.pace import AROUND_S
 from dbdyno.stats import Stopping
 
-# A run of so many seconds is offered as a part.
+# Seconds from which a screening design is suggested.
 _LONG_S = 180.0
 
 
@@ -19,18 +19,18 @@ def estimate(
     left: int,
     *,
     stopping: Stopping | None,
-    of: int,
+    all_cells: int,
     levels: Sequence[Sequence[str]],
     verdicts: bool = False,
 ) -> str:
-    """Say how many trials there are and about how long they take, as far as the experiment tells it.
+    """Write how many trials a run has, and about how long they take if the experiment fixes that.
 
-    ``left``: trials that are not done yet; ``of``: cells of the whole design, with the ``levels`` of each factor. A
-    part of it is offered where the whole takes long. ``verdicts``: it ends when these are settled. Where windows end
-    by what is done in them, the first tells.
+    ``left``: trials that are not done yet; ``all_cells``: cells of the whole design, with the ``levels`` of each
+    factor. Suggests a screening design if the whole design takes long. ``verdicts``: the run ends when they are
+    settled.
     """
     count = len(cells)
-    words = f"{count} cell{'s' * (count != 1)}{f' of {of}' if count < of else ''}, "
+    words = f"{count} cell{'s' * (count != 1)}{f' of {all_cells}' if count < all_cells else ''}, "
     round_s = _round_s(cells)
     if stopping is not None:
         until = "each verdict is settled" if verdicts else f"the interval is within {stopping.precision}"
@@ -47,10 +47,10 @@ def estimate(
         return words + ": how long that takes, the first trials will tell"
     whole = round_s / count * left
     words += f": about {duration(whole)}"
-    part = len(screened([each.cell for each in cells], levels)) if count == of and whole > _LONG_S else count
+    part = len(screened([each.cell for each in cells], levels)) if count == all_cells and whole > _LONG_S else count
     if worth_screening(part, count):
         less = duration(whole * part / count)
-        words += f"; `--design screening` measures {part} of them, about {less}, and tells what each factor does"
+        words += f"; `--design screening` measures {part} cells in about {less} and estimates the effect of each factor"
     return words
 
 

@@ -89,7 +89,7 @@ def _carry_out(
         if resumed is None:
             seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
             run = new_record(request, prepared, provisioners, machines, seed)
-        # From here to its end a run is never left as one that is going on.
+        # Listen from here on, so that an interrupted run never keeps the status `running`.
         stack.enter_context(provisioners.interrupted.listening())
         if resumed is None:
             run = replace(run, id=store.begin_run(run))
@@ -105,9 +105,9 @@ def _carry_out(
 
 
 def _check_systems(compiled: list[CompiledCell], provisioners: Provisioners) -> None:
-    """Check systems, programs and statements before anything is measured. Raises DbdynoError.
+    """Check systems, programs and statements before the first trial. Raises DbdynoError.
 
-    If only some systems are unreachable, their trials fail with the reason and the others are measured.
+    If only some systems are unreachable, their trials fail with the reason and all remaining cells are measured.
     """
     _check_reachable(compiled, provisioners)
     check_programs(compiled)
@@ -136,7 +136,7 @@ def _check_reachable(compiled: list[CompiledCell], provisioners: Provisioners) -
 
 
 def _share_login(one: CompiledCell, other: CompiledCell) -> bool:
-    """Whether a server that rejects one of two cells rejects the other, too."""
+    """Whether a server that rejects one cell also rejects the other."""
     return one.settings == other.settings and one.cell.system.password == other.cell.system.password
 
 
@@ -278,7 +278,7 @@ class _Execution:
             plan.rounds,
             trials,
             stopping=plan.stopping,
-            of=prepared.of,
+            all_cells=prepared.all_cells,
             levels=prepared.cells.levels,
             verdicts=by_verdicts,
         )

@@ -1,4 +1,4 @@
-"""What comes after a `dbdyno why` knows what limits the cell: fixes, each alone, then those that help together."""
+"""Trials of fixes, after the changes of a `dbdyno why`: each fix alone, then the helpful ones together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dbdyno.model.result import Document
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.fixes import Fixes
 from dbdyno.model.result.reading import part
-from dbdyno.run.cell_designs import designed
+from dbdyno.run.cell_designs import describe_cells
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import carry_out
@@ -33,7 +33,7 @@ from dbdyno.store import Store
 
 @dataclass(frozen=True)
 class Fixing:
-    """The cell whose fixes are measured, and by what they are found."""
+    """The cell whose fixes are measured, and its experiment."""
 
     experiment: Experiment
     cell: ResolvedCell
@@ -41,11 +41,11 @@ class Fixing:
 
 
 class Fixer:
-    """Measures the fixes of a run's cell, after its changes. Of a run that is gone on with, what is missing."""
+    """Measures the fixes of a cell after its changes. If a run is resumed, it measures the missing ones."""
 
-    def __init__(self, of: Fixing, plan: Plan, store: Store, provisioners: Provisioners, console: Console) -> None:
-        """``plan``: that of the run's changes, the cell as it is first."""
-        self._of = of
+    def __init__(self, fixing: Fixing, plan: Plan, store: Store, provisioners: Provisioners, console: Console) -> None:
+        """``plan``: of the run's changes; its first cell is the unchanged one."""
+        self._fixing = fixing
         self._plan = plan
         self._base = plan.cells[0]
         self._store = store
@@ -58,7 +58,7 @@ class Fixer:
         return self._planned() is not None
 
     def measure(self) -> None:
-        """Measure all that is to be, or what of it is missing. Raises DbdynoError."""
+        """Measure the missing fixes. Raises DbdynoError."""
         planned = self._planned() or self._plan_first()
         if planned is None or not planned.stages or self._provisioners.interrupted:
             return
@@ -75,8 +75,8 @@ class Fixer:
         return Planned.read(stored) if stored else None
 
     def _plan_first(self) -> Planned | None:
-        """Choose the fixes by what limits the cell; None where that is not known."""
-        document = read_run(self._store, self._plan.run_id, self._of.experiment)
+        """Choose the fixes for the cell's bottleneck; None if the bottleneck is unknown."""
+        document = read_run(self._store, self._plan.run_id, self._fixing.experiment)
         why = document["why"]
         if why is None:
             return None
@@ -90,8 +90,8 @@ class Fixer:
         return self._keep(Planned(stages, left_out))
 
     def _plan_together(self, planned: Planned) -> Planned:
-        """Add those that helped, together, beside the best of them alone."""
-        document = read_run(self._store, self._plan.run_id, self._of.experiment)
+        """Add the combination of the helpful fixes, next to the best single fix."""
+        document = read_run(self._store, self._plan.run_id, self._fixing.experiment)
         found = _fixes(document)
         named = {each.name: each for each in planned.fixes}
         groups = groups_of(found, named) if found is not None else []
@@ -104,7 +104,7 @@ class Fixer:
         return self._keep(Planned([*planned.stages, stage], [*planned.left_out, *refused]))
 
     def _useful(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
-        """Leave out indexes that no plan would use, where the engine tells that without making them."""
+        """Leave out indexes that no plan would use, if the engine knows that without creating them."""
         indexes = {each.name: each.statements[0] for each in fixes if _is_index(each)}
         # A server has to run for that; what is known of a file costs as much as the index.
         engine = engine_of(self._base.cell.system.engine)
@@ -118,13 +118,13 @@ class Fixer:
         return useful, [f"{name} (no plan would use it)" for name, used in known.items() if not used]
 
     def _possible(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
-        """Divide fixes by whether a system can be had with them; those that cannot, with the reason."""
+        """Return the fixes that a system accepts, and the reasons against the rejected ones."""
         possible, refused = [], []
         for fix in fixes:
             try:
                 cell = self._with(fix)
                 self._provisioners.of(cell).check(cell)
-                # What is loaded for it is loaded before the time of the first block begins.
+                # Load before the time of the first round starts.
                 self._provisioners.of(cell).bytes_of_copy(cell)
                 possible.append(fix)
             except InputError as error:
@@ -136,7 +136,7 @@ class Fixer:
         return possible, refused
 
     def _with(self, fix: Fix) -> CompiledCell:
-        return fix_cell(self._of.experiment, self._of.cell, fix, self._of.why)
+        return fix_cell(self._fixing.experiment, self._fixing.cell, fix, self._fixing.why)
 
     def _next_block(self) -> int:
         return max((each.block + 1 for each in self._store.trials(self._plan.run_id)), default=0)
@@ -149,7 +149,7 @@ class Fixer:
         factors = run.design["factors"]
         levels = [*factors[CHANGE], *(each.cell.factors[CHANGE] for each in cells)]
         design = run.design | {
-            "cells": [*run.design["cells"], *designed(cells)],
+            "cells": [*run.design["cells"], *describe_cells(cells)],
             "factors": factors | {CHANGE: levels},
             "fixes": planned.stored(),
         }

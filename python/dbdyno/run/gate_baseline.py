@@ -1,4 +1,4 @@
-"""The other side of a gate: what a run is measured against in the same blocks, named or built beforehand."""
+"""The baseline of a gate that is measured in the same rounds: an existing system or file, or a commit to build."""
 
 import os
 import shutil
@@ -22,10 +22,10 @@ from dbdyno.runtime.supervisor.kept import Kept
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.workspace import Workspace
 
-# What a build said that failed: so many lines of its end.
+# Lines from the end of a failed build's output that the error shows.
 _LINES = 10
 
-# How the files of experiments end: definitions, and statements.
+# Suffixes of experiment files.
 _FILES = (".toml", ".sql")
 
 # Seconds between two looks at a build; its end is noticed at once.
@@ -34,9 +34,9 @@ _LOOK_S = 60.0
 
 @dataclass(frozen=True)
 class Against:
-    """The baseline that a run measures beside its own cells.
+    """The baseline that is measured together with a run's own cells.
 
-    ``name``: as it was typed; ``what``: what it stands for, a clause; ``checkout``: where it was checked out.
+    ``name``: as typed; ``what``: a phrase that describes it; ``checkout``: the commit's directory, if it is one.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Checkout:
 
     @property
     def folder(self) -> Path:
-        """The folder that is there what the current one is here."""
+        """The current directory, in the checkout."""
         return self.tree / Path.cwd().relative_to(self.root)
 
     def there(self, path: str | None) -> str | None:
@@ -75,13 +75,13 @@ def against(
     build: str | None,
     read: Callable[[str], Experiment] = load_experiment,
 ) -> Iterator[Against]:
-    """Find or make the other side: a system by its URL, an experiment by its file, or a commit of the repository here.
+    """Find or build the baseline: a system's URL, an experiment's file, or a commit of the current repository.
 
     ``read``: reads an experiment's file with the options of this one.
 
-    A commit is checked out into a directory of its own, which goes with the context; ``build`` is a shell command that
-    is run there. Relative paths of its systems and of its experiment begin there. Raises InputError where the reference
-    is none of these, and SystemFailed where the build fails.
+    A commit is checked out into a temporary directory, in which the shell command ``build`` runs. Relative paths of its
+    systems and its experiment start there. Raises InputError for an unknown reference, and SystemFailed if the build
+    fails.
     """
     if ":" in reference and engine_named(reference.partition(":")[0]) is not None:
         _check_no_build(build, "a system")
@@ -102,7 +102,7 @@ def against(
 
 def _check_no_build(build: str | None, what: str) -> None:
     if build is not None:
-        raise InputError("--build", f"`--against` names {what}, of which nothing is built", "leave it out")
+        raise InputError("--build", f"`--against` names {what}, so `--build` has no effect", "leave it out")
 
 
 @contextmanager
@@ -114,7 +114,9 @@ def _checked_out(reference: str) -> Iterator[Checkout]:
         raise InputError(place, "git is not installed, which a commit needs", known)
     top = _git(Path.cwd(), "rev-parse", "--show-toplevel")
     if top.returncode != 0:
-        raise InputError(place, "this is no URL, no file, and there is no repository here", known)
+        raise InputError(
+            place, "this is neither a URL nor a file, and the current directory is not in a repository", known
+        )
     root = Path(top.stdout.removesuffix("\n")).resolve()
     commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
     if commit.returncode != 0:
@@ -126,10 +128,10 @@ def _checked_out(reference: str) -> Iterator[Checkout]:
 
 
 def _check_out(root: Path, commit: str, tree: Path, reference: str) -> None:
-    """Check a commit out into a repository of its own, which borrows the objects of the one at ``root``.
+    """Check a commit out into a new repository, which borrows the objects of the repository at ``root``.
 
-    Nothing is written to the user's repository, as a worktree would be, so that nothing stays in it whatever ends
-    dbdyno. Raises SystemFailed.
+    The user's repository stays unchanged, even if dbdyno is killed. A worktree would be recorded in it. Raises
+    SystemFailed.
     """
 
     def git(folder: Path, *arguments: str, given: str | None = None) -> str:
@@ -144,7 +146,7 @@ def _check_out(root: Path, commit: str, tree: Path, reference: str) -> None:
     try:
         git(root, "init", "--quiet", "--template=", str(tree))
         own = tree / ".git"
-        # With its settings, such as the format of its objects and where a partial clone gets missing ones.
+        # The configuration has the object format, and the remote of a partial clone.
         shutil.copyfile(path_of("config"), own / "config")
         (own / "objects" / "info").mkdir(exist_ok=True)
         (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(path_of("objects").resolve()) + b"\n")
@@ -214,7 +216,7 @@ def _experiment_there(
 
 
 def on_side(cells: Cells, side: str, experiment: Experiment) -> Cells:
-    """Give the cells of one side of a gate, which a factor tells apart from the other's. Raises InputError."""
+    """Return the cells of one side of a gate, with a factor that names the side. Raises InputError."""
     if SIDE in experiment.factors:
         raise InputError(
             experiment.place, f"a gate calls a factor `{SIDE}` itself", "give the experiment's another name"
@@ -227,7 +229,7 @@ def _on_side(cell: ResolvedCell, side: str) -> ResolvedCell:
 
 
 def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> CompiledCell:
-    """Give a cell whose system's files are those of a commit: a library, its source, a program, a database."""
+    """Return a cell with its system's files from a commit: a library, its source, a program, a database."""
     if checkout is None:
         return compiled
     system = replace(compiled.cell.system, folder=str(checkout.folder))
@@ -235,7 +237,7 @@ def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> Compile
     if engine.location == "file":
         there = checkout.there(system.database)
         if there is not None and there != system.database and not Path(there).exists():
-            problem = f"commit {checkout.commit[:10]} has no file `{system.database}`, nor does its build make it"
+            problem = f"commit {checkout.commit[:10]} has no file `{system.database}`, and its build doesn't create it"
             hint = "build it with `--build COMMAND`, or move it out of the repository to use it on both sides"
             raise InputError("--against", problem, hint)
         system = replace(system, database=there)

@@ -31,7 +31,7 @@ class Series:
 
     @classmethod
     def all_of(cls, compiled: Sequence[CompiledCell], growth: Growth) -> "list[Series]":
-        """Put cells together. Raises InputError where those of a series differ in more than their size."""
+        """Group cells into series. Raises InputError if the cells of a series differ in more than their size."""
         alike: dict[tuple[tuple[str, str], ...], list[CompiledCell]] = {}
         for each in compiled:
             levels = tuple((name, level.name) for name, level in each.cell.levels.items() if name != growth.factor)
@@ -46,14 +46,14 @@ class Series:
         for other in others:
             if _but_size(other, growth) != _but_size(first, growth):
                 problem = f"`{growth.factor}` changes more than the rows of `{growth.table}`"
-                hint = "a table grows through its sizes, so that the system and the other tables must stay as they are"
+                hint = "only the growing table may differ between its sizes, not the system or another table"
                 raise InputError(f"{other.cell.id}: growth", problem, hint)
 
 
 def check_growth(compiled: Sequence[CompiledCell], growth: Growth, *, slice_s: float | None, counts: bool) -> None:
-    """See that a run can be one of a table that grows. Raises InputError.
+    """Raise InputError if a run's table cannot grow.
 
-    ``slice_s``: its trials are to be interleaved in slices; ``counts``: instructions are to be counted.
+    ``slice_s``: of interleaved trials; ``counts``: instructions are counted.
     """
     if slice_s is not None:
         raise InputError("--interleave", "a table that grows is measured at one size at a time", "`--interleave none`")
@@ -64,7 +64,7 @@ def check_growth(compiled: Sequence[CompiledCell], growth: Growth, *, slice_s: f
         place, definition = f"{each.cell.id}: growth", each.definition
         table = definition.tables.get(growth.table)
         if engine_of(each.cell.system.engine).runs_programs or table is None:
-            raise InputError(place, f"there is no table `{growth.table}`", "name one of the experiment's tables")
+            raise InputError(place, f"there is no table `{growth.table}`", "name a table of the experiment")
         size = each.cell.levels[growth.factor].value
         if table.rows != size or table.parts or table.file is not None:
             problem = f"`{growth.table}` does not have as many rows as `{growth.factor}` says"
@@ -89,7 +89,7 @@ def _but_size(compiled: CompiledCell, growth: Growth) -> tuple[Any, ...]:
 
 @dataclass
 class _State:
-    """Where a growing table stands."""
+    """The current size of a growing table."""
 
     rows: int
     """How many it has, as far as is known: rows of transactions in flight at a window's end may be more."""
@@ -98,7 +98,7 @@ class _State:
     of the table."""
 
     def grown_by(self, result: TrialResult, first_use: int) -> None:
-        """A trial has inserted rows; ``first_use``: what it was told."""
+        """Add the rows that a trial inserted. ``first_use``: the first counter value of the trial."""
         inserted = result.rows_changed_in_all()
         self.rows += inserted
         self.next += max(inserted, result.next_use - first_use)
@@ -107,17 +107,17 @@ class _State:
 def grow(
     growth: Growth, block: int, plan: Plan, provisioners: Provisioners, watcher: Watcher, *, interrupted: Interrupted
 ) -> Iterator[TrialRecord]:
-    """Grow every series of a run from its first size, and give the records of its trials that are not done yet.
+    """Grow every series of a run from its first size, and yield the records of its missing trials.
 
-    ``block``: that of the first window at each size; the others are those that follow it.
+    ``block``: of the first window at each size; the following windows have the following numbers.
     """
     series = Series.all_of(plan.cells, growth)
-    of = {each.cells[0].cell.id: each for each in series}
+    by_id = {each.cells[0].cell.id: each for each in series}
     order = block_order([each.cells[0].cell for each in series], block, plan.seed)
     for position, first in enumerate(order):
         if interrupted:
             return
-        yield from _Grown(of[first.id], growth, block, position, plan, interrupted).records(provisioners, watcher)
+        yield from _Grown(by_id[first.id], growth, block, position, plan, interrupted).records(provisioners, watcher)
 
 
 class _Place(NamedTuple):
@@ -192,7 +192,7 @@ class _Grown:
                 continue
             watcher.trials(self.block + window, [compiled.cell])
             trial = self._trial(step, window)
-            # What the cache holds is a part of what is measured, and only a fresh copy is brought into a known state.
+            # Start the first window from a fresh copy only: later windows include the effect of the cache.
             fresh = step == 0 and window == 0
             as_is = {} if fresh or "os_cache" not in system.target else {"os_cache": "as_is"}
             first_use = state.next - _rows(compiled, self.growth)

@@ -6,8 +6,8 @@ import psutil
 
 from dbdyno.run.machine import busy_seconds
 
-# A machine is idle when in one second all its processors together did less than this share of one processor's
-# work, and less than this many bytes were written.
+# A machine is idle if, within one second, all CPUs together used less than this share of one CPU, and fewer than this
+# number of bytes were written.
 _BUSY_SHARE = 0.1
 _WRITTEN_BYTES = 1 << 20
 
@@ -16,9 +16,9 @@ LONGEST_S = 60.0
 
 
 def wait_until_idle(interrupted: object, longest_s: float = LONGEST_S) -> float:
-    """Wait until processors and disks are quiet, at most ``longest_s`` seconds; return the seconds waited.
+    """Wait until CPUs and disks are idle, for at most ``longest_s`` seconds; return the seconds waited.
 
-    ``interrupted``: anything that turns true when the run is to end.
+    ``interrupted``: becomes true when the run is interrupted.
     """
     start = time.monotonic()
     while time.monotonic() - start < longest_s and not interrupted:

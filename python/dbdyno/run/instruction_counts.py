@@ -12,7 +12,7 @@ from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed
 from dbdyno.runtime.workspace.listening import Interrupted
 
-# One client does so many statements, after some that are not counted. Valgrind makes them some fifty times slower.
+# Statements of the client, after a warm-up that is not counted. Valgrind makes them about 50 times slower.
 _STATEMENTS = 2000
 _WARMUP_STATEMENTS = 200
 
@@ -23,20 +23,20 @@ def check_counting(compiled: CompiledCell) -> None:
     """Raise InputError where instructions cannot be counted here, or not of this cell's system."""
     engine = compiled.cell.system.engine
     if not engine_of(engine).in_worker:
-        problem = f"the instructions of `{engine}` are not the worker's own"
-        raise InputError("--instructions", problem, "count those of `sqlite:`")
+        problem = f"`{engine}` does not run inside the worker"
+        raise InputError("--instructions", problem, "use `sqlite:`")
     if shutil.which("valgrind") is None:
-        raise InputError("--instructions", "valgrind is not installed", "install it, as with `apt install valgrind`")
+        raise InputError("--instructions", "valgrind is not installed", "install it, e.g. `apt install valgrind`")
 
 
 def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interrupted) -> Counting:
-    """Run a trial's plan with one client under callgrind and return what its window took.
+    """Run a trial's plan with one client under callgrind and return the counts of its window.
 
-    ``timed``: the result of the same trial by the clock, which says how many statements a transaction has.
+    ``timed``: the result of the timed trial, which has the number of statements per transaction.
 
-    ``instructions``: of the client's thread within the window, the worker's own part included (some 200 a transaction);
-    ``accounting`` and ``work``: what was done, as in the worker's result. The same plan on the same data and programs
-    gives the same count, but for what depends on the time of day. Raises TrialFailed and SystemFailed.
+    ``instructions``: of the client's thread within the window, including the worker's overhead (about 200 per
+    transaction); ``accounting`` and ``work``: as in the worker's result. The same plan on the same data and programs
+    gives the same count, except for code that depends on the time of day. Raises TrialFailed and SystemFailed.
     """
     with tempfile.TemporaryDirectory(prefix="dbdyno-") as directory:
         out = Path(directory) / "callgrind.out"
@@ -48,14 +48,14 @@ def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interr
         if worker.timed_out:
             raise WorkerFailed(f"counting instructions took longer than {_LONGEST_S:g} s", "timeout")
         if not results:
-            raise WorkerFailed("counting instructions gave no result")
+            raise WorkerFailed("counting instructions failed without a result")
         return Counting(instructions=_total(out), accounting=results[0].accounting, work=results[0].work)
 
 
 def counted_plan(plan: JsonObject, statements: float) -> JsonObject:
-    """Return a trial's plan as it is counted: one client, a number of statements, and nothing that measures time.
+    """Return a trial's plan for counting: one client, a number of statements, no time measurement.
 
-    ``statements``: of a transaction, on average.
+    ``statements``: per transaction, on average.
     """
     task = plan["task"]
     changed = {

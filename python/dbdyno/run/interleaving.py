@@ -1,4 +1,4 @@
-"""Trials of a block that are interleaved: what can, and when they do unasked."""
+"""Interleaving of the trials of a round: which cells allow it, and when it is the default."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,13 +18,13 @@ USUAL_SLICE_S = 0.02
 # Seconds.
 _SHORTEST = 0.001
 
-# All cells have their copies of the data at once. Interleaving is no gain where they push one another out of memory, or
-# fill the disk: the most of what is free that they may take unasked.
+# Largest share of the free memory or disk that the copies of all cells may take. If they displace each other from
+# memory, interleaving doesn't help.
 _MOST_OF_FREE = 0.5
 
 
 def check_interleaving(compiled: CompiledCell, slice_s: float) -> None:
-    """Raise InputError where a cell cannot be interleaved with others."""
+    """Raise InputError if a cell cannot be interleaved with others."""
     if slice_s < _SHORTEST:
         raise InputError(
             "--interleave", "a slice lasts a millisecond at least", f"`--interleave {USUAL_SLICE_S * 1e3:g}ms` is usual"
@@ -35,11 +35,11 @@ def check_interleaving(compiled: CompiledCell, slice_s: float) -> None:
 
 
 def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> float | None:
-    """Give the seconds of a slice for a run that is to find its own number of rounds; None: one after another.
+    """Return the seconds of a slice for a run with ``rounds = "auto"``; None to measure one cell after another.
 
-    What is interleaved needs the fewest rounds, so it is where all can be, their data have room, and none has the
-    kernel write in the others' slices what it has not had synced in its own. What goes wrong on the way is told by the
-    trial in which it goes wrong again.
+    Interleaved cells need the fewest rounds. All of them have to support it, their data has to fit, and no cell may
+    leave unsynced writes to the slices of other cells. Errors are ignored here, because the trial repeats and reports
+    them.
     """
     if len(compiled) == 1 or any(_problem(each) is not None for each in compiled):
         return None
@@ -54,9 +54,9 @@ def decide(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> floa
 
 
 def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[CompiledCell]:
-    """Give the cells, where some write, as their engine tells, and not all sync alike.
+    """Return the cells if some of them write and they sync differently; empty otherwise.
 
-    What one leaves to the kernel is written to the device later, in the slices of all. Raises DbdynoError.
+    The kernel writes unsynced data to the device later, in the slices of all cells. Raises DbdynoError.
     """
     alike = len({_syncing(each) for each in compiled}) == 1
     if alike and not any(_sets_syncing(each) or _leaves_behind(each) for each in compiled):
@@ -69,7 +69,7 @@ def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioner
 
 
 def differing_syncs(compiled: Sequence[CompiledCell], provisioners: Provisioners) -> list[dict[str, Any]]:
-    """Give what is observed where cells which were interleaved as they were told do not sync alike, or nothing."""
+    """Return an observation if the user interleaved cells that sync differently."""
     try:
         differing = sync_differently(compiled, provisioners)
     except DbdynoError:
@@ -84,7 +84,7 @@ def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:
 
 
 def _leaves_behind(compiled: CompiledCell) -> bool:
-    """Whether a cell does not sync all that it writes before it says that it is done."""
+    """Whether a cell reports a commit before it has synced all of its writes."""
     return engine_of(compiled.cell.system.engine).leaves_behind(compiled.settings)
 
 

@@ -1,7 +1,7 @@
-"""The queues of listening sockets: how many connections each holds that wait to be accepted, and how many it dropped.
+"""The queues of listening sockets: how many unaccepted connections each can hold, and how many it dropped.
 
-The kernel counts for each socket what found its queue full (``sk_drops``), and tells by sock_diag(7), as ``ss -ltm``
-shows it: ``Send-Q`` is the queue's length, ``d`` in ``skmem`` what was dropped.
+The kernel counts the connections that found a queue full (``sk_drops``) and reports them by sock_diag(7). ``ss -ltm``
+shows them, too: ``Send-Q`` is the queue's length, ``d`` in ``skmem`` the number of drops.
 """
 
 import socket
@@ -35,7 +35,7 @@ _LISTEN = 10
 _RECEIVED = 1 << 16
 _ALIGNED = 4
 
-# What a part is called where none is named: what clients connect to.
+# The part's name if the plan has none: the system that clients connect to.
 _TARGET = ""
 
 
@@ -51,7 +51,7 @@ Queues = Mapping[int, _Socket]
 
 
 def queues() -> Queues:
-    """Read those of this machine."""
+    """Read the queues of this machine."""
     found: dict[int, _Socket] = {}
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
@@ -63,9 +63,9 @@ def queues() -> Queues:
 
 
 def risen(before: Queues, task: Mapping[str, Any]) -> Listeners | None:
-    """Say what the sockets dropped since a reading that a trial's clients, or parts of its system, connect to.
+    """Return the drops since a reading, of the sockets that a trial's clients or its system's parts connect to.
 
-    ``task``: of its plan. ``None`` where none of them is known here: they are on another machine, or Unix sockets.
+    ``task``: of its plan. ``None`` if no socket is known here: they are on another machine, or Unix sockets.
     """
     now = queues()
     parts = {inode: tier["name"] for tier in task.get("tiers", ()) for inode in _inodes(tier["pids"], now)}
@@ -76,7 +76,7 @@ def risen(before: Queues, task: Mapping[str, Any]) -> Listeners | None:
             part=part,
             address=f"{now[inode].host}:{now[inode].port}",
             backlog=now[inode].backlog,
-            # Counted in 32 bits; one that was not there before has dropped what it has.
+            # A 32-bit counter. A socket that is new since the reading started at 0.
             dropped=(now[inode].dropped - (before[inode].dropped if inode in before else 0)) % (1 << 32),
         )
         for inode, part in parts.items()
@@ -108,7 +108,7 @@ def _read(family: int, body: bytes) -> tuple[int, _Socket]:
 
 
 def _pieces(data: bytes, header: struct.Struct) -> Iterator[tuple[int, bytes]]:
-    """Give the kind and the content of what begins with its length and its kind, one after the other."""
+    """Yield the type and the content of each attribute, which starts with its length and type."""
     while len(data) >= header.size:
         length, kind = header.unpack_from(data)[:2]
         if length < header.size:
@@ -118,7 +118,7 @@ def _pieces(data: bytes, header: struct.Struct) -> Iterator[tuple[int, bytes]]:
 
 
 def _inodes(pids: Sequence[int], known: Queues) -> Iterator[int]:
-    """Give the listening sockets that processes, or those below them, have open."""
+    """Return the listening sockets that processes or their descendants have open."""
     for pid in pids:
         try:
             first = psutil.Process(pid)
@@ -133,7 +133,7 @@ def _open(pid: int, known: Queues) -> Iterator[int]:
     try:
         entries = list(Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
-        # It has ended, or is another user's.
+        # The process has ended, or belongs to another user.
         return
     for entry in entries:
         try:

@@ -18,9 +18,9 @@ from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.runtime.worker import Worker, ask
 from dbdyno.runtime.workspace.listening import Interrupted
 
-# Of one measurement of the device, and of the worker's ceiling. Of a shorter one of the device, the file is smaller.
+# Seconds of one measurement of the device, and of the worker's ceiling. Shorter device measurements use a smaller file.
 _USUAL_SECONDS = 0.4
-# The most of a run's budget for each of them, which are about ten.
+# Largest share of a run's budget for each of these measurements, of which there are about ten.
 _SHARE_OF_BUDGET = 0.01
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.001, 60.0
 _VARIABLE = "DBDYNO_PROBE_SECONDS"
@@ -29,12 +29,12 @@ _DEVICE_BYTES = 64 << 20
 _FEWEST_BYTES = 4 << 20
 _DEVICE_DEPTHS = (1, 4, 16)
 
-# Of the worker's ceiling: the window at least, since others may have the processor for some milliseconds, and the
-# warm-up as a share of it.
+# The window of the worker's ceiling is at least this long, since other threads may hold the CPU for some milliseconds.
+# The warm-up is a share of it.
 _LEAST_CEILING_S = 0.01
 _WARMUP = 0.25
 
-# Seconds for all of them, on a device that is slow to take the file.
+# Upper limit in seconds for all device measurements; slow devices take long to write the file.
 _LONGEST_S = 600.0
 
 
@@ -50,7 +50,7 @@ def check_processes() -> None:
 
 
 def host_facts(directory: Path) -> dict[str, Any]:
-    """Say what machine this is, and what lies under ``directory``."""
+    """Describe this machine and the file system of ``directory``."""
     import psutil
 
     mount = _mount(directory)
@@ -83,7 +83,7 @@ def probe_seconds(budget_s: float | None = None) -> float:
     except ValueError:
         seconds = 0.0
     if not _SHORTEST_SECONDS <= seconds <= _LONGEST_SECONDS:
-        problem = f"`{text}` is no time from {_SHORTEST_SECONDS:g} to {_LONGEST_SECONDS:g} s"
+        problem = f"`{text}` is not a time from {_SHORTEST_SECONDS:g} to {_LONGEST_SECONDS:g} s"
         raise InputError(_VARIABLE, problem, f"give seconds, as {_USUAL_SECONDS:g}")
     return seconds
 
@@ -106,16 +106,16 @@ def device_facts(directory: Path, interrupted: Interrupted, seconds: float) -> d
 
 
 def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | None = None) -> dict[str, Any]:
-    """Measure what one client does of the cell's own transactions with the null engine, in statements a second.
+    """Measure one client's rate for the cell's transactions with the null engine, in statements per second.
 
-    ``seconds``: of the window. With ``machines``, where the load comes from them: on each, one after another, of which
-    the slowest counts.
+    ``seconds``: of the window. If ``machines`` generate the load, each of them is measured in turn and the slowest
+    counts.
 
-    A transaction that repeats a statement many thousand times is one long stretch here too, so the window has no end
-    but its time. Nobody thinks here: what clients could do is asked, not what they are told to. Raises TrialFailed.
+    The window ends by time only, because a transaction that repeats a statement many thousand times is one long
+    operation here, too. Think times are left out: the ceiling is the rate that clients could reach. Raises TrialFailed.
     """
     transactions = [each | {"steps": without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
-    # Nothing is made slower there, and it makes no calls to count.
+    # Leave out changes: they add delays, and there are no calls to count.
     own = {name: value for name, value in compiled.trial.items() if name != "changes"}
     seconds = max(seconds, _LEAST_CEILING_S)
     trial = own | {
@@ -131,7 +131,7 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
     if machines is None:
         return _ceiling(Worker(plan, _LONGEST_S))
     machines.ready()
-    # By itself, it need not be told when to begin.
+    # A single worker can start at any time.
     each = [_ceiling(machines.worker(number, plan, _LONGEST_S, 0)) for number in range(len(machines))]
     return min(each, key=lambda found: float(found.get("operations_per_s", 0.0)))
 
@@ -164,7 +164,7 @@ def _mount(directory: Path) -> tuple[str, str]:
 
 
 def in_memory(path: Path) -> str | None:
-    """Give the type of the file system that holds a path, where that is in memory; ``None`` where it is on a device."""
+    """Return the type of a path's file system if it is in memory; ``None`` if it is on a device."""
     kind = _mount(path)[1]
     return kind if kind in ("tmpfs", "ramfs") else None
 

@@ -1,4 +1,4 @@
-"""Limiting the memory of what is measured: the worker that an engine runs in, or a server and its processes."""
+"""The memory limit of the measured processes: the worker of an embedded engine, or a server's processes."""
 
 from contextlib import ExitStack, closing
 from types import TracebackType
@@ -13,12 +13,12 @@ _MEGABYTE = 1_000_000
 
 
 class Limiting:
-    """The limit of a cell's memory, as long as the context lasts. Where none is asked for, nothing is done."""
+    """The memory limit of a cell while the context lasts. Without a limit, it does nothing."""
 
     def __init__(self, compiled: CompiledCell, target: dict[str, Any]) -> None:
         """``target``: the cell's system, ready."""
-        asked = compiled.definition.load.memory_limit_mb
-        self._bytes = None if asked is None else round(asked * _MEGABYTE)
+        limit_mb = compiled.definition.load.memory_limit_mb
+        self._bytes = None if limit_mb is None else round(limit_mb * _MEGABYTE)
         self._embedded = engine_of(compiled.cell.system.engine).in_worker
         self._server: int | None = target.get("process", {}).get("pid")
         self._limit: MemoryLimit | None = None
@@ -27,7 +27,7 @@ class Limiting:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        """Make the limit, which is not in force yet. Where it cannot be, :attr:`told` has the reason."""
+        """Create the limit, which does not apply yet. If that fails, :attr:`told` has the reason."""
         if self._bytes is None:
             return self
         if not self._embedded and self._server is None:
@@ -49,14 +49,14 @@ class Limiting:
 
     @property
     def told(self) -> dict[str, Any] | None:
-        """What is stored of it with a trial; ``None`` where none was asked for."""
+        """The fact that is stored with a trial; ``None`` without a limit."""
         if self._bytes is None:
             return None
         means = None if self._limit is None else self._limit.means
         return {"bytes": self._bytes, "means": means, "refused": self._refused}
 
     def too_little(self) -> str | None:
-        """Say why the system ended, a clause, where the kernel has killed it since this was last asked."""
+        """Return a phrase if the kernel killed the system since the last call; empty otherwise."""
         kills = 0 if self._limit is None else self._limit.kills
         killed, self._kills = kills > self._kills, kills
         if not killed or self._bytes is None:

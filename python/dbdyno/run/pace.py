@@ -13,7 +13,7 @@ _SHORTEST_WINDOW_S = 0.2
 
 
 class Pace:
-    """The rounds of a run against the clock. A run without a budget has no limit."""
+    """Time budget of a run's rounds. Without a budget, there is no limit."""
 
     def __init__(
         self, rule: Stopping | None, cells: int, began: float, clock: Callable[[], float] = time.monotonic

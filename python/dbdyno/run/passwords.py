@@ -18,10 +18,10 @@ def named_with_password(systems: Iterable[SystemSpec]) -> list[str]:
 def with_passwords(
     systems: Sequence[SystemSpec], had: Iterable[str], given: Sequence[SystemSpec]
 ) -> tuple[SystemSpec, ...]:
-    """Give the systems of a run, as they are stored, the passwords of those that are given again.
+    """Return a run's stored systems with the passwords that were given again.
 
-    ``had``: the names of those that had one. Raises InputError for one that is given and is not of the run, and where a
-    password is still missing.
+    ``had``: names of the systems that had a password. Raises InputError for a given system that the run doesn't have,
+    and for a missing password.
     """
     again = {_place(each): each.password for each in given}
     strange = next((each for each in given if _place(each) not in map(_place, systems)), None)
@@ -40,7 +40,7 @@ def check_stored(systems: Iterable[SystemSpec]) -> None:
     masked = next((each for each in systems if MASK in (each.user, each.password)), None)
     if masked is not None:
         problem = f"the experiment names {masked.name} with a password, which is not stored, so the run cannot go on"
-        raise InputError("--resume", problem, "give it by `--system`, or in the engine's variable, and run anew")
+        raise InputError("--resume", problem, "give it by `--system`, or in the engine's variable, and start a new run")
 
 
 def _place(system: SystemSpec) -> tuple[str | int | None, ...]:

@@ -25,16 +25,16 @@ class Processes:
         place: Place | None = None,
         tell: Callable[[int, Interval], None] | None = None,
     ) -> None:
-        """Start workers, each for so many clients of a trial's plan (``sizes``), at a ``place``, by default here.
+        """Start workers, each for a part of the plan's clients (``sizes``), at a ``place``, by default this machine.
 
-        ``tell``: is told each worker's intervals, with its number. The rest is as for ``Worker``.
-        Raises WorkerFailed where one could not be started elsewhere.
+        ``tell``: is called with each worker's number and intervals. Raises WorkerFailed if a worker cannot be started
+        elsewhere.
         """
         plans = parts(plan, sizes)
         self._number = len(plans)
         self._tell = tell
         self._coordinated = CoordinatedWorkers(plans, timeout_s, [padding] * len(plans), place)
-        #: What each of them said, as it was said: its ``result`` and its ``intervals``.
+        #: Results and intervals of each worker, unchanged.
         self.said: list[dict[str, Any]] = [{"result": None, "intervals": []} for _ in plans]
 
     @property
@@ -51,7 +51,7 @@ class Processes:
         self._coordinated.kill()
 
     def __iter__(self) -> Iterator[Heard]:
-        """Give ``phase``, ``interval`` and ``result`` as one worker does. Raises WorkerFailed as the first of them."""
+        """Yield ``phase``, ``interval`` and ``result`` like a single worker. Raises WorkerFailed if one fails."""
         intervals: dict[int, dict[int, Interval]] = {}
         results: dict[int, TrialResult] = {}
         failure: WorkerFailed | None = None
@@ -77,7 +77,7 @@ class Processes:
         yield _as_heard(merge_results([results[number] for number in sorted(results)]))
 
     def _whole(self, intervals: dict[int, dict[int, Interval]], awaited: set[int]) -> Iterator[Heard]:
-        """Put together the intervals that all of those have told of who are still to be heard."""
+        """Merge the intervals that all running workers have reported."""
         for index in sorted(intervals):
             if awaited <= intervals[index].keys():
                 yield _as_heard(merge_intervals(list(intervals.pop(index).values())))
@@ -88,9 +88,9 @@ def _as_heard(event: Interval | TrialResult) -> Heard:
 
 
 def parts(plan: JsonObject, sizes: Sequence[int]) -> list[JsonObject]:
-    """Return the plans of a trial's workers, each with so many of its clients."""
+    """Return the plans of a trial's workers, each with its share of the clients."""
     task = plan["task"]
-    # What the server's sessions wait for is the same whoever looks, and each look costs. So are its estimates.
+    # Only one worker samples the server's sessions and reads estimates: the results are the same for all.
     others = {"record": task["record"] | {"waits": False}, "statements": not_analyzed(task["statements"])}
     return [
         plan

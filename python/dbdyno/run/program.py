@@ -1,4 +1,4 @@
-"""A trial of a program of the user's own: run so many times, each timed as a whole process."""
+"""Trials of a user's program, each run of which is timed as a whole process."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ from dbdyno.model.events.program import ProgramCpu, ProgramFacts, ProgramResult
 from dbdyno.run.machine import busy_seconds
 from dbdyno.runtime.worker import padded_environment
 
-# How much of what a failing program said is kept: lines, and characters of them all.
+# Lines and characters of a failed program's output that the error shows.
 _SAID_LINES = 10
 _SAID = 1000
 # Bytes at the end of its output among which they are looked for.
@@ -40,12 +40,12 @@ def run_program(
     longest_s: float,
     folder: str | None = None,
 ) -> ProgramResult:
-    """Run ``command`` as often as the trial says and return what that took.
+    """Run ``command`` as often as the trial says and return the result.
 
-    A transaction is one run of the program; its time is that of the whole process, from before it is started until it
-    has been waited for. CPU is that of the process and the children it has waited for. ``padding``: bytes by which its
-    environment is made longer; ``folder``: where it is run. Raises TrialFailed where the program cannot be started,
-    does not end with 0, or is still running after ``longest_s`` seconds.
+    A transaction is one run of the program. Its time is the time from before the process is started until it was waited
+    for, and its CPU time includes the children that it waited for. ``padding``: bytes added to its environment;
+    ``folder``: its working directory. Raises TrialFailed if the program cannot be started, fails, or runs longer than
+    ``longest_s`` seconds.
     """
     warmup, times = int(trial["warmup"]["transactions"] or 0), int(trial["window"]["transactions"])
     seconds: list[float] = []
@@ -102,11 +102,11 @@ def run_program(
 def _once(
     command: Sequence[str], padding: int, interrupted: object, longest_s: float, folder: str | None
 ) -> tuple[float, Any]:
-    """Run it once; return the seconds it took, and what it and its children used (``getrusage``)."""
+    """Run the program once; return the seconds and the resource usage of it and its children (``getrusage``)."""
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
         try:
-            # Its output goes where nobody reads it while it runs; an error is told from its end.
+            # Write the output to a file, and read the error from its end.
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -135,8 +135,8 @@ def _once(
 
 
 def _end_of(said: IO[bytes]) -> str:
-    """Give the last lines of what a program said, with a mark where there was more."""
-    # What the program wrote is not in what this object knows of the file.
+    """Return the last lines of a program's output, with a mark if earlier lines are left out."""
+    # The program wrote to the file behind this object's buffer.
     size = os.fstat(said.fileno()).st_size
     first = max(0, size - _LOOKED_AT)
     text = os.pread(said.fileno(), size - first, first).decode(errors="replace").strip()
@@ -170,7 +170,7 @@ class _Stopper:
 
 
 def _latency(seconds: list[float]) -> Times:
-    """Return the quantiles of the runs in milliseconds: of so few, the ranks themselves."""
+    """Return the quantiles of the runs in milliseconds: by rank, since there are few runs."""
     ordered = sorted(each * 1000 for each in seconds)
 
     def rank(share: float) -> float:

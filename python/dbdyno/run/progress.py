@@ -24,9 +24,9 @@ class Display(Watcher):
     def __init__(
         self, console: Console, *, trials: int, rounds: int, unit: str, label: str, stopping: Stopping | None = None
     ) -> None:
-        """``trials``: how many are to be done; ``unit``, ``label``: what throughput counts, and its name.
+        """``trials``: left to measure; ``unit``, ``label``: of the throughput.
 
-        ``stopping``: what may end the run before.
+        ``stopping``: the rule that may end the run earlier.
         """
         self._stopping = stopping
         self._console = console
@@ -44,9 +44,9 @@ class Display(Watcher):
         self._names: dict[str, str] = {}
         self._named: set[str] = set()
         self._said: float | None = None
-        # Of trials that are interleaved, how many have not ended.
+        # Interleaved trials that are still running.
         self._together = 0
-        # Of a trial with load machines, what each did in its last second, by number.
+        # Throughput of each load machine in its last interval, by number.
         self._of_machines: dict[int, float] = {}
         if console.is_terminal:
             columns = (BarColumn(24), TextColumn("{task.description}", markup=False))
@@ -86,7 +86,7 @@ class Display(Watcher):
         self._update(self._what)
 
     def interval(self, cell: Cell, event: Interval) -> None:
-        """A second of a trial is over. Of trials that are interleaved, the throughput of the first is shown."""
+        """Show an interval of a trial. If trials are interleaved, show the throughput of the first one."""
         if cell.id != self._shown:
             return
         rate = self._rate(event)
@@ -94,11 +94,11 @@ class Display(Watcher):
             failed = f", {event.failed:,} failed" if event.failed else ""
             self._update(f"{self._what} · {rate:,.0f} {self._label}/s{self._shares()}{failed}")
 
-    def machine(self, number: int, of: int, event: Interval) -> None:
-        """A second of a trial is over on one of its load machines; what each does is shown with what all do."""
+    def machine(self, number: int, machines: int, event: Interval) -> None:
+        """Show an interval of one load machine, next to the throughput of all machines."""
         rate = self._rate(event)
         if rate is not None:
-            self._of_machines = {each: self._of_machines.get(each, 0.0) for each in range(of)} | {number: rate}
+            self._of_machines = {each: self._of_machines.get(each, 0.0) for each in range(machines)} | {number: rate}
 
     def _rate(self, event: Interval) -> float | None:
         seconds = event.end_s - event.start_s
@@ -153,14 +153,14 @@ class Display(Watcher):
         self._progress.update(self._task, description=text + self._left())
 
     def _left(self) -> str:
-        """Say how long the rest takes, if it takes as long as what is done."""
+        """Estimate the remaining time from the elapsed time."""
         if not self._done or self._done >= self._trials:
             return ""
         now = time.monotonic()
         each_s = (now - (self._first_trial or now)) / self._done
         seconds = each_s * (self._trials - self._done)
         if self._stopping is None:
-            # Tables are made in the first block, and what that takes says nothing of the rest.
+            # Tables are created in the first round only, so its duration predicts nothing.
             if self._done < min(self._trials / self._rounds, self._trials / 2):
                 return ""
             return f" · {duration(seconds)} left"

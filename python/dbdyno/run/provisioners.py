@@ -1,4 +1,4 @@
-"""Having a cell's system ready for a trial: a file, a server that dbdyno starts, or one that is named."""
+"""Preparation of a cell's system for a trial: a file, a server that dbdyno starts, or a named server."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,15 +17,15 @@ __all__ = ["Provisioner", "Provisioners", "Ready"]
 
 
 class Provisioners:
-    """The provisioners of a run, each made when it is first needed, and where they work; all go with the context.
+    """The provisioners of a run and their directory. Each is made at its first use; the context closes them.
 
-    ``interrupted``: who listens with it ends the loading and copying of tables with the first Ctrl-C.
+    ``interrupted``: while it listens, the first Ctrl-C ends loading and copying tables.
     """
 
     def __init__(self, directory: str | Path | None = None, allow_writes: bool = False) -> None:
-        """``directory``: where they work, by default in the cache. Raises DbdynoError where that cannot be.
+        """``directory``: the place of their files, by default the cache. Raises DbdynoError if it is not usable.
 
-        ``allow_writes``: statements may write to what dbdyno did not make.
+        ``allow_writes``: statements may write to data that dbdyno did not create.
         """
         self.workspace = Workspace(directory)
         remove_unfinished(cache_directory("templates"))
@@ -44,7 +44,7 @@ class Provisioners:
     def of(self, compiled: CompiledCell) -> Provisioner:
         """Give the provisioner of a cell's system."""
         system = compiled.cell.system
-        # Settings are a cell's own; the server is the same.
+        # Settings differ between cells that share a server.
         key = f"{system.engine} {system.host} {system.port} {system.user} {system.database}"
         if key not in self._of:
             self._of[key] = engine_of(system.engine).provisioner(system, self._place)
@@ -56,7 +56,7 @@ class Provisioners:
         return [seen for each in self._of.values() for seen in each.observations]
 
     def close(self) -> None:
-        """Close them all, and remove the directory. Raises DbdynoError where one cannot be, when all else is done."""
+        """Close all provisioners, and remove the directory. Raises DbdynoError at the end if one failed to close."""
         with ExitStack() as stack:
             stack.callback(self.workspace.close)
             for each in self._of.values():

@@ -27,7 +27,7 @@ from dbdyno.model.experiment.load import Open, Stop, Warmup
 from dbdyno.model.experiment.objective import QUANTILES, Objective
 from dbdyno.model.limits import HIGHEST_RATE
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
-from dbdyno.run.cell_designs import designed
+from dbdyno.run.cell_designs import describe_cells
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import KeptSystem, measure
 from dbdyno.run.trial import Plan, Trial, Watcher
@@ -55,7 +55,7 @@ _AROUND_S = 0.4
 
 @dataclass(frozen=True)
 class Slo:
-    """What is searched for, and how long it may take. ``budget_s``: None for the usual time per configuration."""
+    """The objective of a search, and its budget. ``budget_s``: None for the usual time per configuration."""
 
     objective: Objective
     budget_s: float | None = None
@@ -66,7 +66,7 @@ class Slo:
 
 
 def searching_words(slo: Slo, count: int) -> str:
-    """Say what is searched for and how long that takes."""
+    """Write the objective and the duration of a search."""
     each = f" for each of {count} configurations" if count > 1 else ""
     return f"the highest rate that holds {slo.objective}{each}: at most {slo.seconds(count):.0f} s"
 
@@ -85,7 +85,9 @@ def configurations(experiment: Experiment, cells: Sequence[ResolvedCell]) -> lis
     found: dict[str, ResolvedCell] = {}
     for cell in cells:
         if engine_of(cell.system.engine).runs_programs:
-            raise InputError("--slo", f"{cell.system.name} is a program, which takes no arrivals", "name a system")
+            raise InputError(
+                "--slo", f"{cell.system.name} is a program, which doesn't support arrivals", "name a system"
+            )
         levels = {name: level for name, level in cell.levels.items() if name in factors or name == SYSTEM}
         name = cell_id(factors, levels)
         found.setdefault(name, replace(cell, id=name, levels=levels))
@@ -93,12 +95,12 @@ def configurations(experiment: Experiment, cells: Sequence[ResolvedCell]) -> lis
 
 
 def closed_loop(experiment: Experiment, cell: ResolvedCell, slo: Slo, budget_s: float) -> CompiledCell:
-    """Return the cell that a search begins with, which shows what the system carries at most."""
+    """Return the closed loop that a search starts with, which measures the highest throughput."""
     return _cell(experiment, cell, None, max(budget_s * _OF_BUDGET, _SHORTEST_S), _warmup_s(slo.objective, budget_s))
 
 
 def offered(experiment: Experiment, cell: ResolvedCell, rate: float, window_s: float, warmup_s: float) -> CompiledCell:
-    """Return a configuration as an open loop of so many requests per second."""
+    """Return a configuration as an open loop at a rate, in requests per second."""
     return _cell(experiment, cell, rate, window_s, warmup_s)
 
 
@@ -140,12 +142,12 @@ def _limit_s(objective: Objective) -> float:
 
 
 class Searcher:
-    """Carries out the searches of a run. What is measured is stored trial by trial."""
+    """Carries out the searches of a run. Each trial is stored when it ends."""
 
     def __init__(
         self,
         experiment: Experiment,
-        of: Sequence[ResolvedCell],
+        searched: Sequence[ResolvedCell],
         slo: Slo,
         *,
         plan: Plan,
@@ -153,9 +155,9 @@ class Searcher:
         provisioners: Provisioners,
         console: Console,
     ) -> None:
-        """``of``: the configurations."""
+        """``searched``: the configurations."""
         self._experiment = experiment
-        self._of = of
+        self._searched = searched
         self._slo = slo
         self._plan = plan
         self._store = store
@@ -166,15 +168,15 @@ class Searcher:
 
     def measure(self) -> None:
         """Search for each configuration in its share of the budget. Raises DbdynoError."""
-        ends = self._plan.began + (1 - _AFTERWARDS) * self._slo.seconds(len(self._of))
-        for place, cell in enumerate(self._of):
+        ends = self._plan.began + (1 - _AFTERWARDS) * self._slo.seconds(len(self._searched))
+        for place, cell in enumerate(self._searched):
             if self._interrupted:
                 return
             now = time.monotonic()
             if place and now >= ends:
                 self._shown.says(f"{cell.id}: not measured, since the budget is over")
                 continue
-            until = now + max(ends - now, 0.0) / (len(self._of) - place)
+            until = now + max(ends - now, 0.0) / (len(self._searched) - place)
             with ExitStack() as stack:
                 kept = None
                 if engine_of(cell.system.engine).is_server:
@@ -195,14 +197,14 @@ class Searcher:
         return record
 
     def keep(self, compiled: CompiledCell, configuration: int, **changed: Any) -> None:
-        """Write down a cell that is going to be measured, and what is known of the searches."""
+        """Store the design of a cell before it is measured, and the state of the searches."""
         run = self._store.run(self._plan.run_id)
         searches = [dict(each) for each in self._planned["searches"]]
         cells, factors = run.design["cells"], run.design["factors"]
         if compiled.cell.id not in searches[configuration]["cells"]:
             searches[configuration]["cells"] = [*searches[configuration]["cells"], compiled.cell.id]
         if all(each["id"] != compiled.cell.id for each in cells):
-            cells = [*cells, *designed([compiled])]
+            cells = [*cells, *describe_cells([compiled])]
             level = compiled.cell.factors[OFFERED]
             factors = factors | {OFFERED: list(dict.fromkeys([*factors.get(OFFERED, []), level]))}
         self._planned |= {"searches": searches, **changed}
@@ -224,7 +226,7 @@ class _ConfigurationSearch:
     def search(self, until: float) -> None:
         """Measure windows until all is known or the time is over. ``until``: by the monotonic clock."""
         budget_s = max(until - time.monotonic(), 1.0)
-        place = self._searcher._of.index(self._cell)
+        place = self._searcher._searched.index(self._cell)
         pilot = closed_loop(self._searcher._experiment, self._cell, self._slo, budget_s)
         self._searcher.keep(pilot, place)
         record = self._searcher.trial(pilot, 0, self._kept)

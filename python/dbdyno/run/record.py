@@ -12,7 +12,7 @@ from dbdyno.experiment.design import file_systems
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.model.result.reading import part
 from dbdyno.model.run_options import RunOptions
-from dbdyno.run.cell_designs import designed
+from dbdyno.run.cell_designs import describe_cells
 from dbdyno.run.cluster_checks import load_machine_facts
 from dbdyno.run.machine import host_facts
 from dbdyno.run.passwords import check_stored, named_with_password, with_passwords
@@ -77,7 +77,7 @@ def stored_request(run: RunRecord, store: Store, given: list[SystemSpec]) -> Req
     systems = [parse_url(url) for url in options.systems]
     if not systems:
         check_stored(file_systems(experiment).values())
-    # Without it, the run was interrupted before dbdyno decided whether to interleave, and nothing has been measured.
+    # If it is missing, the run was interrupted before dbdyno decided whether to interleave.
     if "slice_s" in run.options:
         options = replace(options, interleaving=run.options["slice_s"] or "none")
     return Request(
@@ -110,7 +110,7 @@ def _design(request: Request, prepared: Prepared) -> dict[str, Any]:
         "question": experiment.question,
         "factors": factors,
         "rounds": prepared.rounds,
-        "cells": designed(prepared.compiled),
+        "cells": describe_cells(prepared.compiled),
         "excluded": [{"id": each.cell.id, "reason": each.reason} for each in prepared.cells.excluded],
         "measure": prepared.compiled[0].definition.measure.model_dump(),
         "report": experiment.head.report.model_dump(),
@@ -138,5 +138,5 @@ def _design(request: Request, prepared: Prepared) -> dict[str, Any]:
             "searches": [{"cells": [closed.cell.id]} for closed in prepared.compiled],
         }
     if request.options.design == "screening":
-        design["screening"] = {"cells": len(prepared.cells.cells), "of": prepared.of}
+        design["screening"] = {"cells": len(prepared.cells.cells), "of": prepared.all_cells}
     return design

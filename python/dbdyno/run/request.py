@@ -1,4 +1,4 @@
-"""What a run is asked to do, resolved into cells and how long they are measured."""
+"""The request of a run, and its preparation: its cells and the number of rounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ from dbdyno.runtime.cluster.address import ClusterAddress, read_cluster
 from dbdyno.runtime.process_limits import check_open_files, check_pipes, check_threads
 from dbdyno.stats import Stopping
 
-# The fewest rounds of a `dbdyno why`, whatever its budget: fewer have no useful interval.
+# The fewest rounds of a `dbdyno why`, whatever its budget: fewer give a useless interval.
 _LEAST_ROUNDS_OF_WHY = 4
 
 
@@ -90,7 +90,7 @@ class Prepared:
     rounds: int
     stopping: Stopping | None
     tried: list[Tried]
-    of: int
+    all_cells: int
     """How many cells the whole design has."""
     fixing: Fixing | None = None
     searched: Sequence[ResolvedCell] = ()
@@ -108,7 +108,7 @@ def prepare(request: Request) -> Prepared:
         return _of_slo(request, request.slo, cells)
     if request.against is not None:
         cells = on_side(cells, CANDIDATE, experiment)
-    of = len(cells.cells)
+    all_cells = len(cells.cells)
     if request.options.design == "screening":
         cells = _screened(cells, request)
     compiled = [compile_cell(experiment, cell) for cell in cells.cells]
@@ -126,13 +126,13 @@ def prepare(request: Request) -> Prepared:
     if request.cluster is not None:
         check_cluster(compiled, request.cluster, request.options, grows=growth is not None)
     if request.slice_s is not None and len(compiled) == 1:
-        problem = "there is only one cell, so there is nothing to alternate with"
+        problem = "interleaving needs several cells"
         raise InputError("--interleave", problem, "leave it out, or measure several cells")
     rounds = request.options.rounds if request.options.rounds is not None else experiment.rounds
     if rounds == "auto":
-        return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, of)
-    # Each window at a size is a round: that many come of a table's growth.
-    return Prepared(cells, compiled, rounds * windows(experiment), None, tried, of)
+        return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, all_cells)
+    # Growth has a round for each window at a size.
+    return Prepared(cells, compiled, rounds * windows(experiment), None, tried, all_cells)
 
 
 def _check_cells(request: Request, compiled: Sequence[CompiledCell]) -> None:
@@ -163,13 +163,13 @@ def check_capacity(compiled: CompiledCell) -> None:
 
 def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
     """Check the cells of a `dbdyno why`. Raises InputError."""
-    asked = next((cell for cell in cells.cells if cell.id == why.cell), None)
-    if asked is None:
-        raise InputError(request.experiment.place, f"it has no cell `{why.cell}` any more", "start it again")
-    compiled = why_cells(request.experiment, asked, why)
+    cell = next((cell for cell in cells.cells if cell.id == why.cell), None)
+    if cell is None:
+        raise InputError(request.experiment.place, f"the cell `{why.cell}` doesn't exist any more", "start it again")
+    compiled = why_cells(request.experiment, cell, why)
     made = Cells(tuple(each.cell for each in compiled))
     rounds = request.options.rounds if request.options.rounds is not None else "auto"
-    fixing = Fixing(request.experiment, asked, why) if request.options.fix else None
+    fixing = Fixing(request.experiment, cell, why) if request.options.fix else None
     if rounds == "auto":
         return Prepared(made, compiled, request.stopping.maximum, request.stopping, [], len(compiled), fixing)
     return Prepared(made, compiled, rounds, None, [], len(compiled), fixing)
@@ -193,7 +193,7 @@ def _of_slo(request: Request, slo: Slo, cells: Cells) -> Prepared:
 
 
 def _screened(cells: Cells, request: Request) -> Cells:
-    """Leave out cells that the effects of the factors do not need. Raises InputError where there are none."""
+    """Leave out cells that the effects of the factors don't need. Raises InputError if all are needed."""
     if request.experiment.head.growth is not None or request.against is not None:
         raise InputError("--design screening", "each cell of this experiment is needed", "leave the option out")
     kept = tuple(screened(cells.cells, cells.levels))
@@ -206,7 +206,7 @@ def _screened(cells: Cells, request: Request) -> Cells:
 def _with_baseline(
     against: Against, chosen: list[str], cells: Cells, compiled: list[CompiledCell]
 ) -> tuple[Cells, list[CompiledCell]]:
-    """Put the cells of the baseline before those of the candidate."""
+    """Put the baseline's cells before the candidate's cells."""
     other = against.experiment
     made = make_cells(other, parse_set(chosen, other), against.systems, refusal)
     made = on_side(made, BASELINE, other)
@@ -216,5 +216,5 @@ def _with_baseline(
 
 
 def windows(experiment: Experiment) -> int:
-    """Give how many rounds come of what the user calls one."""
+    """Return the number of windows per round of an experiment."""
     return 1 if experiment.head.growth is None else experiment.head.growth.windows

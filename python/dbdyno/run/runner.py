@@ -27,7 +27,7 @@ from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.pace import Pace
 from dbdyno.run.program import run_program
 from dbdyno.run.provisioners import Provisioners, Ready
-from dbdyno.run.start_failures import Beginning
+from dbdyno.run.start_failures import StartFailures
 from dbdyno.run.tiers import with_tiers
 from dbdyno.run.trial import (
     LONGEST_TRIAL_S,
@@ -60,16 +60,16 @@ FRESH_WARMUP_S = 0.5
 def carry_out(
     plan: Plan, store: Store, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
 ) -> dict[str, Any] | None:
-    """Measure every cell of every block that is not done yet. Each trial is stored before the next begins.
+    """Measure the missing cells of every round. Each trial is stored before the next one starts.
 
-    A trial that fails is stored with its cause, and the run goes on. Returns early when interrupted. Gives what
-    is observed of why it ended when it did, where a rule decided that.
+    A failed trial is stored with its error, and the run continues. Returns early if it is interrupted. If a rule ended
+    the run, the observation that describes it is returned.
     """
     pace = Pace(plan.stopping, len(plan.cells), plan.began)
     compiled = {each.cell.id: each for each in plan.cells}
-    beginning = Beginning(plan.cells)
+    start_failures = StartFailures(plan.cells)
     for each in plan.done.values():
-        beginning.saw(each)
+        start_failures.observe(each)
     # The last block that a run which goes on has already: what is missing before it is measured, and then it may end.
     known = max((block for _, block in plan.done), default=plan.first)
     # A table that grows goes through all its sizes for several blocks at once: one for each window at a size.
@@ -86,10 +86,10 @@ def carry_out(
             windows_s += _window_s(record)
             load_s += _loaded_once_s(record)
             if record.status == "done":
-                # What is drawn is in the store.
+                # The store has the intervals.
                 bare = _without_intervals(record.parts)
                 plan.done[record.cell, record.block] = replace(record, intervals=[], parts=bare)
-            beginning.saw(record)
+            start_failures.observe(record)
             watcher.trial_ended(record, _throughput(record, compiled[record.cell]))
         if interrupted:
             return None
@@ -132,7 +132,7 @@ def _block(
         for _ in range(_TRIES):
             trials = [Trial(compiled[cell.id], block, position, plan, lost=lost) for position, cell in group]
             yield from measure(trials, provisioners, watcher, interrupted)
-            # What became of the load is no fault of the system: the trial is done again, from as many machines.
+            # The load machines failed, not the system: repeat the trial with the same number of machines.
             again = [trial.error or "" for trial in trials if trial.kind == LOST]
             if not again or interrupted:
                 break
@@ -149,7 +149,7 @@ def _on_kept_systems(
     watcher: Watcher,
     interrupted: Interrupted,
 ) -> Iterator[TrialRecord]:
-    """Measure trials of a block, those that ask for the same of a system one after another on it, in their order."""
+    """Measure the trials of a round. Trials that need the same system share it, in their order."""
     groups: dict[Hashable, list[tuple[int, Cell]]] = {}
     for position, cell in todo:
         groups.setdefault(_asks_of_system(compiled[cell.id]), []).append((position, cell))
@@ -163,7 +163,7 @@ def _on_kept_systems(
                 if interrupted:
                     return
                 watcher.trials(block, [cell])
-                # Of a change that takes several values where the others take one.
+                # A change may use several counter values per transaction.
                 values = ceil(steps[cell.id] / least)
                 yield kept.measure(Trial(compiled[cell.id], block, position, plan), values)
 
@@ -186,15 +186,15 @@ class KeptSystem:
         self._stack.close()
 
     def measure(self, trial: Trial, values: int = 1) -> TrialRecord:
-        """Carry out a trial and return its record. ``values``: of counters, as many as a transaction takes.
+        """Carry out a trial and return its record. ``values``: counter values per transaction.
 
-        The first trial has the system started, and so has one after a trial in which the server ended.
+        The system is started for the first trial, and again after a trial in which the server ended.
         """
         if self._system is None:
             self._system = _made_ready(trial, self._stack, self._provisioners, self._watcher)
             trial.request = _warmed(trial)
         else:
-            _asked_of(trial, self._system, ceil(self._used / values))
+            _set_request(trial, self._system, ceil(self._used / values))
         if self._system is not None and trial.error is None:
             used = _measure_on(trial, self._system, self._watcher, self._interrupted)
             self._used = max(self._used, values * used)
@@ -222,8 +222,8 @@ def _asks_of_system(compiled: CompiledCell) -> Hashable:
     return (*compiled.settings.shown(), processors, skips, compiled.added)
 
 
-def _asked_of(trial: Trial, system: Ready, used: int) -> None:
-    """Plan a trial on a system that has had others. ``used``: how often counters were used by these."""
+def _set_request(trial: Trial, system: Ready, used: int) -> None:
+    """Plan a trial on a system that had earlier trials. ``used``: counter values that they used."""
     compiled = trial.compiled
     seed = block_seed(trial.plan.seed, trial.block)
     try:
@@ -267,7 +267,7 @@ def _measure_on(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inte
 
 
 def _ended(plan: Plan, store: Store, rounds: int, pace: Pace) -> dict[str, Any] | None:
-    """Give why no further round is needed; None where one is. The last round of a fixed number says nothing."""
+    """Return the observation of the rule that ends the run; None to continue, or after a fixed number of rounds."""
     rule = plan.stopping
     if rule is None:
         return None
@@ -302,7 +302,7 @@ def _without_intervals(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def measure(
     trials: Sequence[Trial], provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
 ) -> Iterator[TrialRecord]:
-    """Carry out a trial, or several that are interleaved, and give their records, whatever comes of them."""
+    """Carry out a trial, or several interleaved ones, and return their records, even if they failed."""
     if engine_of(trials[0].compiled.cell.system.engine).runs_programs:
         for trial in trials:
             _measure_program(trial, interrupted)
@@ -346,7 +346,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
                 for trial, system in ready:
                     see_how_it_ended(trial, system)
     except InputError:
-        # An error in what was asked for is told at once, and not once for each trial.
+        # An error of the user is reported at once, not per trial.
         raise
     except DbdynoError as error:
         for trial, _ in ready:
@@ -386,7 +386,7 @@ def _count(trial: Trial, provisioners: Provisioners, interrupted: Interrupted) -
 
 
 def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watcher: Watcher) -> Ready | None:
-    """Have a trial's system ready as long as the stack is; None where that failed, as the trial then says."""
+    """Prepare a trial's system until the stack is closed. On failure, the trial has the error, and None is returned."""
     compiled = trial.compiled
     watcher.loading(compiled.cell)
     try:
@@ -395,7 +395,7 @@ def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watc
         trial.failed(error)
         return None
     trial.durations |= system.durations
-    _asked_of(trial, system, 0)
+    _set_request(trial, system, 0)
     return None if trial.error is not None else system
 
 
@@ -405,7 +405,7 @@ def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, 
     common = {"length_ms": slice_s * 1e3, "of": len(trials), "cpu": cpu}
     for index, trial in enumerate(trials):
         own = {**common, "index": index}
-        # When the first of them began tells them from those of another time.
+        # The start of the first trial identifies the group.
         trial.around["together"] = trials[0].started
         trial.request = trial.request | {"task": trial.request["task"] | {"interleaving": own}}
     longest = max(longest_s(trial.request, len(trials)) for trial in trials)

@@ -11,13 +11,13 @@ from dbdyno.engines import engine_of
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.store import TrialRecord
 
-# A message of the first client begins so; and behind that, one of a client that was not let in.
+# Prefixes of the first client's messages, and of its message if the server rejected it.
 FIRST, _NOT_LET_IN = "client 0: ", "connecting to "
 
-_HINT = "nothing was measured; `dbdyno describe` shows the statements"
+_HINT = "the run did not start; `dbdyno describe` shows the statements"
 
 
-class Beginning:
+class StartFailures:
     """Watches the first trials of each system.
 
     Once each of a system's distinct sets of statements has failed before its first transaction, and no trial of the
@@ -32,7 +32,7 @@ class Beginning:
             self._left.setdefault(each.cell.system.name, set()).add(work(each))
         self._begun: set[str] = set()
 
-    def saw(self, record: TrialRecord) -> None:
+    def observe(self, record: TrialRecord) -> None:
         """Take note of a trial. Raises InputError where its system cannot begin.
 
         That a server lets a client not in is a result: there may be a limit to how many may, or another password.
@@ -55,7 +55,7 @@ class Beginning:
 
 
 def work(compiled: CompiledCell) -> str:
-    """Tell work from other work: by the statements, and by what they are run on."""
+    """Return a key of a cell's statements and tables."""
     return json.dumps([compiled.trial.get("statements"), compiled.tables, compiled.before], sort_keys=True, default=str)
 
 
@@ -73,5 +73,7 @@ def missing_database(compiled: CompiledCell, said: str) -> str:
         return ""
     if not compiled.tables and not compiled.before and system.host is None and system.database is None:
         url = "//user@host/database" if engine_of(system.engine).is_server else "FILE"
-        return f"the experiment makes no tables: name the database that has them, as `--system {system.engine}:{url}`"
+        return (
+            f"the experiment doesn't create tables: name a database that has them, as `--system {system.engine}:{url}`"
+        )
     return ""

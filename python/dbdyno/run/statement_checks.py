@@ -26,7 +26,7 @@ _LONGEST_S = 600.0
 # More rows than this take longer to load than a system takes to open.
 _MANY_ROWS = 100_000
 
-# A statement's first characters tell which it is.
+# Characters of a statement that identify it in a message.
 _SHOWN = 60
 
 
@@ -48,9 +48,8 @@ def open_systems(
 ) -> list[Opened]:
     """Open the system of each cell, and prepare the statements of each distinct set of transactions.
 
-    Tables are made and left empty, and the setup is run on them. A statement of a transaction is prepared and not run,
-    but for one that reads in a database of the user's, where the engine tells only so whether it writes.
-    Raises InputError with all that is wrong, a line each.
+    Tables are created empty, and the setup runs on them. Statements are prepared, not executed, except for reads in a
+    user's database if the engine cannot classify them otherwise. Raises InputError with one line per error.
     """
     errors: dict[str, InputError] = {}
     lost: set[str] = set()
@@ -82,28 +81,27 @@ def open_systems(
 
 
 def check_programs(cells: Iterable[CompiledCell]) -> None:
-    """Find the programs of the user's own before any is measured. Raises InputError for one that is not there."""
+    """Find the user's programs before the first trial. Raises InputError for a missing one."""
     for each in cells:
         system = each.cell.system
         if not engine_of(system.engine).runs_programs:
             continue
         program = each.command[0]
-        # As the kernel finds it in the folder that it is run in, and else by the PATH.
+        # The kernel resolves a path from the working directory, and a name by PATH.
         place = str(Path(system.folder or ".").absolute() / program) if "/" in program else program
         if shutil.which(place) is None:
             there = Path(place).exists() if "/" in program else False
             problem = "it cannot be executed" if there else "no such file or directory"
-            hint = f"`chmod +x {program}` makes it a program" if there else "build it, or write where it is"
+            hint = f"`chmod +x {program}` makes it a program" if there else "build it, or give its path"
             raise InputError(system.name, f"{program} cannot be started: {problem}", hint)
 
 
 def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:
-    """Prepare the statements of a run before long loads, on tables without rows.
+    """Prepare the statements of a run on empty tables before long loads.
 
-    Where little is loaded, the first trial tells as soon. Each distinct set is prepared once on each embedded system,
-    and once on each kind of server: settings are not checked, and a system that cannot be had says so at its trials.
-    Raises InputError where a system refuses each of its sets, with each statement that is refused, a line each; one
-    that is refused among others fails its own trials.
+    Short loads are left to the first trial. Each distinct set is prepared once per embedded system, and once per kind
+    of server. Settings are not checked, and an unavailable system is reported by its trials. Raises InputError with one
+    line per rejected statement if a system rejects all of its sets; otherwise the trials of rejected statements fail.
     """
     errors: dict[str, dict[str, InputError]] = {}
     sets: dict[str, set[str]] = {}
@@ -113,7 +111,7 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
         name = f"{engine.name} {system.host}" if engine.is_server else system.name
         if not _loads_long(each) or engine.grammar is None:
             continue
-        # What is prepared at its use may be on a table that a step makes.
+        # A statement that is prepared at its use may need a table that a step creates.
         if each.trial.get("prepare") != "once":
             accepted.add(name)
             continue
@@ -136,39 +134,38 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
 
 
 def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:
-    """Prepare each statement of a file, or of several that were given, on each system, before anything is measured.
+    """Prepare each statement of a file or of the command line on each system before the first trial.
 
-    Their tables are there, so that it takes a moment. Raises InputError with each statement that a system refuses.
+    Their tables exist, so that this is fast. Raises InputError with each statement that a system rejects.
     """
-    of_systems: dict[str, CompiledCell] = {}
+    by_system: dict[str, CompiledCell] = {}
     for each in cells:
-        # Tables of a run's own are made first, and their statements are checked with them.
+        # The other check creates a run's own tables first.
         if STATEMENT not in each.cell.factors or each.tables or engine_of(each.cell.system.engine).grammar is None:
             continue
-        known = of_systems.get(each.cell.system.name)
+        known = by_system.get(each.cell.system.name)
         before = {"statements": [], "transactions": []} if known is None else known.trial
         transactions = _moved(each.trial["transactions"], len(before["statements"]))
         together = {
             "statements": [*before["statements"], *each.trial["statements"]],
             "transactions": [*before["transactions"], *transactions],
         }
-        of_systems[each.cell.system.name] = replace(each, trial={**each.trial, **together})
+        by_system[each.cell.system.name] = replace(each, trial={**each.trial, **together})
     errors: dict[str, InputError] = {}
-    for each in of_systems.values():
+    for each in by_system.values():
         try:
             with unkept():
                 _prepare(each, provisioners)
         except InputError as error:
             errors |= _each(error)
         except SystemFailed:
-            # Its trials say so.
             continue
     if errors:
         raise _together(list(errors.values()))
 
 
 def _moved(part: Any, by: int) -> Any:
-    """Give steps of a plan whose statements stand behind so many others."""
+    """Return the steps of a plan with the indexes of their statements moved by ``by``."""
     match part:
         case {"do": "execute", "statement": int(statement)}:
             return {**part, "statement": statement + by}
@@ -200,7 +197,7 @@ def _open(compiled: CompiledCell, lenient: Provisioners, strict: Provisioners) -
     engine = engine_of(system.engine)
     if engine.runs_programs:
         return Opened(system.name, system.engine, "", None)
-    # A statement that cannot be prepared is said to be one that may write: it is prepared before that is asked.
+    # Prepare it before the check for writes, which reports invalid statements as possible writes.
     is_made = bool(compiled.before or compiled.after)
     facts = None if is_made else _prepare(compiled, lenient).engine
     if facts is None:
@@ -226,14 +223,14 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
                 for each in statements
                 if (words := _refused(ready.target, each, provisioners)) is not None
             ]
-            # What keeps every statement out is no error of theirs.
+            # The system itself is unavailable.
             if not wrong or _refused(ready.target, None, provisioners) is not None:
                 raise SystemFailed(_words(error)) from error
             raise _together(wrong) from error
 
 
 def _refused(target: Mapping[str, Any], statement: Mapping[str, Any] | None, provisioners: Provisioners) -> str | None:
-    """Say why a target cannot be opened with a statement, or without one; ``None`` where it can be."""
+    """Return the error of opening a target with a statement, or without one; ``None`` on success."""
     try:
         _connect(target, [] if statement is None else [statement], provisioners)
     except SystemFailed as error:
@@ -244,7 +241,7 @@ def _refused(target: Mapping[str, Any], statement: Mapping[str, Any] | None, pro
 def _connect(
     target: Mapping[str, Any], statements: Sequence[Mapping[str, Any]], provisioners: Provisioners
 ) -> TrialResult:
-    """Have one client open a session and prepare all statements. Its one transaction runs none of them."""
+    """Let one client open a session and prepare all statements without executing one."""
     task = {
         "kind": "trial",
         "target": target,

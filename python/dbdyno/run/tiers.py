@@ -1,4 +1,4 @@
-"""The processes of a system's parts, so that the CPU of each is told apart."""
+"""The processes of a system's parts, whose CPU is measured per part."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
@@ -11,9 +11,9 @@ from dbdyno.model.plan.cell import CompiledCell
 
 
 def with_tiers(request: dict[str, Any], compiled: CompiledCell) -> dict[str, Any]:
-    """Give a trial's plan with the processes of the parts that its experiment names, as they are now.
+    """Add the current processes of the parts that the experiment names to a trial's plan.
 
-    Raises SystemFailed where there is none of a part.
+    Raises SystemFailed for a part without processes.
     """
     named = compiled.definition.measure.processes
     if not named:
@@ -23,11 +23,11 @@ def with_tiers(request: dict[str, Any], compiled: CompiledCell) -> dict[str, Any
 
 
 def find_processes(name: str, wanted: Sequence[int | str]) -> list[int]:
-    """Give the processes that are named by their ids or commands, without those below another of them.
+    """Return the processes with the wanted ids or commands, without descendants of others.
 
-    A command is a program's name (`nginx`), or with a space or a slash in it a part of the command line. It names
-    neither dbdyno nor what started it, such as a shell that was told of both: what is below them is the load generator.
-    Raises SystemFailed where one of them names none; ``name``: of the part that they are.
+    A command is a program's name (`nginx`), or, if it has a space or a slash, a part of the command line. dbdyno and
+    its parent processes never match, because the load generator is below them. Raises SystemFailed if one of them
+    matches no process; ``name``: of their part.
     """
     parents: dict[int, int] = {}
     commands: dict[int, tuple[set[str], str]] = {}
@@ -51,7 +51,7 @@ def find_processes(name: str, wanted: Sequence[int | str]) -> list[int]:
         else:
             matching = {pid for pid, (names, _) in commands.items() if each in names} - ours
         if matching & ours:
-            problem = f"the process {each} is dbdyno, or has started it: its CPU would be that of the load, too"
+            problem = f"the process {each} is dbdyno or a parent of it: its CPU time includes the load's"
             raise SystemFailed(f"measure.processes.{name}: {problem}")
         if not matching:
             what = f"the id {each}" if isinstance(each, int) else f"the command `{each}`"

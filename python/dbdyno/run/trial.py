@@ -1,4 +1,4 @@
-"""One trial: a worker process, what it says, and what is kept of it."""
+"""One trial: its worker process, its events, and its record."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ from dbdyno.runtime.workspace.processors import bound_to, processors_of
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
 
-# A trial that has no time limit of its own is stopped after this long.
+# Seconds after which a trial without a time limit is stopped.
 LONGEST_TRIAL_S = 3600.0
 
 # Added to a trial's own time limit: opening, warming up, and one transaction that began just before the end.
@@ -38,7 +38,7 @@ _SLACK_S = 120.0
 
 
 class Watcher:
-    """Is told how a run goes on; this one shows nothing of it."""
+    """Receives the progress of a run, and ignores it."""
 
     def loading(self, _cell: Cell) -> None:
         """The tables of a cell are about to be made or copied."""
@@ -49,8 +49,8 @@ class Watcher:
     def interval(self, cell: Cell, event: Interval) -> None:
         """A second of a trial is over."""
 
-    def machine(self, number: int, of: int, event: Interval) -> None:
-        """A second of a trial is over on one of its load machines, which are so many."""
+    def machine(self, number: int, machines: int, event: Interval) -> None:
+        """One of several load machines reports an interval."""
 
     def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
         """A trial has ended and is stored; with its ``throughput`` if it is done."""
@@ -58,15 +58,14 @@ class Watcher:
 
 @dataclass
 class Plan:
-    """What a run is to do. ``done``: the trials, by cell and block, that were measured already.
+    """The trials of a run. ``done``: earlier trials of a resumed run, by cell and block.
 
-    ``rounds``: how many, or with a rule for ``stopping`` the most; ``wait_idle``: wait for a quiet machine before each
-    trial; ``instructions``: count those of each trial too; ``slice_s``: the trials of a block are interleaved in
-    slices of so many seconds, in place of running one after another; ``growth``: a table grows from trial to trial;
-    ``machines``: where the load comes from, none: from here; ``keeps``: trials of a block that ask for the same of
-    their system have it one after another, with the data as those before have left them; ``first``: the
-    block that it begins with; ``began``: the monotonic time from which the budget counts; ``longest_window_s``: with
-    which the present round fits into the budget.
+    ``rounds``: their number, or the maximum if ``stopping`` is a rule; ``wait_idle``: wait for an idle machine before
+    each trial; ``instructions``: count them in each trial, too; ``slice_s``: seconds of the slices of interleaved
+    trials, None for one trial after another; ``growth``: a table grows from trial to trial; ``machines``: generate the
+    load, None for this machine; ``keeps``: trials of a round that need the same system share it and its data;
+    ``first``: number of the first round; ``began``: the monotonic time at which the budget starts;
+    ``longest_window_s``: the longest window that fits the budget in this round.
     """
 
     run_id: str
@@ -88,7 +87,7 @@ class Plan:
 
 @dataclass
 class Trial:
-    """A cell in a block: what it is, and what comes of it."""
+    """A cell in a round, from its plan to its result."""
 
     compiled: CompiledCell
     block: int
@@ -125,7 +124,7 @@ class Trial:
 
     @property
     def lost_system(self) -> bool:
-        """Whether what came of it may be for want of its system."""
+        """Whether the trial may have failed because its system ended."""
         return self.error is not None or (isinstance(self.result, TrialResult) and "connection" in self.result.failures)
 
     def failed(self, error: DbdynoError) -> None:
@@ -195,7 +194,7 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
 
 
 def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
-    """Carry it out on load machines, each with its share of the clients. Raises SystemFailed where they are not had."""
+    """Run the trial on load machines, each with a part of the clients. Raises SystemFailed if they are unavailable."""
     machines.ready()
     sizes = divided(trial.request["task"]["clients"], len(machines))
     try:
@@ -227,7 +226,7 @@ def _listen(worker: Worker | Processes, trial: Trial, watcher: Watcher, interrup
 
 
 def see_how_it_ended(trial: Trial, system: Ready) -> bool:
-    """Keep what has become of the system where that explains a trial; say whether both are well.
+    """Store the system's state if it explains the trial; return whether both are fine.
 
     Raises InputError.
     """
@@ -247,14 +246,14 @@ def see_how_it_ended(trial: Trial, system: Ready) -> bool:
 
 
 def _ended_parts(result: TrialResult | ProgramResult | None) -> list[str]:
-    """Name the parts of a system whose processes were there before the trial and not in all of its window."""
+    """Name the parts of a system whose processes ended during the window."""
     if not isinstance(result, TrialResult):
         return []
     return [each.name for each in result.tiers if each.cpu_percent is None]
 
 
 def look_around(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
-    """Keep where a trial's data were and how they got there; that not where they are another's (``own_data``)."""
+    """Store the place of a trial's data and how they were loaded, unless they are the user's (``own_data``)."""
     if not isinstance(trial.result, TrialResult):
         return
     if system.processors or system.load is not None:
@@ -283,11 +282,11 @@ def _padding(seed: int, block: int, cell: Cell) -> int:
     return int.from_bytes(draw[:2], "big") % 4096
 
 
-def longest_s(request: JsonObject, of: int = 1) -> float:
-    """Return the seconds after which a trial that takes one of ``of`` slices is stopped. Raises InputError."""
+def longest_s(request: JsonObject, windows: int = 1) -> float:
+    """Return the seconds after which a trial is stopped. ``windows``: of interleaved trials. Raises InputError."""
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
-    return LONGEST_TRIAL_S if window is None else float(window * of + warmup + server_timeout(_SLACK_S))
+    return LONGEST_TRIAL_S if window is None else float(window * windows + warmup + server_timeout(_SLACK_S))
 
 
 def hear(trial: Trial, heard: Heard, watcher: Watcher) -> None:
@@ -307,7 +306,7 @@ def time_out(trial: Trial, timed_out: bool) -> None:
 
 
 def nothing_done(result: TrialResult | ProgramResult) -> tuple[str | None, str | None]:
-    """Say why a trial in which no transaction succeeded is no measurement; nothing where one did."""
+    """Return why a trial without a successful transaction is not a measurement; empty if one succeeded."""
     if result.completed > 0:
         return None, None
     for kind, message in result.failures.items() if isinstance(result, TrialResult) else ():

@@ -28,18 +28,18 @@ from dbdyno.run.request import check_capacity
 from dbdyno.run.runner import FRESH_WARMUP_S, measure
 from dbdyno.run.trial import Plan, Trial, Watcher
 
-# Seconds of the pilot, at most where an open loop has few arrivals, and of its warm-up.
+# Seconds of the pilot, of a pilot with few arrivals, and of its warm-up.
 _PILOT_S, _LONGEST_PILOT_S, _PILOT_WARMUP_S = 1.0, 5.0, 0.2
 
-# Seconds of a window, and rounds that have to have room in the time there is.
+# Limits of a window in seconds, and the rounds that have to fit into the budget.
 _SHORTEST_S, _LONGEST_S, _ROUNDS = 0.2, 2.0, 5
-# Transactions of each client that a window is to have, where that leaves it short enough.
+# Transactions per client that a window should have, if that keeps it short enough.
 _FEW = 20
-# Of an open loop: arrivals that a window is to have for its 99th percentile, where that leaves it short enough, and its
-# least seconds. What waits at the end of a shorter one is more than a hundredth of its arrivals.
+# Open loops: arrivals that a window should have for its 99th percentile, and its least length in seconds. In a shorter
+# window, more than 1% of the arrivals are still waiting at its end.
 _ARRIVALS, _SHORTEST_OPEN_S = 200, 1.0
 _WARMUP = 0.15
-# Seconds of a trial beside its window, where its system is ready.
+# Seconds of a trial outside its window, with a prepared system.
 _WORKER_S = 0.4
 
 # For tests: what slows all cells, as JSON: by kind of call the microseconds, and `processors` that are left.
@@ -48,14 +48,14 @@ _PLANTED = "DBDYNO_PLANTED"
 
 @dataclass(frozen=True)
 class Picked:
-    """The cell that is asked about, and what to say where others could have been meant."""
+    """The selected cell, and a note if others were possible."""
 
     cell: ResolvedCell
     said: str
 
 
 def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], wanted: str | None) -> Picked:
-    """Pick a cell: the one that is named, or the last of the first system, the highest load. Raises InputError."""
+    """Select the wanted cell, or the first system's last cell, which has the highest load. Raises InputError."""
     cells = make_cells(experiment, chosen, systems, refusal).cells
     if wanted is not None:
         named = [cell for cell in cells if cell.id == wanted]
@@ -65,8 +65,8 @@ def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], 
         known = ", ".join(f"`{cell.id}`" for cell in (fitting or cells)[:4])
         problem = "several cells fit" if fitting else "there is no such cell"
         raise InputError(f"--cell {wanted}", problem, f"name one of {known}")
-    of_first = [cell for cell in cells if cell.system.name == cells[0].system.name]
-    taken = of_first[-1]
+    candidates = [cell for cell in cells if cell.system.name == cells[0].system.name]
+    taken = candidates[-1]
     if len(cells) == 1:
         return Picked(taken, "")
     return Picked(taken, f"of {len(cells)} cells, the one asked about is {taken.id}; --cell or --set takes another")
@@ -110,7 +110,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
 
 
 def _check(experiment: Experiment, cell: ResolvedCell) -> None:
-    """Raise InputError for a cell of which it cannot be told."""
+    """Raise InputError for a cell that cannot be changed."""
     load, place = cell.definition.load, f"{experiment.place}: {cell.id}"
     if engine_of(cell.system.engine).runs_programs:
         raise InputError(place, "what a program of one's own waits for cannot be changed", "name a system of dbdyno's")
@@ -144,7 +144,7 @@ def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> tuple[P
 
 
 def _assumed(base: CompiledCell, result: TrialResult) -> Assumed:
-    """Say what calls take of which no counter tells."""
+    """Return assumed durations of calls that no counter measures."""
     us: dict[Resource, float] = {"client": _client_us(base, result)}
     trip = round_trip_us(base.cell.system)
     if trip is not None:
@@ -153,9 +153,9 @@ def _assumed(base: CompiledCell, result: TrialResult) -> Assumed:
 
 
 def _client_us(base: CompiledCell, result: TrialResult) -> float:
-    """Return what a client computes by itself in a transaction: of an embedded engine, as without one."""
+    """Return the client's own CPU time per transaction in microseconds, excluding an embedded engine."""
     if engine_of(base.cell.system.engine).is_server:
-        # What is planted is told by itself.
+        # Planted delays are reported separately.
         delayed = None if result.changes is None else result.changes.transaction
         planted_us = delayed.added_s * 1e6 / delayed.calls if delayed is not None and delayed.calls else 0.0
         return max(result.time.segments.client * 1e6 / max(result.completed, 1) - planted_us, 0.0)
@@ -167,10 +167,10 @@ def _client_us(base: CompiledCell, result: TrialResult) -> float:
 
 
 def _window(pilot: Pilot, cells: int, starts: int, *, start_s: float, budget_s: float, enough_s: float) -> float:
-    """Return the seconds of a window, so that five rounds of all cells have room in the time there is.
+    """Return the seconds of a window, such that five rounds of all cells fit into the budget.
 
-    ``starts``: how often a system is made ready for them in a round, which takes ``start_s``; ``enough_s``: what a
-    window needs for its figures, whatever the time.
+    ``starts``: how often a round prepares a system, which takes ``start_s``; ``enough_s``: the least length, whatever
+    the budget.
     """
     around = (starts * start_s + (cells - starts) * min(_WORKER_S, pilot.around_s)) / cells
     room = budget_s / (_ROUNDS * cells) - around

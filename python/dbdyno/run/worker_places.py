@@ -1,4 +1,4 @@
-"""Where the workers of a trial run that is divided among several: here, or wherever somebody else has them run."""
+"""The places of a trial's workers: this machine, or load machines."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -7,18 +7,18 @@ from typing import Protocol
 from dbdyno.model.events.reading import Heard
 from dbdyno.runtime.worker import JsonObject, Worker
 
-# Between saying when a phase starts and its start: time enough for every process of this machine to hear of it.
+# Lead time of a phase, enough for every process of this machine to receive it.
 _NOTICE_NS = 20_000_000
 
 
 class Coordinated(Protocol):
-    """A worker that is told when its phases begin. Iterate for its events; it is gone when the iteration has ended."""
+    """A worker whose phases start at given times. Iterate over its events; the worker ends with the iteration."""
 
     timed_out: bool
     """Whether it did not end in time."""
 
     def __iter__(self) -> Iterator[Heard]:
-        """Give the events as they come. Raises WorkerFailed."""
+        """Yield the events. Raises WorkerFailed."""
 
     def send(self, line: str) -> None:
         """Write it a line."""
@@ -34,15 +34,15 @@ class Place(Protocol):
     """Where workers run."""
 
     def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> Coordinated:
-        """Start the worker of a number on its plan; the rest is as for :class:`dbdyno.runtime.worker.Worker`.
+        """Start worker ``number``. For the other parameters see :class:`dbdyno.runtime.worker.Worker`.
 
         Raises WorkerFailed.
         """
 
     def moments(self, numbers: Collection[int]) -> Mapping[int, int]:
-        """Give one moment, soon, at which a phase is to begin for all of these workers: by the clock that each goes by.
+        """Return a common start time of a phase in the near future, by each worker's clock.
 
-        Nanoseconds of a monotonic clock, by the worker's number. One that is not there any more is left out.
+        Nanoseconds of a monotonic clock, by the worker's number. Workers that have ended are left out.
         """
 
 
@@ -50,7 +50,7 @@ class Here:
     """On one machine with us, whose processes go by one clock."""
 
     def __init__(self, under: Callable[[int], Sequence[str]] = lambda _: ()) -> None:
-        """``under``: gives the program that runs the worker of a number, as for ``Worker``."""
+        """``under``: returns the program that runs a worker, as for ``Worker``."""
         self._under = under
 
     def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> Worker:

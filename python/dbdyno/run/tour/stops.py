@@ -38,9 +38,9 @@ def all_stops() -> list[Stop]:
 
 
 def within(stops: Sequence[Stop], budget_s: float) -> tuple[list[tuple[Stop, float]], list[LeftOut]]:
-    """Give the stops that a budget has room for, each with its seconds, and those that it has not.
+    """Return the stops that fit into a budget, each with its seconds, and the remaining ones.
 
-    Each takes what it needs at least, in order; what is left over is shared in proportion to that.
+    Stops are taken in order with their least time, and share the rest in proportion to it.
     """
     made: list[Stop] = []
     left_out: list[LeftOut] = []

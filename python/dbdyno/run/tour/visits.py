@@ -25,14 +25,14 @@ _ROUNDS = 2
 
 @dataclass(frozen=True)
 class Visit:
-    """A stop that was made, and what was found there."""
+    """A completed stop and its result."""
 
     stop: Stop
     document: Document
 
 
 def systems_of(stop: Stop) -> list[SystemSpec]:
-    """Give what a stop measures: embedded SQLite, and the SQL servers found here where it is shown on these."""
+    """Return the systems of a stop: embedded SQLite, and installed SQL servers if the stop uses servers."""
     urls = [_EMBEDDED]
     for engine in all_engines() if stop.servers else ():
         found = [url for url, _, where, _ in engine.found_here() if where and url == f"{engine.name}:"]
@@ -43,9 +43,9 @@ def systems_of(stop: Stop) -> list[SystemSpec]:
 def visit(
     stops: Sequence[tuple[Stop, float]], store: Store, console: Console, directory: str | None
 ) -> Iterator[Visit | LeftOut]:
-    """Make each stop in its seconds. One that cannot be made is told with the reason, and the tour goes on.
+    """Run each stop for its seconds. A failed stop is reported with the reason, and the tour continues.
 
-    An interrupted stop is the last one.
+    An interruption ends the tour.
     """
     for stop, seconds in stops:
         try:
@@ -72,7 +72,7 @@ def _request(stop: Stop, seconds: float, directory: str | None) -> Request:
 
 
 def command_of(stop: Stop, systems: Sequence[SystemSpec] = ()) -> list[str]:
-    """Give the command that measures the same, for as long as somebody likes."""
+    """Return the command that runs a stop's experiment in full."""
     chosen = [word for option in stop.chosen for word in ("--set", option)]
     named = [word for system in systems for word in ("--system", system.name)]
     return ["dbdyno", "run", stop.experiment, *chosen, *named]
