@@ -18,7 +18,7 @@ from authenticated import Place
 from conftest import Cli
 from dbdyno.analysis.findings.connections import backlog_findings
 from dbdyno.engines.web.application import find_application
-from dbdyno.run.listen_queues import queues, risen
+from dbdyno.run.listen_queues import new_drops, read_queues
 from http_service import service
 from installed_servers import needs_mysql, needs_postgresql
 from test_web_login import LOGIN, found
@@ -58,26 +58,26 @@ def task(port: int, **parts: int) -> dict[str, Any]:
 @needs_queues
 def test_what_found_a_queue_full_is_counted_for_the_socket_alone() -> None:
     with listening(1) as (_, full), listening(100) as (_, empty):
-        before = queues()
+        before = read_queues()
         with knocking(full, 8), knocking(empty, 8):
             assert eventually(lambda: _dropped(before, task(full)) > 0)
-            told = risen(before, task(full))
+            told = new_drops(before, task(full))
             assert told is not None
             (one,) = told.sockets
             assert (one.part, one.address, one.backlog) == ("", f"127.0.0.1:{full}", 1)
             assert told.somaxconn == int(Path("/proc/sys/net/core/somaxconn").read_text())
             assert _dropped(before, task(empty)) == 0
             # What was dropped before is none of the next trial's.
-            assert _dropped(queues(), task(empty)) == 0
+            assert _dropped(read_queues(), task(empty)) == 0
             # A part's sockets are those that its processes have open.
-            parts = risen(before, task(1, web=os.getpid()))
+            parts = new_drops(before, task(1, web=os.getpid()))
             assert parts is not None
             assert {(each.part, each.address) for each in parts.sockets} >= {("web", f"127.0.0.1:{full}")}
-    assert risen(queues(), task(full)) is None
+    assert new_drops(read_queues(), task(full)) is None
 
 
 def _dropped(before: Any, asked: dict[str, Any]) -> int:
-    told = risen(before, asked)
+    told = new_drops(before, asked)
     assert told is not None
     return sum(each.dropped for each in told.sockets)
 
@@ -115,13 +115,13 @@ def test_the_queue_of_a_proxy_is_as_long_as_the_setting_says(proxy: str) -> None
         pytest.skip(f"{proxy} is not installed")
     with running(f"web:?database=sqlite&proxy={proxy}&backlog=3") as ready:
         first = psutil.Process(tiers(ready)["proxy"])
-        before = queues()
+        before = read_queues()
         asked = task(ready.target["port"], **tiers(ready))
         for each in (first, *first.children()):
             each.suspend()
         with knocking(ready.target["port"], 20):
             assert eventually(lambda: _dropped(before, asked) > 0)
-            told = risen(before, asked)
+            told = new_drops(before, asked)
             assert told is not None
             by_part = {each.part: (each.backlog, each.dropped > 0) for each in told.sockets}
             assert by_part == {"proxy": (3, True), "web 1": (3, False)}

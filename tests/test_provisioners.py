@@ -262,7 +262,7 @@ def test_a_system_that_is_not_ready_is_left_before_the_next_trial(monkeypatch: p
         # The settings of a trial may be wrong when its server has been started.
         stack.callback(left.append, len(left))
 
-    monkeypatch.setattr(runner, "_made_ready", fail)
+    monkeypatch.setattr(runner, "_prepare_system", fail)
     trial = Mock(request={}, kind=None)
     with runner.KeptSystem(Mock(), Mock(), Mock()) as kept:
         kept.measure(trial)

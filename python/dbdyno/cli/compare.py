@@ -136,14 +136,14 @@ def side(store: Store, text: str) -> Side:
 
 
 def noise_between(store: Store, a: Side, b: Side, metric: str | None) -> RunNoise | None:
-    """Give how much `dbdyno noise --runs` found throughput to differ between runs on the machine of a run."""
+    """Return how much `dbdyno noise --runs` found throughput to differ between runs on the machine of a run."""
     if metric not in (None, "throughput"):
         return None
     return stored_noise(store.noise(a.document["experiment"]), b.document["host"])
 
 
 def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
-    """Give what returns the values in earlier runs of the same work on the same machine. Raises DbdynoError.
+    """Return what returns the values in earlier runs of the same work on the same machine. Raises DbdynoError.
 
     The run to judge is not among them.
     """

@@ -34,7 +34,7 @@ _EXPERIMENT_PARAMETERS = ("experiment", "work", "run")
 
 
 def complete_experiments(context: typer.Context, incomplete: str) -> list[str]:
-    """Give the names of built-in experiments, and files of others."""
+    """Return the names of built-in experiments, and files of others."""
     words = _words_of_bash()
     if len(words) > 1 and words[-2].startswith("--"):
         # Bash has taken the value of an option apart, and its rest looks like an argument.
@@ -45,12 +45,12 @@ def complete_experiments(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_builtin(incomplete: str) -> list[str]:
-    """Give the names of built-in experiments."""
+    """Return the names of built-in experiments."""
     return [each for each in builtin_names() if each.startswith(incomplete)]
 
 
 def complete_templates(incomplete: str) -> list[str]:
-    """Give the names of templates."""
+    """Return the names of templates."""
     return [each for each in template_names() if each.startswith(incomplete)]
 
 
@@ -60,20 +60,20 @@ def complete_set(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_systems(incomplete: str) -> list[str]:
-    """Give the beginnings of systems' URLs."""
+    """Return the beginnings of systems' URLs."""
     hosts = {name for each in all_engines() if each.location == "host" for name in (each.name, *each.aliases)}
     found = [start for name in NAMES for start in (f"{name}:", *([f"{name}://"] if name in hosts else []))]
     return [each for each in found if each.startswith(incomplete)]
 
 
 def complete_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Give ``last`` and the ids of the newest runs, each with its experiment and when it was."""
+    """Return ``last`` and the ids of the newest runs, each with its experiment and when it was."""
     found = [("last", "the newest run"), *_runs(context.params.get("store"))]
     return [each for each in found if each[0].startswith(incomplete)]
 
 
 def complete_runs_and_experiments(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Give runs, and experiments for `--against`."""
+    """Return runs, and experiments for `--against`."""
     experiments = [(each, "experiment") for each in complete_experiments(context, incomplete)]
     return [*complete_runs(context, incomplete), *experiments]
 
@@ -95,7 +95,7 @@ def _of_set(context: typer.Context, text: str) -> list[str]:
 
 
 def _factors(context: typer.Context) -> dict[str, list[str]]:
-    """Give the levels of each factor of the experiment that is named, as they would be typed."""
+    """Return the levels of each factor of the experiment that is named, as they would be typed."""
     # After an option that still lacks its value, arguments are not assigned to their parameters.
     named = [context.params.get(each) for each in _EXPERIMENT_PARAMETERS] + list(context.args)
     for each in named:
@@ -162,7 +162,7 @@ def _files(incomplete: str) -> list[str]:
 
 
 def _words_of_bash() -> list[str]:
-    """Give the words up to the cursor as they were typed, put together again; nothing for other shells."""
+    """Return the words up to the cursor as they were typed, put together again; nothing for other shells."""
     words, place = os.environ.get("COMP_WORDS"), os.environ.get("COMP_CWORD", "")
     return _together(words.split("\n")[: int(place) + 1]) if words is not None and place.isdecimal() else []
 

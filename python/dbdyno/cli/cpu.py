@@ -159,7 +159,7 @@ def _compare(before: SavedCount, document: CpuDocument, margin: float | None, co
 
 
 def _write_callgrind(directory: Path, counted: list[BuildCount]) -> None:
-    """Write callgrind's files, and beside them the source that they are of."""
+    """Write callgrind's files, next to their sources."""
     try:
         for number, each in enumerate(counted, 1):
             place = directory / f"{number}-{each.build.source.version}"

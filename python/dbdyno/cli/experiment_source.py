@@ -75,7 +75,7 @@ class ExperimentSource:
             from dbdyno.experiment.statements import statements_experiment
 
             engine = self._statement_engine(systems)
-            return statements_experiment(self.statements, self._given(), engine, self._sampling(systems))
+            return statements_experiment(self.statements, self._parameter_values(), engine, self._sampler(systems))
         if self.pgbench:
             from dbdyno.experiment.pgbench.experiment import from_options
 
@@ -101,15 +101,14 @@ class ExperimentSource:
 
         engine = self._statement_engine(systems)
         queries = read_queries(read_sql_file(file), file, engine)
-        return queries_experiment(queries, self._given(), file, self._sampling(systems), engine)
+        return queries_experiment(queries, self._parameter_values(), file, self._sampler(systems), engine)
 
     def _statement_engine(self, systems: Sequence[str]) -> str:
         """Return the engine that gets statements as they are written; ``any`` if they are translated."""
         engines = {parse_url(each).engine for each in systems or [DEFAULT_SYSTEM]}
         return ANY if self.translate or len(engines) > 1 else engines.pop()
 
-    def _given(self) -> dict[str, str]:
-        """Read the values of parameters."""
+    def _parameter_values(self) -> dict[str, str]:
         given: dict[str, str] = {}
         for each in self.values:
             name, equals, words = each.partition("=")
@@ -121,12 +120,12 @@ class ExperimentSource:
             given[parameter] = words.strip()
         return given
 
-    def _sampling(self, systems: Sequence[str]) -> "Callable[[Column], Sequence[int | float | str]]":
-        """Give what draws values of a column from the first system."""
+    def _sampler(self, systems: Sequence[str]) -> "Callable[[Column], Sequence[int | float | str]]":
+        """Return a function that samples a column on the first system."""
         from dbdyno.experiment.queries import MOST_VALUES
         from dbdyno.run.column_samples import sample_column
 
-        system = _first(systems)
+        system = _sampled_system(systems)
 
         def sample(column: "Column") -> "Sequence[int | float | str]":
             key = (column.table, column.column)
@@ -137,6 +136,5 @@ class ExperimentSource:
         return sample
 
 
-def _first(systems: Sequence[str]) -> "SystemSpec":
-    """Give the system from whose columns values are drawn."""
+def _sampled_system(systems: Sequence[str]) -> "SystemSpec":
     return parse_url(systems[0] if systems else DEFAULT_SYSTEM)

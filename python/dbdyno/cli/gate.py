@@ -164,7 +164,7 @@ class GateOptions:
 
 
 def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | None, options: GateOptions) -> int:
-    """Judge a run against a baseline; give the exit code. Raises DbdynoError."""
+    """Judge a run against a baseline; return the exit code. Raises DbdynoError."""
     options.check()
     with closing(open_store(store_place, make=False)) as store:
         sides = side(store, baseline), side(store, run)
@@ -195,7 +195,7 @@ def gate_against(
     options: GateOptions,
     command: list[str],
 ) -> int:
-    """Measure an experiment and its baseline in the same rounds, and judge; give the exit code. Raises DbdynoError."""
+    """Measure an experiment and its baseline in the same rounds; return the exit code. Raises DbdynoError."""
     from dbdyno.run.gate_baseline import against
 
     options.check()
@@ -257,7 +257,7 @@ def _definitions(store: Store, run_id: str, other: Against) -> dict[str, Any]:
 
 
 def gate_count(name: str, baseline: str, counts: Path | None, options: GateOptions) -> int:
-    """Judge a kept count of instructions against another; give the exit code. Raises DbdynoError."""
+    """Judge a kept count of instructions against another; return the exit code. Raises DbdynoError."""
     options.check()
     from dbdyno.cpu.baseline import changes, check_comparable, judge_counts
     from dbdyno.cpu.saved import counts_directory, load
@@ -277,7 +277,7 @@ def gate_count(name: str, baseline: str, counts: Path | None, options: GateOptio
 
 
 def _conclude(gated: Gated, options: GateOptions, console: Console, details: Sequence[RenderableType] = ()) -> int:
-    """Print the verdict, then each cell's with its reason, then what differs; give the exit code."""
+    """Print the verdicts with their reasons and the differences; return the exit code."""
     style = _STYLES[gated.verdict]
     console.print(Text.assemble("gate: ", (gated.headline, style)))
     for name, each in gated.judged:

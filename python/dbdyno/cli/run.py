@@ -259,5 +259,5 @@ def can_be_proven(document: Document) -> bool:
 
 
 def command_line(arguments: list[str]) -> list[str]:
-    """Give the command as typed, the program by its name and not by its path on this machine."""
+    """Return the command as typed, the program by its name and not by its path on this machine."""
     return [Path(arguments[0]).name, *arguments[1:]]

@@ -125,7 +125,7 @@ def print_opened(
 
 
 def _cell_lines(system: str, described: "Description") -> Iterator[str]:
-    """Give the lines about what a cell runs on its system."""
+    """Return the lines about a cell's statements on its system."""
     yield f"\ncell {described.cell}, on {system}"
     for title, lines in (
         ("settings", [f"{key} = {value}" for key, value in described.settings]),

@@ -20,7 +20,7 @@ def make_tour(
     directory: str | None,
     store_place: str | None,
 ) -> int:
-    """Make it, show it, write its page; give the exit code. Raises DbdynoError."""
+    """Make it, show it, write its page; return the exit code. Raises DbdynoError."""
     if report is not None:
         check_writable(report, "--report")
     console = Console()

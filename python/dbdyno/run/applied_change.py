@@ -11,7 +11,7 @@ from dbdyno.runtime.workspace.processors import bind_all
 
 
 @contextmanager
-def changed(trial: Trial, system: Ready) -> Iterator[None]:
+def apply_change(trial: Trial, system: Ready) -> Iterator[None]:
     """Bind a trial and its system to the CPUs of its change, and run its competitor. Raises SystemFailed."""
     trial.load = system.load
     change = trial.compiled.change

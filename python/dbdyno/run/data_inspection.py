@@ -10,7 +10,7 @@ from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.listening import Interrupted
 
 
-def look_afterwards(
+def inspect_data(
     compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted, limiting: Limiting
 ) -> dict[str, Any]:
     """Inspect the data after a trial if its plan asks for it; return the result or the error, as ``after``.

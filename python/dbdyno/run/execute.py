@@ -24,7 +24,7 @@ from dbdyno.run.interleaving import decide, differing_syncs
 from dbdyno.run.machine import ceiling, check_processes, device_facts, host_facts, probe_seconds
 from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.rate_search import Searcher, searching_words
+from dbdyno.run.rate_search import Searcher, search_estimate
 from dbdyno.run.record import check_prepared, new_record, stored_request
 from dbdyno.run.request import Prepared, Request, prepare
 from dbdyno.run.resume_checks import check_is_free, check_load_machines, check_machine, check_resumable
@@ -271,7 +271,7 @@ class _Execution:
     def _estimate(self, trials: int) -> str:
         plan, prepared = self.plan, self.prepared
         if self.request.slo is not None:
-            return searching_words(self.request.slo, len(prepared.searched))
+            return search_estimate(self.request.slo, len(prepared.searched))
         by_verdicts = plan.keeps or (plan.stopping is not None and plan.stopping.margin is not None)
         return estimate(
             plan.cells,

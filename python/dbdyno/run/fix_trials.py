@@ -83,8 +83,8 @@ class Fixer:
         base = _cell(document, why["unchanged"])
         size = float(self._provisioners.of(self._base).bytes_of_copy(self._base)) or None
         chosen = choose(situation_of(self._base, base, why, size))
-        useful, useless = self._useful(chosen.fixes)
-        fixes, refused = self._possible(useful)
+        useful, useless = self._useful_fixes(chosen.fixes)
+        fixes, refused = self._possible_fixes(useful)
         left_out = [*chosen.left_out, *useless, *refused]
         stages = [Stage(self._next_block(), fixes, {})] if fixes else []
         return self._keep(Planned(stages, left_out))
@@ -97,13 +97,13 @@ class Fixer:
         groups = groups_of(found, named) if found is not None else []
         if not groups or found is None:
             return planned
-        fixes, refused = self._possible([fix for fix, _ in groups])
+        fixes, refused = self._possible_fixes([fix for fix, _ in groups])
         best = [named[each["fix"]] for each in found["tried"] if each["verdict"] == "helps"][:1]
         members = {fix.name: names for fix, names in groups}
         stage = Stage(self._next_block(), [*best, *fixes], members)
         return self._keep(Planned([*planned.stages, stage], [*planned.left_out, *refused]))
 
-    def _useful(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
+    def _useful_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
         """Leave out indexes that no plan would use, if the engine knows that without creating them."""
         indexes = {each.name: each.statements[0] for each in fixes if _is_index(each)}
         # A server has to run for that; what is known of a file costs as much as the index.
@@ -117,7 +117,7 @@ class Fixer:
         useful = [each for each in fixes if known.get(each.name, True)]
         return useful, [f"{name} (no plan would use it)" for name, used in known.items() if not used]
 
-    def _possible(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
+    def _possible_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
         """Return the fixes that a system accepts, and the reasons against the rejected ones."""
         possible, refused = [], []
         for fix in fixes:
@@ -142,7 +142,7 @@ class Fixer:
         return max((each.block + 1 for each in self._store.trials(self._plan.run_id)), default=0)
 
     def _keep(self, planned: Planned) -> Planned:
-        """Write down what is going to be measured, with its cells."""
+        """Store the design of the planned cells."""
         run = self._store.run(self._plan.run_id)
         known = {str(each.get("id")) for each in run.design["cells"]}
         cells = [cell for fix in planned.fixes if (cell := self._with(fix)).cell.id not in known]
@@ -157,7 +157,7 @@ class Fixer:
         return planned
 
     def _measure(self, stage: Stage) -> None:
-        """Measure the blocks of a stage that are not done yet."""
+        """Measure the missing rounds of a stage."""
         cells = [self._base, *(self._with(fix) for fix in stage.fixes)]
         names = {each.cell.id for each in cells}
         stages = self._planned()

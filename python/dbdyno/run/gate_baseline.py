@@ -61,7 +61,7 @@ class Checkout:
         return self.tree / Path.cwd().relative_to(self.root)
 
     def there(self, path: str | None) -> str | None:
-        """Give the path of a file as the commit has it, or its build; one outside of the repository is the same."""
+        """Return the path of a file as the commit has it, or its build; one outside of the repository is the same."""
         if path is None or not Path(path).absolute().resolve().is_relative_to(self.root):
             return path
         return str(self.tree / Path(path).absolute().resolve().relative_to(self.root))
@@ -107,7 +107,6 @@ def _check_no_build(build: str | None, what: str) -> None:
 
 @contextmanager
 def _checked_out(reference: str) -> Iterator[Checkout]:
-    """Check a commit out. Raises InputError."""
     place = f"--against {reference}"
     known = "give a commit of the repository here, a URL such as `sqlite:?source=old`, or an experiment's file"
     if shutil.which("git") is None:
@@ -208,7 +207,7 @@ def _build(command: str, checkout: Checkout, reference: str) -> None:
 def _experiment_there(
     experiment: Experiment, checkout: Checkout, read: Callable[[str], Experiment]
 ) -> tuple[Experiment, bool]:
-    """Give an experiment as a commit has it, and whether it has one; a built-in one is the same everywhere."""
+    """Return an experiment as a commit has it, and whether it has one; a built-in one is the same everywhere."""
     own = checkout.there(experiment.place) if experiment.place.lower().endswith(_FILES) else experiment.place
     if own is None or own == experiment.place:
         return experiment, True

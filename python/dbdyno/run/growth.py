@@ -13,11 +13,11 @@ from dbdyno.model.events.answers import Loaded
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.run.data_inspection import look_afterwards
+from dbdyno.run.data_inspection import inspect_data
 from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.tiers import with_tiers
-from dbdyno.run.trial import Plan, Trial, Watcher, look_around, run_trial, see_how_it_ended
+from dbdyno.run.trial import Plan, Trial, Watcher, record_surroundings, record_system_state, run_trial
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.listening import Interrupted
 from dbdyno.store import TrialRecord
@@ -80,7 +80,7 @@ def _rows(compiled: CompiledCell, growth: Growth) -> int:
 
 
 def _but_size(compiled: CompiledCell, growth: Growth) -> tuple[Any, ...]:
-    """Give what the cells of a series have in common."""
+    """Return the properties that the cells of a series share."""
     definition: Definition = compiled.definition
     tables = {name: table for name, table in definition.tables.items() if name != growth.table}
     grown = definition.tables[growth.table].model_copy(update={"rows": 0})
@@ -129,8 +129,6 @@ class _Place(NamedTuple):
 
 @dataclass
 class _Grown:
-    """A series as it is measured once."""
-
     series: Series
     growth: Growth
     block: int
@@ -205,13 +203,13 @@ class _Grown:
             if fresh:
                 trial.durations |= system.durations
             run_trial(trial, watcher, self.interrupted)
-            well = see_how_it_ended(trial, system)
+            well = record_system_state(trial, system)
             if isinstance(trial.result, TrialResult):
                 state.grown_by(trial.result, first_use)
-            look_around(trial, system, own_data=fresh)
+            record_surroundings(trial, system, own_data=fresh)
             if window == self.growth.windows - 1 and well and not self.interrupted:
                 limiting.end()
-                trial.around |= look_afterwards(compiled, system.target, self.interrupted, limiting)
+                trial.around |= inspect_data(compiled, system.target, self.interrupted, limiting)
             todo.remove(_Place(step, window))
             yield trial.record(self.interrupted)
             if trial.kind == "server" and trial.error is not None:
@@ -220,7 +218,7 @@ class _Grown:
     def _fill(
         self, compiled: CompiledCell, state: _State, target: dict[str, Any], limiting: Limiting
     ) -> list[dict[str, Any]]:
-        """Add the rows that are missing to the size, and give what was done. Raises DbdynoError."""
+        """Add the rows that are missing to the size, and return what was done. Raises DbdynoError."""
         missing = _rows(compiled, self.growth) - state.rows
         if missing <= 0:
             return []

@@ -79,7 +79,7 @@ def differing_syncs(compiled: Sequence[CompiledCell], provisioners: Provisioners
 
 
 def _syncing(compiled: CompiledCell) -> tuple[tuple[str, str], ...]:
-    """Give the settings that decide what of a cell's writes is synced, and when."""
+    """Return the settings that decide which of a cell's writes are synced, and when."""
     return engine_of(compiled.cell.system.engine).syncing(compiled.settings)
 
 

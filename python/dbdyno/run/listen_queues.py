@@ -50,7 +50,7 @@ Queues = Mapping[int, _Socket]
 """Listening sockets by their inodes; none where the kernel does not tell."""
 
 
-def queues() -> Queues:
+def read_queues() -> Queues:
     """Read the queues of this machine."""
     found: dict[int, _Socket] = {}
     for family in (socket.AF_INET, socket.AF_INET6):
@@ -62,12 +62,12 @@ def queues() -> Queues:
     return found
 
 
-def risen(before: Queues, task: Mapping[str, Any]) -> Listeners | None:
+def new_drops(before: Queues, task: Mapping[str, Any]) -> Listeners | None:
     """Return the drops since a reading, of the sockets that a trial's clients or its system's parts connect to.
 
     ``task``: of its plan. ``None`` if no socket is known here: they are on another machine, or Unix sockets.
     """
-    now = queues()
+    now = read_queues()
     parts = {inode: tier["name"] for tier in task.get("tiers", ()) for inode in _inodes(tier["pids"], now)}
     target = task["target"]
     parts |= {inode: _TARGET for inode in now if inode not in parts and _is_at(now[inode], target)}
@@ -90,7 +90,7 @@ def _listening(family: int) -> Iterator[tuple[int, _Socket]]:
         kernel.sendall(_HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0) + request)
         while True:
             data = kernel.recv(_RECEIVED)
-            for kind, body in _pieces(data, _HEADER):
+            for kind, body in _attributes(data, _HEADER):
                 if kind in (_DONE, _ERROR):
                     return
                 yield _read(family, body)
@@ -100,14 +100,14 @@ def _read(family: int, body: bytes) -> tuple[int, _Socket]:
     fields = _SOCKET.unpack_from(body)
     port, address, backlog, inode = int.from_bytes(fields[4], "big"), fields[6], fields[12], fields[14]
     dropped = 0
-    for kind, memory in _pieces(body[_SOCKET.size :], _ATTRIBUTE):
+    for kind, memory in _attributes(body[_SOCKET.size :], _ATTRIBUTE):
         if kind == _MEMORY and len(memory) >= 4 * (_DROPS + 1):
             (dropped,) = struct.unpack_from("=I", memory, 4 * _DROPS)
     host = socket.inet_ntop(family, address[:4] if family == socket.AF_INET else address)
     return inode, _Socket(host, port, backlog, dropped)
 
 
-def _pieces(data: bytes, header: struct.Struct) -> Iterator[tuple[int, bytes]]:
+def _attributes(data: bytes, header: struct.Struct) -> Iterator[tuple[int, bytes]]:
     """Yield the type and the content of each attribute, which starts with its length and type."""
     while len(data) >= header.size:
         length, kind = header.unpack_from(data)[:2]

@@ -153,7 +153,7 @@ def _cpu_name() -> str:
 
 
 def _mount(directory: Path) -> tuple[str, str]:
-    """Give device and type of the file system that holds a directory."""
+    """Return device and type of the file system that holds a directory."""
     best = ("", "", "")
     for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
         device, point, kind = line.split()[:3]

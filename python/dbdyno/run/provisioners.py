@@ -42,7 +42,7 @@ class Provisioners:
         self.close()
 
     def of(self, compiled: CompiledCell) -> Provisioner:
-        """Give the provisioner of a cell's system."""
+        """Return the provisioner of a cell's system."""
         system = compiled.cell.system
         # Settings differ between cells that share a server.
         key = f"{system.engine} {system.host} {system.port} {system.user} {system.database}"

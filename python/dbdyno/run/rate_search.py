@@ -65,7 +65,7 @@ class Slo:
         return BUDGET_S * configurations if self.budget_s is None else self.budget_s
 
 
-def searching_words(slo: Slo, count: int) -> str:
+def search_estimate(slo: Slo, count: int) -> str:
     """Write the objective and the duration of a search."""
     each = f" for each of {count} configurations" if count > 1 else ""
     return f"the highest rate that holds {slo.objective}{each}: at most {slo.seconds(count):.0f} s"
@@ -213,8 +213,6 @@ class Searcher:
 
 
 class _ConfigurationSearch:
-    """The search for one configuration."""
-
     def __init__(self, searcher: Searcher, cell: ResolvedCell, kept: KeptSystem | None) -> None:
         self._searcher = searcher
         self._cell = cell

@@ -206,7 +206,6 @@ def _screened(cells: Cells, request: Request) -> Cells:
 def _with_baseline(
     against: Against, chosen: list[str], cells: Cells, compiled: list[CompiledCell]
 ) -> tuple[Cells, list[CompiledCell]]:
-    """Put the baseline's cells before the candidate's cells."""
     other = against.experiment
     made = make_cells(other, parse_set(chosen, other), against.systems, refusal)
     made = on_side(made, BASELINE, other)

@@ -16,13 +16,13 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import Cell, CompiledCell
 from dbdyno.model.plan.counters import step_of_counters
 from dbdyno.model.result.reading import number, part
-from dbdyno.run.applied_change import changed
+from dbdyno.run.applied_change import apply_change
 from dbdyno.run.coordinated_workers import CoordinatedWorkers
-from dbdyno.run.data_inspection import look_afterwards
+from dbdyno.run.data_inspection import inspect_data
 from dbdyno.run.growth import grow
 from dbdyno.run.idle import wait_until_idle
 from dbdyno.run.instruction_counts import count_instructions
-from dbdyno.run.listen_queues import queues, risen
+from dbdyno.run.listen_queues import new_drops, read_queues
 from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.pace import Pace
 from dbdyno.run.program import run_program
@@ -36,9 +36,9 @@ from dbdyno.run.trial import (
     Watcher,
     hear,
     longest_s,
-    look_around,
+    record_surroundings,
+    record_system_state,
     run_trial,
-    see_how_it_ended,
     time_out,
 )
 from dbdyno.run.worker_places import Here
@@ -110,7 +110,7 @@ def _block(
     watcher: Watcher,
     interrupted: Interrupted,
 ) -> Iterator[TrialRecord]:
-    """Measure what a block lacks, and give the records of its trials."""
+    """Measure the missing trials of a round, and return their records."""
     todo = [
         (position, cell)
         for position, cell in enumerate(block_order([each.cell for each in plan.cells], block, plan.seed))
@@ -191,7 +191,7 @@ class KeptSystem:
         The system is started for the first trial, and again after a trial in which the server ended.
         """
         if self._system is None:
-            self._system = _made_ready(trial, self._stack, self._provisioners, self._watcher)
+            self._system = _prepare_system(trial, self._stack, self._provisioners, self._watcher)
             trial.request = _warmed(trial)
         else:
             _set_request(trial, self._system, ceil(self._used / values))
@@ -207,7 +207,7 @@ class KeptSystem:
 
 
 def _warmed(trial: Trial) -> dict[str, Any]:
-    """Give the plan of a trial that is a server's first, with a warm-up that fills the server's caches."""
+    """Return the plan of a trial that is a server's first, with a warm-up that fills the server's caches."""
     task = trial.request.get("task")
     if task is None or not engine_of(trial.compiled.cell.system.engine).is_server:
         return trial.request
@@ -216,7 +216,7 @@ def _warmed(trial: Trial) -> dict[str, Any]:
 
 
 def _asks_of_system(compiled: CompiledCell) -> Hashable:
-    """Give what a cell asks of its system: settings, processors, whether writes are flushed, what was added to it."""
+    """Return what a cell asks of its system: settings, processors, whether writes are flushed, what was added to it."""
     skips = bool(compiled.trial.get("changes", {}).get("sync", {}).get("skip"))
     processors = () if compiled.change is None else compiled.change.processors
     return (*compiled.settings.shown(), processors, skips, compiled.added)
@@ -255,14 +255,14 @@ def _loaded_once_s(record: TrialRecord) -> float:
 
 
 def _measure_on(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> int:
-    """Carry out a trial on a system that is ready; give how often counters were used until then."""
+    """Carry out a trial on a prepared system; return the number of counter values used so far."""
     try:
         _run_alone(trial, system, watcher, interrupted)
     except InputError:
         raise
     except DbdynoError as error:
         trial.failed(error)
-    look_around(trial, system)
+    record_surroundings(trial, system)
     return trial.result.next_use if isinstance(trial.result, TrialResult) else 0
 
 
@@ -335,7 +335,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
     try:
         with ExitStack() as stack:
             for trial in trials:
-                system = _made_ready(trial, stack, provisioners, watcher)
+                system = _prepare_system(trial, stack, provisioners, watcher)
                 if system is not None:
                     ready.append((trial, system))
             slice_s = trials[0].plan.slice_s
@@ -344,7 +344,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
             elif ready and slice_s is not None:
                 _run_interleaved([trial for trial, _ in ready], slice_s, watcher, interrupted)
                 for trial, system in ready:
-                    see_how_it_ended(trial, system)
+                    record_system_state(trial, system)
     except InputError:
         # An error of the user is reported at once, not per trial.
         raise
@@ -352,7 +352,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
         for trial, _ in ready:
             trial.failed(error)
     for trial, system in ready:
-        look_around(trial, system)
+        record_surroundings(trial, system)
         if trial.plan.instructions and not interrupted:
             _count(trial, provisioners, interrupted)
 
@@ -361,19 +361,19 @@ def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inter
     with Limiting(trial.compiled, system.target) as limiting:
         limiting.begin()
         trial.limiting = limiting
-        before = queues()
-        with changed(trial, system):
+        before = read_queues()
+        with apply_change(trial, system):
             run_trial(trial, watcher, interrupted)
-        listeners = risen(before, trial.request["task"])
+        listeners = new_drops(before, trial.request["task"])
         if listeners is not None:
             trial.around["listeners"] = listeners.model_dump(mode="json")
         limiting.end()
-        if see_how_it_ended(trial, system) and not interrupted:
-            trial.around |= look_afterwards(trial.compiled, system.target, interrupted, limiting)
+        if record_system_state(trial, system) and not interrupted:
+            trial.around |= inspect_data(trial.compiled, system.target, interrupted, limiting)
 
 
 def _count(trial: Trial, provisioners: Provisioners, interrupted: Interrupted) -> None:
-    """Count a trial's instructions, on data as fresh as its own were."""
+    """Count a trial's instructions, on data as fresh as the timed trial's."""
     if not isinstance(trial.result, TrialResult):
         return
     compiled = trial.compiled
@@ -385,7 +385,7 @@ def _count(trial: Trial, provisioners: Provisioners, interrupted: Interrupted) -
         trial.failed(error)
 
 
-def _made_ready(trial: Trial, stack: ExitStack, provisioners: Provisioners, watcher: Watcher) -> Ready | None:
+def _prepare_system(trial: Trial, stack: ExitStack, provisioners: Provisioners, watcher: Watcher) -> Ready | None:
     """Prepare a trial's system until the stack is closed. On failure, the trial has the error, and None is returned."""
     compiled = trial.compiled
     watcher.loading(compiled.cell)

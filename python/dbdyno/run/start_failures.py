@@ -29,7 +29,7 @@ class StartFailures:
         self._cells = {each.cell.id: each for each in cells}
         self._left: dict[str, set[str]] = {}
         for each in cells:
-            self._left.setdefault(each.cell.system.name, set()).add(work(each))
+            self._left.setdefault(each.cell.system.name, set()).add(work_key(each))
         self._begun: set[str] = set()
 
     def observe(self, record: TrialRecord) -> None:
@@ -47,14 +47,14 @@ class StartFailures:
         first = record.error_kind == "engine" or words != record.error
         if record.error_kind in ("engine", "connect") and first and not words.startswith(_NOT_LET_IN):
             left = self._left[system.name]
-            left.discard(work(compiled))
+            left.discard(work_key(compiled))
             if not left:
                 raise InputError(
                     f"{system.name}: cell {record.cell}", words, missing_database(compiled, words) or _HINT
                 )
 
 
-def work(compiled: CompiledCell) -> str:
+def work_key(compiled: CompiledCell) -> str:
     """Return a key of a cell's statements and tables."""
     return json.dumps([compiled.trial.get("statements"), compiled.tables, compiled.before], sort_keys=True, default=str)
 

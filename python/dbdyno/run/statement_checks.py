@@ -16,7 +16,7 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.experiment.validation import ValidationErrors
 from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.run.start_failures import FIRST, missing_database, work
+from dbdyno.run.start_failures import FIRST, missing_database, work_key
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.templates import unkept
 
@@ -116,9 +116,9 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
             accepted.add(name)
             continue
         empty = replace(each, tables=[])
-        if name in accepted or work(empty) in sets.setdefault(name, set()):
+        if name in accepted or work_key(empty) in sets.setdefault(name, set()):
             continue
-        sets[name].add(work(empty))
+        sets[name].add(work_key(empty))
         try:
             with unkept():
                 _prepare(empty, provisioners)
@@ -145,7 +145,7 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
             continue
         known = by_system.get(each.cell.system.name)
         before = {"statements": [], "transactions": []} if known is None else known.trial
-        transactions = _moved(each.trial["transactions"], len(before["statements"]))
+        transactions = _shift_statements(each.trial["transactions"], len(before["statements"]))
         together = {
             "statements": [*before["statements"], *each.trial["statements"]],
             "transactions": [*before["transactions"], *transactions],
@@ -164,15 +164,15 @@ def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisione
         raise _together(list(errors.values()))
 
 
-def _moved(part: Any, by: int) -> Any:
+def _shift_statements(part: Any, by: int) -> Any:
     """Return the steps of a plan with the indexes of their statements moved by ``by``."""
     match part:
         case {"do": "execute", "statement": int(statement)}:
             return {**part, "statement": statement + by}
         case dict():
-            return {name: _moved(each, by) for name, each in part.items()}
+            return {name: _shift_statements(each, by) for name, each in part.items()}
         case list() | tuple():
-            return [_moved(each, by) for each in part]
+            return [_shift_statements(each, by) for each in part]
     return part
 
 
@@ -181,11 +181,11 @@ def _loads_long(compiled: CompiledCell) -> bool:
 
 
 def _distinct(cells: Iterable[CompiledCell]) -> Iterator[CompiledCell]:
-    """Give one cell for each system and set of transactions, its tables without rows."""
+    """Yield one cell for each system and set of transactions, its tables without rows."""
     seen: set[tuple[str, str]] = set()
     for each in cells:
         empty = replace(each, tables=[])
-        key = (each.cell.system.name, work(empty))
+        key = (each.cell.system.name, work_key(empty))
         if key not in seen:
             seen.add(key)
             yield empty
@@ -256,7 +256,7 @@ def _connect(
 
 
 def _each(error: InputError) -> dict[str, InputError]:
-    """Give what an error is made of, by its words: the same is said once."""
+    """Return the errors by message, so that systems with the same message share one."""
     several = error.errors if isinstance(error, ValidationErrors) else [error]
     return {str(wrong): wrong for wrong in several}
 

@@ -136,10 +136,10 @@ class Trial:
             self.around["refused"] = Refused(code=error.code).model_dump(mode="json")
 
     def record(self, interrupted: Interrupted) -> TrialRecord:
-        """Give what is stored of it."""
+        """Return what is stored of it."""
         result = self.result
         if result is not None and not self.error:
-            self.error, self.kind = nothing_done(result)
+            self.error, self.kind = empty_trial_error(result)
         status: Any = "failed" if self.error else "done"
         if interrupted and (result is None or result.ended_by == "interrupted"):
             status = "interrupted"
@@ -225,7 +225,7 @@ def _listen(worker: Worker | Processes, trial: Trial, watcher: Watcher, interrup
             hear(trial, heard, watcher)
 
 
-def see_how_it_ended(trial: Trial, system: Ready) -> bool:
+def record_system_state(trial: Trial, system: Ready) -> bool:
     """Store the system's state if it explains the trial; return whether both are fine.
 
     Raises InputError.
@@ -252,7 +252,7 @@ def _ended_parts(result: TrialResult | ProgramResult | None) -> list[str]:
     return [each.name for each in result.tiers if each.cpu_percent is None]
 
 
-def look_around(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
+def record_surroundings(trial: Trial, system: Ready, *, own_data: bool = True) -> None:
     """Store the place of a trial's data and how they were loaded, unless they are the user's (``own_data``)."""
     if not isinstance(trial.result, TrialResult):
         return
@@ -305,7 +305,7 @@ def time_out(trial: Trial, timed_out: bool) -> None:
         trial.error, trial.kind = "the trial did not end in time and was stopped", "timeout"
 
 
-def nothing_done(result: TrialResult | ProgramResult) -> tuple[str | None, str | None]:
+def empty_trial_error(result: TrialResult | ProgramResult) -> tuple[str | None, str | None]:
     """Return why a trial without a successful transaction is not a measurement; empty if one succeeded."""
     if result.completed > 0:
         return None, None

@@ -127,7 +127,7 @@ def _planted() -> Mapping[str, Any]:
 
 
 def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> tuple[Pilot, dict[str, Any]]:
-    """Try the cell; give what that showed, and its system as the plan named it."""
+    """Measure the cell briefly; return the result, and its system as the plan names it."""
     trial = Trial(base, 0, 0, Plan("pilot", [base], 1, seed))
     (record,) = measure([trial], provisioners, Watcher(), provisioners.interrupted)
     if provisioners.interrupted:

@@ -58,5 +58,5 @@ class Here:
         return Worker(plan, timeout_s, padding, self._under(number), coordinated=True)
 
     def moments(self, numbers: Collection[int]) -> Mapping[int, int]:
-        """Give the same moment to all."""
+        """Return the same moment to all."""
         return dict.fromkeys(numbers, time.monotonic_ns() + _NOTICE_NS)

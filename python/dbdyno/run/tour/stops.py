@@ -29,7 +29,7 @@ class LeftOut:
 
 
 def all_stops() -> list[Stop]:
-    """Give them in their order."""
+    """Return them in their order."""
     listed = tomllib.loads(package_path("run", "tour", "stops.toml").read_text(encoding="utf-8"))
     return [
         Stop(each["experiment"], each["found"], tuple(each["set"]), float(each["seconds"]), each.get("servers", False))
