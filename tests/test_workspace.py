@@ -79,7 +79,7 @@ def test_what_is_closed_is_gone_and_its_guard_too(tmp_path: Path) -> None:
 
 def test_where_it_cannot_be_made_nothing_stays(tmp_path: Path) -> None:
     before = psutil.Process().children()
-    with pytest.raises(SystemFailed, match="can.t create the directory"):
+    with pytest.raises(SystemFailed, match=r"can.t create the directory"):
         Workspace(tmp_path / "nowhere")
     assert psutil.Process().children() == before
 
