@@ -109,9 +109,9 @@ test: servers dev lint test-rust test-python
 
 # The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
 servers:
-	tests/install-servers
-	tests/install-mysql
-	tests/install-npm-packages
+	tests/install/servers
+	tests/install/mysql
+	tests/install/npm-packages
 
 lint: lint-rust lint-python
 
@@ -137,7 +137,7 @@ check: lint
 
 # With the servers that are installed here. Cargo would look for make's pipes, which Python doesn't pass on.
 test-rust: dev $(TESTED_SERVERS)
-	MAKEFLAGS= $(TEST_BIN)/python tests/servers.py cargo test --workspace --locked
+	MAKEFLAGS= $(TEST_BIN)/python tests/support/servers.py cargo test --workspace --locked
 	cargo test $(WEBAPP_CARGO)
 
 test-python: dev $(TESTED_SERVERS) $(WEBAPP)

@@ -14,7 +14,7 @@ from figures import Figure
 from dbdyno.analysis.history.changepoints import FALSE_ALARMS, LIFE, find_change_points
 from dbdyno.analysis.measured.judging import RunNoise
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests/support"))
 
 from simulated_blocks import Runs, auto, correlation_of, drifting, fixed, of_each, of_the_machine
 from simulated_noise import KINDS, between_runs, lingering

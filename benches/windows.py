@@ -14,7 +14,7 @@ from figures import DBDYNO, Figure
 
 from dbdyno.stats import decide, paired_rates, rate_interval
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests/support"))
 
 from simulated_windows import Kind, blocks
 

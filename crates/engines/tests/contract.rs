@@ -2,7 +2,7 @@
 //!
 //! SQLite is always there. DuckDB's library is the one that DBDYNO_TEST_DUCKDB names. A server is where the environment says in DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL,
 //! DBDYNO_TEST_REAL_MYSQL (beside a MariaDB) or DBDYNO_TEST_MONGODB: the JSON of a target, with host, port, user and
-//! database (`tests/servers.py` starts servers and sets them). Without it its test is ignored, and a line says so.
+//! database (`tests/support/servers.py` starts servers and sets them). Without it its test is ignored, and a line says so.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout)]
 
 use dbdyno_engine::driver::{Driver as _, Problem};

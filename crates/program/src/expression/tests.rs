@@ -74,7 +74,7 @@ fn is_what_was_printed(value: &Result<Scalar, String>, printed: &Printed) -> boo
 
 #[test]
 fn expressions_have_the_values_of_pgbench() {
-    let text = include_str!("../../../../tests/pgbench_expressions.json");
+    let text = include_str!("../../../../tests/support/pgbench_expressions.json");
     let examples: Vec<Example> = serde_json::from_str(text).expect("the examples");
     let mut compared = 0;
     for example in &examples {

@@ -27,7 +27,7 @@ from reference import pages as generated
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 # Pages whose commands are run, each on a machine that has what the page is about.
 GUIDES = [

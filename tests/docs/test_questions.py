@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from conftest import Cli
-from questions.planted import Planted, first_lines
+from planted import Planted, first_lines
 
 
 def test_7_database_is_locked_in_wal_with_a_busy_timeout(cli: Cli) -> None:

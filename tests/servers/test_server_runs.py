@@ -296,7 +296,7 @@ def test_indexes_of_documents_are_timed_as_those_of_rows(server_cli: Cli, small:
 @needs_ferretdb
 def test_steps_for_other_engines_are_told(server_cli: Cli) -> None:
     rows = ("--set", "rows_per_transaction=2", "--rounds", "1")
-    text = (Path(__file__).parent.parent / "python/dbdyno/experiments/pk-update.toml").read_text()
+    text = (Path(__file__).parents[2] / "python/dbdyno/experiments/pk-update.toml").read_text()
     text = text.replace("100_000", "100").replace("statements = 10_000", "statements = 20").partition("[published]")[0]
     document = server_cli.run(server_cli.write("update.toml", text), "--system", "mongodb:", *rows)
     assert document["cells"][0]["rounds"][0]["statements"] == 20

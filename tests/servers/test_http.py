@@ -277,7 +277,7 @@ server.serve_forever()
 def test_processes_are_found_by_id_and_by_command() -> None:
     with service() as (process, _):
         assert find_processes("web", [process.pid]) == [process.pid]
-        assert process.pid in find_processes("web", ["tests/http_service.py"])
+        assert process.pid in find_processes("web", ["tests/support/http_service.py"])
         # dbdyno itself, and what has started it, have the load generator below them.
         name = Path(psutil.Process().cmdline()[0]).name
         assert psutil.Process(process.pid).cmdline()[0].endswith(name)
@@ -300,11 +300,13 @@ def test_one_process_below_another_is_found_with_it() -> None:
 
 
 def test_a_shell_that_was_told_of_both_is_no_part_of_the_service() -> None:
-    looking = "found = find_processes('web', ['tests/http_service.py']); print(json.dumps([found, os.getppid()]))"
+    looking = (
+        "found = find_processes('web', ['tests/support/http_service.py']); print(json.dumps([found, os.getppid()]))"
+    )
     looking = f"import json, os; from dbdyno.run.tiers import find_processes; {looking}"
     with service() as (process, _):
         # The last command would take the shell's place.
-        script = f"# tests/http_service.py\n'{sys.executable}' -c \"$0\"; true"
+        script = f"# tests/support/http_service.py\n'{sys.executable}' -c \"$0\"; true"
         done = subprocess.run(["/bin/sh", "-c", script, looking], capture_output=True, text=True, check=True)
         found, shell = json.loads(done.stdout)
     assert process.pid in found

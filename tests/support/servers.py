@@ -35,7 +35,7 @@ def tested() -> Iterator[tuple[str, Installation]]:
         for installation in find_installations(engine)[:1]:
             yield f"DBDYNO_TEST_{engine.upper()}", installation
     if PROGRAM.exists():
-        yield "DBDYNO_TEST_REAL_MYSQL", installation_of("mysql", str(PROGRAM), "tests/servers.py")
+        yield "DBDYNO_TEST_REAL_MYSQL", installation_of("mysql", str(PROGRAM), "tests/support/servers.py")
 
 
 @contextmanager

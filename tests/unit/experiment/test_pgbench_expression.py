@@ -1,7 +1,7 @@
 """pgbench's expressions: read as pgbench reads them, and refused where it refuses them.
 
-tests/pgbench_expressions.json holds what pgbench of PostgreSQL 15 printed for each text (`\\set x debug(…)`); its trees
-are computed by a test beside the worker's code. An entry without a tree is one that pgbench refuses to read.
+tests/support/pgbench_expressions.json holds what pgbench of PostgreSQL 15 printed for each text (`\\set x debug(…)`);
+its trees are computed by a test beside the worker's code. An entry without a tree is one that pgbench refuses to read.
 """
 
 import json
@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from dbdyno.model.experiment.expression import WrongExpression, parse_expression, put_in, read_constant
 
-EXAMPLES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "pgbench_expressions.json").read_text())
+EXAMPLES: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[2] / "support/pgbench_expressions.json").read_text()
+)
 
 
 def test_expressions_are_read_as_pgbench_reads_them() -> None:

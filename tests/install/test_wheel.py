@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 WHEELS = sorted((ROOT / "target/test-dist").glob("*.whl"))
 
 # Without the directories of Rust, and of this environment.

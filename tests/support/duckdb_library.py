@@ -1,4 +1,4 @@
-"""DuckDB's library, which `tests/install-npm-packages` unpacks."""
+"""DuckDB's library, which `tests/install/npm-packages` unpacks."""
 
 import os
 from pathlib import Path
@@ -11,4 +11,4 @@ LIBRARY = _UNPACKED[-1] if _UNPACKED else None
 
 URL = f"duckdb:?library={LIBRARY}"
 
-needs_duckdb = pytest.mark.skipif(LIBRARY is None, reason="DuckDB is not installed: tests/install-npm-packages")
+needs_duckdb = pytest.mark.skipif(LIBRARY is None, reason="DuckDB is not installed: tests/install/npm-packages")

@@ -13,7 +13,7 @@ from experiment_files import HEAD, LOAD, READ, ROOT, TABLE, experiment, small, s
 COLUMN = '[tables.t]\nrows = 1\n[tables.t.columns]\nc = {{ type = "integer", fill = {} }}\n'
 
 
-TRANSCRIPTS = tomllib.loads((ROOT / "tests/validation_errors.toml").read_text())["error"]
+TRANSCRIPTS = tomllib.loads((ROOT / "tests/unit/experiment/validation_errors.toml").read_text())["error"]
 
 
 def make(error: dict[str, str]) -> None:

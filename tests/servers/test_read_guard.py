@@ -667,7 +667,7 @@ def test_mariadb_lets_reads_pass_and_nothing_else(directory: Path) -> None:
 
 @needs_real_mysql
 def test_mysql_lets_reads_pass_and_nothing_else(directory: Path) -> None:
-    installation = installation_of("mysql", str(PROGRAM), "tests/test_read_guard.py")
+    installation = installation_of("mysql", str(PROGRAM), "tests/servers/test_read_guard.py")
     client = ["mariadb", "-N"]
     for served in serve(directory, installation, lambda it: [*client, "-S", str(it.socket), "-u", it.user]):
         served.sql("set global log_bin_trust_function_creators = 1;" + MYSQL_SETUP)

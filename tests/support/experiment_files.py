@@ -17,13 +17,13 @@ from dbdyno.experiment.experiment import make_experiment
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.result.schema import json_schema
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 # Those of services take no SQL.
 SERVICES = ("http-service",)
 WEB_LOGIN = "web-login"
 BUILTIN = [str(package_path("experiments", name + ".toml")) for name in builtin_names() if name != WEB_LOGIN]
-FIXTURES = sorted(map(str, (ROOT / "tests/experiments").glob("*.toml")))
+FIXTURES = sorted(map(str, (ROOT / "tests/support/experiments").glob("*.toml")))
 TEMPLATE = str(package_path("experiment", "template.toml"))
 TEMPLATES = [str(template_path(name)) for name in template_names() if name not in SERVICES]
 ALL = [*BUILTIN, *FIXTURES, TEMPLATE, *TEMPLATES]

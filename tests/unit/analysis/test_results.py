@@ -25,7 +25,7 @@ from experiment_files import result_schema
 from synthetic import lookup_design, lookup_document, lookup_result, lookup_trials, run_record, update_document
 from synthetic_events import as_stored, changed, disk, latency, rate_of
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 DOCUMENTS = [
     lookup_document(),
     lookup_document(rounds=1),

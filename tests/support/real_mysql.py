@@ -9,8 +9,8 @@ PROGRAM = Path(f"/var/tmp/dbdyno-{os.geteuid()}/mysql/bin/mysqld")
 
 URL = f"mysql:?program={PROGRAM}"
 
-needs_real_mysql = pytest.mark.skipif(not PROGRAM.exists(), reason="there is no MySQL server here: tests/install-mysql")
+needs_real_mysql = pytest.mark.skipif(not PROGRAM.exists(), reason="there is no MySQL server here: tests/install/mysql")
 
 OLD = Path(f"/var/tmp/dbdyno-{os.geteuid()}/mysql-5.6.24002/bin/mysqld")
 
-needs_old_mysql = pytest.mark.skipif(not OLD.exists(), reason="there is no MySQL 5.6 here: tests/install-npm-packages")
+needs_old_mysql = pytest.mark.skipif(not OLD.exists(), reason="there is no MySQL 5.6 here: tests/install/npm-packages")

@@ -188,7 +188,7 @@ def test_a_named_file_is_read_with_its_log_and_stays_as_it_is(cli: Cli) -> None:
     ],
 )
 def test_experiments_run_on_it(cli: Cli, name: str, chosen: list[str]) -> None:
-    text = (Path(__file__).parent.parent / f"python/dbdyno/experiments/{name}.toml").read_text()
+    text = (Path(__file__).parents[3] / f"python/dbdyno/experiments/{name}.toml").read_text()
     # Of the dictionary its own words are left, and all that is searched for.
     shorter = [("100_000", "1_000"), ("788_792", "7_792"), ("seconds = 3\n", "seconds = 0.1\n")]
     for more, fewer in (*shorter, ("transactions = 1_000 ", "transactions = 50 ")):

@@ -12,7 +12,7 @@ import pytest
 import dbdyno
 
 PACKAGE = Path(dbdyno.__file__).parent
-CRATES = Path(__file__).parents[1] / "crates"
+CRATES = Path(__file__).parents[2] / "crates"
 
 # All files are read once for all tests.
 pytestmark = pytest.mark.xdist_group("layers")

@@ -1,4 +1,4 @@
-"""The corpus in `tests/corpus`: statements for each engine, with the texts that the engine must receive.
+"""The corpus in `tests/support/corpus`: statements for each engine, with the texts that the engine must receive.
 
 A blank line ends an entry. An entry is a statement that ends with `;`, below `--` lines: a topic, or directives:
 
