@@ -126,7 +126,7 @@ def prepare(request: Request) -> Prepared:
     if request.cluster is not None:
         check_cluster(compiled, request.cluster, request.options, grows=growth is not None)
     if request.slice_s is not None and len(compiled) == 1:
-        problem = "interleaving needs several cells"
+        problem = "there is only one cell"
         raise InputError("--interleave", problem, "leave it out, or measure several cells")
     rounds = request.options.rounds if request.options.rounds is not None else experiment.rounds
     if rounds == "auto":
