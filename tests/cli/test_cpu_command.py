@@ -17,10 +17,10 @@ import psutil
 import pytest
 
 from conftest import QUICK_BUILD, SMALL, Builds, Cli, loading, those
-from dbdyno.cpu.attribution import attribute, of_library
+from dbdyno.cpu.attribution import attribute, by_object
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.counting import counting_directory
-from dbdyno.cpu.document import ordered
+from dbdyno.cpu.document import by_version
 from dbdyno.cpu.own_cost import USUAL_WORK, bare_loop
 from dbdyno.cpu.source import source_map
 from dbdyno.cpu.work import find_work
@@ -112,7 +112,7 @@ def test_callgrinds_own_file_gives_the_same(cpu: Cli, first: dict[str, Any]) -> 
     build = first["builds"][0]
     place = cpu.directory / "raw" / f"1-{build['version']}"
     profile = parse_profile((place / "callgrind.out.0").read_text(), "a file")
-    found = attribute(profile, of_library("libsqlite3.so", "dbdyno-worker"))
+    found = attribute(profile, by_object("libsqlite3.so", "dbdyno-worker"))
     assert found.engine[0] == build["i_refs"]
     assert found.harness[0] == build["harness"]["i_refs"] == profile.totals[0] - build["i_refs"] > 0
     # Nothing of ours sits within the library: what it calls in the worker is the fixed clock and random seed alone.
@@ -159,7 +159,7 @@ def test_builds_side_by_side_give_the_same_rows(cpu: Cli, builds: Builds) -> Non
     cpu.write("rows.sql", "create table t(a); insert into t values (random()), (datetime('now')); select a from t;")
     both = ("--sqlite", "bundled", "--sqlite", builds.older())
     said = cpu("cpu", "./rows.sql", *both, *QUICK, "--chart", "c.svg")
-    assert "gave the same rows" in said
+    assert "returned the same rows" in said
     svg = (cpu.directory / "c.svg").read_text()
     assert svg.startswith("<svg") and "all parts" in svg
 
@@ -168,7 +168,7 @@ def test_other_rows_are_told(cpu: Cli) -> None:
     cpu.write("pages.sql", "create table t(a); insert into t values (1); pragma page_size;")
     flags = ("--cflags", QUICK_BUILD, "--cflags", f"{QUICK_BUILD} -DSQLITE_DEFAULT_PAGE_SIZE=1024")
     said = cpu("cpu", "./pages.sql", *flags, code=1)
-    assert "differs in its results" in said and "pragma: other rows" in said
+    assert "differs in its results" in said and "pragma: different rows" in said
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def test_an_experiment_is_counted_by_cell_and_statement(look_ups: dict[str, Any]
     parts = look_ups["builds"][0]["parts"]
     # One client in both cells: the same work, counted once.
     assert [part["transactions"] for part in parts] == [400]
-    assert any("of 2 cells 1" in note for note in look_ups["notes"])
+    assert any("1 of 2 cells" in note for note in look_ups["notes"])
     groups = {each["name"]: each for each in parts[0]["groups"]}
     assert sum(each["executions"] for each in groups.values()) == parts[0]["statements"] == 400
     slope = parts[0]["i_refs_per_statement"]
@@ -194,7 +194,7 @@ def test_a_baseline_tells_what_changed(cpu: Cli, second: tuple[dict[str, Any], s
     assert "+0 (+0.000 %)" in said and "no function changed" in said
     assert "first: a.sql" in cpu("cpu", "list", "--counts", "counts")
     cpu.write("b.sql", SQL + "select 1;")
-    assert "other work" in cpu("cpu", "./b.sql", *QUICK, "--counts", "counts", "--baseline", "first", code=2)
+    assert "different work" in cpu("cpu", "./b.sql", *QUICK, "--counts", "counts", "--baseline", "first", code=2)
 
 
 def test_counts_of_other_surroundings_are_refused(cpu: Cli, first: dict[str, Any]) -> None:
@@ -252,7 +252,7 @@ def test_a_planted_change_is_found_sized_and_placed(cpu: Cli, planted: tuple[int
     passed = cpu("gate", "second", "--baseline", "first", "--margin", "1%", *files)
     assert passed.splitlines()[0] == "gate: pass"
     assert 'failures="0"' in (cpu.directory / "gate.xml").read_text()
-    assert "no count is kept" in cpu("gate", "second", "--baseline", "nothing", *files, code=2)
+    assert "no count has this name" in cpu("gate", "second", "--baseline", "nothing", *files, code=2)
 
 
 def errors_of(cpu: Cli, *arguments: str) -> str:
@@ -277,7 +277,7 @@ def test_a_kept_count_that_is_not_what_it_was_is_refused(cpu: Cli, first: dict[s
     build = json.loads((cpu.directory / "counts" / "first" / "count.json").read_text())["builds"][0]
     counts = ("--counts", "counts")
     damaged("other-source", "sqlite3.c.gz", gzip.compress(b"int x;"))
-    assert "not the source that was counted" in errors_of(cpu, "annotate", "other-source", *counts)
+    assert "not the source of the count" in errors_of(cpu, "annotate", "other-source", *counts)
     damaged("no-gzip", "sqlite3.c.gz", b"no archive")
     assert "cannot be read" in errors_of(cpu, "diff", "first", "no-gzip", *counts)
     for content in (
@@ -304,8 +304,8 @@ def test_a_name_that_cannot_be_kept_is_told_before_anything_is_counted(cpu: Cli)
     # What cannot be built would be told first.
     cpu.write("file", "")
     nothing = ("./a.sql", "--sqlite", "./nowhere")
-    assert "`a b` is no name" in cpu("cpu", *nothing, "--save", "a b", code=2)
-    assert "cannot be kept" in errors_of(cpu, *nothing, "--save", "b", "--counts", "file")
+    assert "`a b` is not a valid name" in cpu("cpu", *nothing, "--save", "a b", code=2)
+    assert "cannot be stored" in errors_of(cpu, *nothing, "--save", "b", "--counts", "file")
 
 
 def test_nothing_of_a_compiler_is_left_when_dbdyno_alone_is_ended(cli: Cli) -> None:
@@ -327,9 +327,9 @@ def test_nothing_of_a_compiler_is_left_when_dbdyno_alone_is_ended(cli: Cli) -> N
 
 def test_releases_stand_in_their_order() -> None:
     builds = [{"version": version} for version in ("3.21.0", "3.54.1", "3.8.5")]
-    assert [each["version"] for each in ordered(builds)] == ["3.8.5", "3.21.0", "3.54.1"]
+    assert [each["version"] for each in by_version(builds)] == ["3.8.5", "3.21.0", "3.54.1"]
     same = [*builds, {"version": "3.8.5", "cflags": "-O1"}]
-    assert ordered(same) == same
+    assert by_version(same) == same
 
 
 def test_annotated_source(cpu: Cli, first: dict[str, Any]) -> None:
@@ -399,10 +399,10 @@ def test_what_is_more_than_a_bare_loop_is_not_compared_with_one(tmp_path: Path, 
         (("./a.sql", "--sqlite", "./nowhere"), "neither a release nor a file"),
         (("./a.sql", "--set", "threads=1"), "--set: it has no effect with a file of SQL"),
         (("./a.sql", "--margin", "1%"), "--baseline"),
-        (("./a.sql", *QUICK, "--report", "b.html", "--base", "3.0.1"), "no build is of version"),
-        (("./a.sql", "--baseline", "unknown", "--counts", "none"), "no count is kept"),
+        (("./a.sql", *QUICK, "--report", "b.html", "--base", "3.0.1"), "no build has version"),
+        (("./a.sql", "--baseline", "unknown", "--counts", "none"), "no count has this name"),
         (("./a.sql", "--chart", "a.txt"), "neither"),
-        (("diff", "unknown", "other", "--counts", "none"), "no count is kept"),
+        (("diff", "unknown", "other", "--counts", "none"), "no count has this name"),
         (("pk-lookup", "--set", "threads=1", "--set", "nothing=1"), "nothing"),
     ],
 )

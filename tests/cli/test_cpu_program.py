@@ -104,8 +104,8 @@ def test_a_library_that_lacks_something_is_left_out_and_named(cpu: Cli, builds: 
     name = cpu.write("named.c", f"#define WITH_NAME\n{PROGRAM}")
     document = counted(cpu, "--program-args", "10", "--sqlite", "bundled", "--sqlite", older, program=name)
     assert [build["family"] for build in document["builds"]] == ["bundled"]
-    (note,) = [note for note in document["notes"] if "left out" in note]
-    assert f"{older} {QUICK_BUILD} is left out" in note and "sqlite3_db_name" in note
+    (note,) = [note for note in document["notes"] if "was skipped" in note]
+    assert f"{older} {QUICK_BUILD} was skipped" in note and "sqlite3_db_name" in note
 
 
 def test_what_a_library_lacks_is_given(cpu: Cli, builds: Builds) -> None:
@@ -121,15 +121,15 @@ def test_what_a_library_lacks_is_given(cpu: Cli, builds: Builds) -> None:
 def test_a_program_that_fails_is_told(cpu: Cli) -> None:
     process = cpu.start("cpu", "--program", "./p.c", "--cflags", QUICK_BUILD)
     _, errors = process.communicate(timeout=300)
-    assert process.returncode == 1 and "p ended with code 2" in errors
+    assert process.returncode == 1 and "p exited with code 2" in errors
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--program", "./nowhere.c"), "there is no file"),
-        (("pk-lookup", "--program", "./p.c"), "name one of them"),
-        (("--seed", "1"), "nothing is named"),
+        (("--program", "./nowhere.c"), "no such file"),
+        (("pk-lookup", "--program", "./p.c"), "give only one"),
+        (("--seed", "1"), "nothing to count"),
         (("--program", "./p.c", "--program-args", "'"), "close the quotes"),
     ],
 )

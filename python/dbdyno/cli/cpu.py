@@ -16,7 +16,7 @@ from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart
 from dbdyno.cpu.document import BuildCount, CpuDocument, differing_results
-from dbdyno.cpu.flame_graph import flame_graph, stacks, within
+from dbdyno.cpu.flame_graph import flame_graph, folded_stacks, prefixed
 from dbdyno.cpu.html import AnnotatedBuild, write_count
 from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
 from dbdyno.cpu.run import CpuRequest, count
@@ -74,7 +74,7 @@ class CpuOutputs:
         if self.callgrind is not None:
             _write_callgrind(self.callgrind, counted)
         if self.flame is not None:
-            per_build = (within(each.build.label, own) for each, own in zip(counted, folded, strict=True))
+            per_build = (prefixed(each.build.label, own) for each, own in zip(counted, folded, strict=True))
             lines = folded[0] if len(counted) == 1 else list(chain(*per_build))
             drawn = self.flame.suffix == ".svg"
             write_text(self.flame, flame_graph(lines, document["work"]) if drawn else "\n".join(lines) + "\n")
@@ -103,13 +103,13 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
             request, lambda text: status.update(Text(text)), None if before is None else before.document
         )
     # Read Callgrind's files again for the stacks.
-    folded = [stacks(each) for each in counted] if outputs.needs_stacks else []
+    folded = [folded_stacks(each) for each in counted] if outputs.needs_stacks else []
     outputs.write(document, counted, folded)
     if before is None:
         show(document, console, outputs.base)
     if outputs.save is not None:
         for name in save(outputs.save, document, counted, folded, directory):
-            console.print(f"kept as {name}")
+            console.print(f"stored as {name}")
     if before is not None:
         return _compare(before, document, margin, console)
     # Faster must not mean wrong.

@@ -1,1 +1,1 @@
-"""Counting what a library's code costs under callgrind: by build, by part, by function, by line."""
+"""Instruction counts of SQLite builds under callgrind: by build, part, function and line."""

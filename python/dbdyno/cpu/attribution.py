@@ -1,4 +1,4 @@
-"""Whose a cost is: the engine's, with what it calls in other libraries, or that of the program that drives it."""
+"""Splits a profile into the engine, including its calls to other libraries, and the harness that drives it."""
 
 import re
 from collections import defaultdict
@@ -13,22 +13,22 @@ from dbdyno.cpu.callgrind import Call, Costs, Function, Line, Profile, add_up
 
 Side = Literal["engine", "harness", "other"]
 
-# What is compiled into a program beside its own file: functions in place of those that an older SQLite lacks, and of
-# those that give the time, or what is random.
+# Files compiled into a program: replacements for functions that an older SQLite lacks, and for functions that return
+# the time or random values.
 STAND_INS = "stand_ins.h"
 PINNED = "pinned.c"
 
-# The worker's functions that run the statements of one group each (crates/engines/src/sqlite/session/counted.rs).
+# The worker's functions, each of which runs the statements of one group (crates/engines/src/sqlite/session/counted.rs).
 _GROUP = re.compile(r"dbdyno_group_(\d\d)")
 
 
 @dataclass
 class Attribution:
-    """A profile taken apart. All costs are in the order of the profile's events.
+    """A profile split into engine and harness. All costs are in the order of the profile's events.
 
-    ``engine``: spent in the engine's own code and in what that calls in other libraries; ``harness``: all else that was
-    counted. ``lines``: of the engine, what each line cost itself, and ``outgoing``: what the calls from it to other
-    libraries cost, by the function called. ``groups``: the engine's cost of each group of statements.
+    ``engine``: cost of the engine's own code and of its calls to other libraries; ``harness``: all other cost.
+    ``lines``: exclusive cost of each engine line; ``outgoing``: cost of its calls to other libraries, by called
+    function. ``groups``: the engine's cost of each group of statements.
     """
 
     events: tuple[str, ...]
@@ -40,8 +40,8 @@ class Attribution:
     groups: dict[int, Costs] = field(default_factory=dict)
 
 
-def of_library(library: str, worker: str) -> Callable[[Function], Side]:
-    """Tell functions by the object they are in: the engine's library, the worker, and all others."""
+def by_object(library: str, worker: str) -> Callable[[Function], Side]:
+    """Return a classifier by object: the engine's library, the worker, or another object."""
 
     def side(function: Function) -> Side:
         if function.object == library:
@@ -51,8 +51,8 @@ def of_library(library: str, worker: str) -> Callable[[Function], Side]:
     return side
 
 
-def of_source(source: str, programs: frozenset[str]) -> Callable[[Function], Side]:
-    """Tell functions of one program by the source file they are in: the engine's, the program's own, and all others."""
+def by_file(source: str, programs: frozenset[str]) -> Callable[[Function], Side]:
+    """Return a classifier by source file: the engine's, one of the program's, or another file."""
 
     def side(function: Function) -> Side:
         name = PurePath(function.file).name
@@ -63,17 +63,17 @@ def of_source(source: str, programs: frozenset[str]) -> Callable[[Function], Sid
     return side
 
 
-def of_program(name: str) -> Callable[[Function], Side]:
-    """Tell functions of a program whose source has this name, and of SQLite compiled into it."""
-    return of_source(SOURCE, frozenset([name, STAND_INS, PINNED]))
+def by_file_of_program(name: str) -> Callable[[Function], Side]:
+    """Return a classifier for a program with SQLite compiled into it. ``name``: of the program's source file."""
+    return by_file(SOURCE, frozenset([name, STAND_INS, PINNED]))
 
 
 def attribute(profile: Profile, side_of: Callable[[Function], Side]) -> Attribution:
-    """Take a profile apart.
+    """Split a profile into engine and harness.
 
-    The engine's cost is its lines', and that of the calls it makes to other libraries, less what those call back. It is
-    found a second way, as the cost of all calls that enter it less that of its calls to the harness; SystemFailed is
-    raised where the two differ, since then the calls were not understood.
+    The engine's cost is the cost of its lines and of its calls to other libraries, without their callbacks. It must
+    equal the cost of all calls into the engine minus its calls to the harness. Raises SystemFailed if the two differ,
+    because then the call graph is incomplete.
     """
     sides = [side_of(function) for function in profile.functions]
     events = len(profile.events)
@@ -101,8 +101,8 @@ def attribute(profile: Profile, side_of: Callable[[Function], Side]) -> Attribut
     entered = _less(crossed("harness", "engine"), crossed("engine", "harness"))
     if crossing["harness", "engine"] and entered[0] != engine[0]:
         raise SystemFailed(
-            f"the calls into the engine cost {entered[0]:,} instructions, and what was spent in it and below is "
-            f"{engine[0]:,}: callgrind's calls do not add up, as where a function runs without being called"
+            f"the calls into the engine cost {entered[0]:,} instructions, but the engine and its callees cost "
+            f"{engine[0]:,}: callgrind's calls do not add up, for instance if a function runs without a call"
         )
     return Attribution(
         profile.events,

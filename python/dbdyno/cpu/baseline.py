@@ -1,4 +1,4 @@
-"""A count against one that was kept: whether they can be compared, and what has changed, where."""
+"""Compares a count with a stored one, if they are comparable: changes by part, file and function, and a verdict."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from dbdyno.analysis.gate import Judgement
 from dbdyno.base.errors import InputError
 from dbdyno.cpu.document import CpuDocument, differing_results
 
-# Of the surroundings, in words.
+# Names of the environment's properties in messages.
 _NAMES = {
     "cpu": "the processor",
     "libc": "the C library",
@@ -20,7 +20,7 @@ _NAMES = {
 
 
 class Change(NamedTuple):
-    """Instructions of one thing, before and after."""
+    """Instructions of a part, a file or a function, before and after."""
 
     name: str
     before: int
@@ -28,18 +28,18 @@ class Change(NamedTuple):
 
     @property
     def difference(self) -> int:
-        """How many more."""
+        """The increase in instructions."""
         return self.after - self.before
 
     @property
     def share(self) -> float | None:
-        """The change as a share of what it was; None where that was nothing."""
+        """The change as a share of the value before, or None if that was 0."""
         return self.difference / self.before if self.before else None
 
 
 @dataclass(frozen=True)
 class Changes:
-    """All that changed. ``files`` and ``functions``: only those that did, the greatest change first."""
+    """All changes. ``files`` and ``functions`` contain only changed ones, largest change first."""
 
     total: Change
     parts: list[Change]
@@ -49,18 +49,18 @@ class Changes:
 
 
 def check_comparable(before: CpuDocument, after: CpuDocument) -> None:
-    """Raise InputError where two counts differ in more than the engine: in their work or their surroundings."""
+    """Raise InputError if two counts differ in their work or their environment."""
     if before["work_sha256"] != after["work_sha256"]:
-        problem = f"it is a count of other work (`{before['work']}`, seed {before['seed']})"
+        problem = f"this is a count of different work (`{before['work']}`, seed {before['seed']})"
         raise InputError("--baseline", problem, "count the same experiment with the same `--set` and `--seed`")
     differing = differing_surroundings(before, after)
     if differing:
-        problem = f"counts of different surroundings cannot be compared: {'; '.join(differing)}"
+        problem = f"counts from different environments cannot be compared: {'; '.join(differing)}"
         raise InputError("--baseline", problem, "save a baseline here, with the same tools")
 
 
 def differing_surroundings(before: CpuDocument, after: CpuDocument) -> list[str]:
-    """Say in what else than the engine two counts differ, but for their work: a clause for each."""
+    """Return the differences between the environments of two counts: one clause each."""
     one, other = before["surroundings"], after["surroundings"]
     return [
         f"{_NAMES[name]} ({one.get(name)} and {other.get(name)})" for name in _NAMES if one.get(name) != other.get(name)
@@ -68,7 +68,7 @@ def differing_surroundings(before: CpuDocument, after: CpuDocument) -> list[str]
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> Changes:
-    """Compare two builds' objects of count documents."""
+    """Compare two build objects of count documents."""
     return Changes(
         Change("all", before["i_refs"], after["i_refs"]),
         _changed({each["name"]: each["i_refs"] for each in before["parts"]}, after["parts"], "name"),
@@ -100,16 +100,16 @@ def _sorted(found: list[Change]) -> list[Change]:
 
 
 def judge_counts(found: Changes, margin: float) -> list[tuple[str, Judgement]]:
-    """Judge how a count of instructions changed since a baseline; give the name and the verdict, of all and each part.
+    """Judge the change of an instruction count since a baseline. Returns names and verdicts: the total and each part.
 
-    A count has no spread: it is above the margin or not. Other results are a regression whatever they cost.
+    Counts are exact, so a change is above the margin or not. Different results are always a regression.
     """
     judged: list[tuple[str, Judgement]] = []
     for each in [found.total, *(part for part in found.parts if len(found.parts) > 1)]:
         share = each.share
         change = f"{each.before:,} → {each.after:,} instructions"
         if share is None:
-            judged.append((each.name, Judgement("not settled", f"{change}: there was nothing to compare with")))
+            judged.append((each.name, Judgement("not settled", f"{change}: the baseline counted none")))
         elif share > margin:
             reason = f"{change}, {share:+.3%}: more than {margin * 100:.3g} % above"
             judged.append((each.name, Judgement("regression", reason)))

@@ -1,4 +1,4 @@
-"""Builds of SQLite that can be counted: with line numbers, each made once and kept by what went into it."""
+"""SQLite builds with line numbers, cached by a hash of their source, options and compiler."""
 
 import hashlib
 import json
@@ -18,16 +18,16 @@ from dbdyno.engines.compiling import run_compiler
 from dbdyno.engines.sqlite.library import c_compiler
 from dbdyno.engines.sqlite.releases import release_source
 
-# The usual optimisation, where a user's `--cflags` name none. Line numbers change no instruction.
+# Default optimization if `--cflags` has none. Line numbers don't change the instructions.
 _USUAL = ("-O2",)
 _ALWAYS = ("-g", "-fPIC", "-ffile-prefix-map={directory}=.")
 
-# Functions of other libraries are bound when the library is loaded, so that the binding is in nobody's count. The
-# library's own call each other directly, as in a program that SQLite is compiled into.
+# Bind functions of other libraries at load time, so that binding is not counted. Functions of the library call each
+# other directly, as in a program with SQLite compiled into it.
 _LINK = ("-shared", "-Wl,-z,now", "-Wl,-Bsymbolic-functions", "-Wl,--build-id=none")
 _LIBRARIES = ("-lpthread", "-ldl", "-lm")
 
-# Raised when what is built or kept changes, so that no build of an older dbdyno is taken for one of this.
+# Increased if the build or the stored files change, to invalidate builds by older versions.
 _FORMAT = 2
 
 SOURCE = "sqlite3.c"
@@ -35,7 +35,7 @@ LIBRARY = "libsqlite3.so"
 HEADER = "sqlite3.h"
 BUNDLED = "bundled"
 
-# The interface's variables: within the amalgamation they are defined, and a program is to be told of them only.
+# The API's variables: the amalgamation defines them, but a program must only declare them.
 _VARIABLE = re.compile(r"^SQLITE_API\s+((?:const\s+)?char\s+\*?\s*sqlite3_\w+(?:\[\])?)\s*(?:=[^;]*)?;", re.MULTILINE)
 
 
@@ -49,7 +49,7 @@ class ObjectSize(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """An amalgamation. ``version`` and ``source_id`` are what stands in it; ``family``: where it comes from."""
+    """An amalgamation. ``version``, ``source_id``: its own identification; ``family``: its origin."""
 
     path: Path
     version: str
@@ -60,16 +60,16 @@ class Source:
     bytes: int
 
     def facts(self) -> dict[str, Any]:
-        """Give all but the path, which says nothing elsewhere."""
+        """Return all fields except for the path, which is specific to this machine."""
         return {name: value for name, value in asdict(self).items() if name != "path"}
 
 
 @dataclass(frozen=True)
 class Build:
-    """A library built from a source. ``directory`` holds it and a copy of the source.
+    """A library built from a source. ``directory`` contains it and a copy of the source.
 
-    ``compiler``: what it says of itself; ``cflags``: all that decides the code, the usual ones included;
-    ``binary_sha256``: of the library.
+    ``compiler``: its version line; ``cflags``: all options that affect the code, including defaults;
+    ``binary_sha256``: hash of the library.
     """
 
     directory: Path
@@ -98,19 +98,19 @@ class Build:
 def find_source(spec: str) -> Source:
     """Find an amalgamation: ``bundled``, a release, or a path (:func:`dbdyno.engines.sqlite.releases.release_source`).
 
-    Raises InputError where there is none, SystemFailed where it cannot be fetched.
+    Raises InputError if it doesn't exist, SystemFailed if it cannot be downloaded.
     """
     found = release_source(spec)
     return read_source(found.directory / SOURCE, found.title)
 
 
 def read_source(path: Path, family: str) -> Source:
-    """Read what an amalgamation says of itself. Raises InputError where it is none."""
+    """Read the identification of an amalgamation. Raises InputError if the file isn't one."""
     content = path.read_bytes()
     version = re.search(rb'^#define\s+SQLITE_VERSION\s+"([^"]+)"', content, re.MULTILINE)
     source_id = re.search(rb'^#define\s+SQLITE_SOURCE_ID\s+"([^"]+)"', content, re.MULTILINE)
     if version is None or source_id is None:
-        raise InputError("--sqlite", f"`{path}` is no amalgamation of SQLite", "give a `sqlite3.c` of 3.6.18 or newer")
+        raise InputError("--sqlite", f"`{path}` is not a SQLite amalgamation", "give a `sqlite3.c` of 3.6.18 or newer")
     return Source(
         path,
         version[1].decode(),
@@ -123,10 +123,10 @@ def read_source(path: Path, family: str) -> Source:
 
 
 def build(spec: str, cflags: str) -> Build:
-    """Build a library; one that has been built of the same source, options and compiler is used again.
+    """Build a library, or reuse a cached one with the same source, options and compiler.
 
-    ``cflags``: the user's options. Raises InputError where the source is none, SystemFailed where there is no compiler
-    or it fails.
+    ``cflags``: the user's options. Raises InputError if the source is invalid, SystemFailed if there is no compiler or
+    it fails.
     """
     source = find_source(spec)
     flags = _flags(cflags)
@@ -145,7 +145,7 @@ def build(spec: str, cflags: str) -> Build:
             try:
                 unfinished.rename(directory)
             except OSError:
-                # Another process was quicker, and may use it; or there is one that is not whole.
+                # Another process finished first and may use its build, or an incomplete build exists.
                 if not (directory / "build.json").is_file():
                     shutil.rmtree(directory, ignore_errors=True)
                     unfinished.rename(directory)
@@ -155,11 +155,11 @@ def build(spec: str, cflags: str) -> Build:
 
 
 def interface(build: Build) -> str:
-    """Give the header of a build, which the amalgamation has in it. Raises SystemFailed."""
+    """Return the header of a build, extracted from its amalgamation. Raises SystemFailed."""
     source = read_source_map(build.text)
     lines = [line for line, file in zip(source.lines, source.files, strict=True) if file == HEADER]
     if not lines:
-        raise SystemFailed(f"the source of SQLite {build.source.version} has no {HEADER} in it")
+        raise SystemFailed(f"the SQLite {build.source.version} source does not contain {HEADER}")
     return _VARIABLE.sub(r"extern \1;", "\n".join(lines) + "\n")
 
 
@@ -191,7 +191,7 @@ def object_size(path: Path) -> ObjectSize:
 
 
 def compiler_here() -> tuple[str, str]:
-    """Give the compiler's command, and the first line of what it says of its version. Raises SystemFailed."""
+    """Return the compiler's command and the first line of its `--version`. Raises SystemFailed."""
     compiler = c_compiler()
     said = subprocess.run(
         [compiler, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
@@ -201,13 +201,13 @@ def compiler_here() -> tuple[str, str]:
 
 def _compile(directory: Path, compiler: str, flags: list[str]) -> None:
     always = [each.format(directory=directory) for each in _ALWAYS]
-    # In its directory and by its bare name, so that nothing of this machine is in the object.
+    # Use relative names, so that the object contains no paths of this machine.
     compile_command([compiler, *always, *flags, "-c", "-o", "sqlite3.o", SOURCE], directory)
     compile_command([compiler, *_LINK, *flags, "-o", LIBRARY, "sqlite3.o", *_LIBRARIES], directory)
 
 
 def compile_command(command: list[str], directory: Path) -> None:
-    """Run a compiler in a directory. Raises SystemFailed with the first error it tells."""
+    """Run a compiler in a directory. Raises SystemFailed with its first error message."""
     done = run_compiler(command, directory)
     if done.returncode == 0:
         return

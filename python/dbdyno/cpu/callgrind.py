@@ -1,7 +1,10 @@
-"""The files that callgrind writes, read: what each line of each function cost, and what the calls from it cost.
+"""Runs a program under callgrind and parses its output: the cost of each line and of the calls from it.
 
-The format is described in valgrind's manual, "Callgrind Format Specification" (version 1): names are given once and
-then by number, line numbers may be relative to the last, and the costs behind a ``calls=`` line are inclusive.
+callgrind_annotate reports lines by source file only; the split into engine and harness also needs their object and
+function. gprof2dot's parser keeps one event and no lines. So this module parses callgrind's file itself.
+
+The format is described in valgrind's manual, "Callgrind Format Specification" (version 1): a name is introduced once
+and then referenced by number, line numbers can be relative, and the costs after a ``calls=`` line are inclusive.
 """
 
 import os
@@ -15,45 +18,45 @@ from typing import NamedTuple, TypeVar
 
 from dbdyno.base.errors import SystemFailed, TrialFailed
 
-# The simulated caches: bytes, ways, bytes of a line. Without them valgrind takes those of the machine it is on, and the
-# misses would say more of that than of the code.
+# The simulated caches: bytes, ways, bytes per line. Valgrind's default is this machine's caches, so that misses would
+# depend on the machine.
 CACHES = {"I1": "32768,8,64", "D1": "32768,8,64", "LL": "8388608,16,64"}
 
 _OLDEST_VALGRIND = (3, 19)
 
-# Valgrind makes a program some fifty times slower; what takes longer than this is asked too much.
+# Time limit in seconds. Valgrind makes a program about fifty times slower.
 LONGEST_S = 3600.0
 
 
 def valgrind_version() -> str:
-    """Give valgrind's version. Raises SystemFailed where it is not there, or older than 3.19."""
+    """Return valgrind's version. Raises SystemFailed if it isn't installed or is older than 3.19."""
     path = shutil.which("valgrind")
     if path is None:
-        raise SystemFailed("valgrind is not installed: install it, as with `apt install valgrind`")
+        raise SystemFailed("valgrind is not installed; install it, for instance with `apt install valgrind`")
     said = subprocess.run(
         [path, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
     ).stdout.strip()
     found = re.match(r"valgrind-(\d+)\.(\d+)", said)
     if found is None or (int(found[1]), int(found[2])) < _OLDEST_VALGRIND:
-        raise SystemFailed(f"`valgrind --version` says `{said}`: 3.19 or newer is needed")
+        raise SystemFailed(f"`valgrind --version` prints `{said}`: version 3.19 or newer is required")
     return said.removeprefix("valgrind-")
 
 
 def run_counted(command: Sequence[str | Path], directory: Path, out: Path, entry: str, whole: bool) -> str:
-    """Run a command under callgrind in a directory; return its standard output, and leave the count in ``out``.
+    """Run a command under callgrind in a directory; return its standard output and write the profile to ``out``.
 
-    ``entry``: what it gets on standard input; ``whole``: the program is counted from its start to its end, and not only
-    where it asks for it itself. Its environment is empty. Raises SystemFailed and TrialFailed.
+    ``entry``: its standard input; ``whole``: count the program from start to end instead of only the sections that it
+    marks itself. Its environment is empty. Raises SystemFailed and TrialFailed.
     """
     valgrind = shutil.which("valgrind")
     if valgrind is None:
-        raise SystemFailed("valgrind is not installed: install it, as with `apt install valgrind`")
+        raise SystemFailed("valgrind is not installed; install it, for instance with `apt install valgrind`")
     caches = [f"--{name}={size}" for name, size in CACHES.items()]
     at_start = "yes" if whole else "no"
     options = ["--tool=callgrind", "--quiet", "--cache-sim=yes", *caches, f"--collect-atstart={at_start}"]
-    # What decides the form of the file is named, whatever its default is.
+    # Set every option that affects the file format, regardless of its default.
     options += ["--dump-line=yes", "--dump-instr=no", "--separate-threads=no", f"--callgrind-out-file={out}"]
-    # Where valgrind itself lies, if somebody had to say so; it is no setting of the program.
+    # Keep valgrind's own directory if it is set: it doesn't affect the program.
     environment = {name: os.environ[name] for name in ("VALGRIND_LIB",) if name in os.environ}
     try:
         done = subprocess.run(
@@ -68,28 +71,28 @@ def run_counted(command: Sequence[str | Path], directory: Path, out: Path, entry
             timeout=LONGEST_S,
         )
     except subprocess.TimeoutExpired:
-        raise TrialFailed(f"counting took longer than {LONGEST_S:g} s: ask for less work") from None
+        raise TrialFailed(f"counting took longer than {LONGEST_S:g} s: reduce the work") from None
     if done.returncode != 0:
         raise TrialFailed(_ending(Path(command[0]).name, done.returncode, done.stdout + done.stderr))
     return done.stdout
 
 
 def _ending(name: str, code: int, said: str) -> str:
-    """Say how a program ended under valgrind, and what was said last: by the program, else by valgrind."""
+    """Describe how a program ended under valgrind, with its last message or otherwise valgrind's."""
     lines = [line for line in said.strip().splitlines() if line.strip("=- 0123456789")]
-    # Lines of valgrind's own begin with the number of the process: `==123==`, `--123--`.
+    # Valgrind's own lines begin with the process id: `==123==`, `--123--`.
     own = [line for line in lines if not re.match(r"(==|--)\d+(==|--)", line)]
     signals = [found[1] for line in lines if (found := re.search(r"default action of signal (\d+ \(\w+\))", line))]
     if signals:
-        return f"{name} was ended by signal {signals[0]} under valgrind"
-    told = f": {own[-1]}" if own else " and said nothing"
-    return f"{name} ended with code {code} under valgrind{told}"
+        return f"{name} was terminated by signal {signals[0]} under valgrind"
+    told = f": {own[-1]}" if own else " without a message"
+    return f"{name} exited with code {code} under valgrind{told}"
 
 
-# Costs, in the order of a profile's events.
+# Costs in the order of a profile's events.
 Costs = list[int]
 
-# Instructions by which the lines may fall short of the summary.
+# Maximum difference between the sum of lines and the summary, in instructions and as a share.
 _LOOSE = 1000
 _LOOSE_SHARE = 0.0001
 
@@ -97,7 +100,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 class Function(NamedTuple):
-    """A function as callgrind tells them apart: its name, the object and the source file it is in."""
+    """A function, identified by its object, source file and name."""
 
     object: str
     file: str
@@ -105,7 +108,7 @@ class Function(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of source within a function, which may be inlined from another file; 0 where it is not known."""
+    """A source line within a function, possibly inlined from another file; line 0 if unknown."""
 
     function: int
     file: str
@@ -121,11 +124,11 @@ class Call(NamedTuple):
 
 @dataclass
 class Profile:
-    """What one run cost. Functions are named by their index.
+    """The costs of one run. Functions are referenced by their index.
 
-    ``lines``: what was spent in each line itself; ``calls``: what calls from it cost, all below included; ``counts``:
-    how often each was made; ``totals``: as callgrind gives them, and ``summary``: those of all that was run, where it
-    says them apart. They differ by a handful of instructions about the places where counting is switched on and off.
+    ``lines``: exclusive cost of each line; ``calls``: inclusive cost of the calls from a line; ``counts``: number of
+    calls; ``totals``, ``summary``: as reported by callgrind. The two differ by a few instructions if counting is
+    switched on and off during the run.
     """
 
     events: tuple[str, ...]
@@ -137,37 +140,37 @@ class Profile:
     summary: Costs = field(default_factory=list)
 
     def sum_of_lines(self) -> Costs:
-        """Add up all lines."""
+        """Return the sum over all lines."""
         return add_up(self.lines.values(), len(self.events))
 
 
 def add_up(costs: Iterable[Costs], events: int) -> Costs:
-    """Add costs up. ``events``: how many there are of each."""
+    """Return the sum of costs. ``events``: number of values in each."""
     rows = list(costs)
     return [sum(row[index] for row in rows) for index in range(events)]
 
 
 def parse_profile(text: str, place: str) -> Profile:
-    """Read the text of a file of callgrind; ``place`` is what messages call it.
+    """Parse the text of a callgrind file. ``place``: its name in messages.
 
-    Raises SystemFailed where it is none, or its lines do not add up to its totals.
+    Raises SystemFailed if the text is invalid or its lines don't add up to its totals.
     """
     reader = _Reader(place)
     for line in text.splitlines():
         reader.line(line)
     profile = reader.profile
     if not profile.totals:
-        raise SystemFailed(f"{place}: there is neither `summary:` nor `totals:`: is it a whole file of callgrind?")
+        raise SystemFailed(f"{place}: neither `summary:` nor `totals:` found: is this a complete callgrind file?")
     found = profile.sum_of_lines()
     if found != profile.totals:
-        raise SystemFailed(f"{place}: the lines add up to {found}, and the totals are {profile.totals}")
+        raise SystemFailed(f"{place}: the lines add up to {found}, but the totals are {profile.totals}")
     if profile.summary and abs(profile.summary[0] - found[0]) > max(_LOOSE, found[0] * _LOOSE_SHARE):
-        raise SystemFailed(f"{place}: the lines add up to {found}, and the summary is {profile.summary}")
+        raise SystemFailed(f"{place}: the lines add up to {found}, but the summary is {profile.summary}")
     return profile
 
 
 class _Reader:
-    """Reads line by line, and knows the place it is at."""
+    """Parses line by line and keeps the current position."""
 
     def __init__(self, place: str) -> None:
         self.profile = Profile(("Ir",))
@@ -181,7 +184,7 @@ class _Reader:
         self._position = 0
         self._pending: tuple[int, int] | None = None
         self._columns = 1
-        # The function whose lines are being read; found anew when a name has changed.
+        # The current function, or -1 after a name has changed.
         self._current = -1
 
     def line(self, line: str) -> None:
@@ -203,7 +206,7 @@ class _Reader:
             self.profile.events = tuple(value.split())
         elif key == "positions":
             if "line" not in value.split():
-                raise SystemFailed(f"{self._place}: there are no line numbers in it")
+                raise SystemFailed(f"{self._place}: the file has no line numbers")
             self._columns = len(value.split())
         elif key == "totals" or (key == "summary" and not self.profile.totals):
             self.profile.totals = self._whole([int(each) for each in value.split()])
@@ -220,7 +223,7 @@ class _Reader:
 
     def _in_function(self, value: str, _key: str) -> None:
         self._name, self._current = self._expand(value, "function"), -1
-        # A function begins in its own file: `fi` and `fe` are for what follows within it.
+        # A function begins in its own file; `fi` and `fe` change the file within it.
         self._function_file = self._file
 
     def _to_object(self, value: str, _key: str) -> None:
@@ -242,7 +245,7 @@ class _Reader:
         self._called_object = self._called_file = None
 
     def _skip(self, _value: str, _key: str) -> None:
-        """Jumps within a function: their counts are no costs."""
+        """Ignore jumps within a function, which have counts but no costs."""
 
     def _cost(self, line: str) -> None:
         fields = line.split()
@@ -268,7 +271,7 @@ class _Reader:
         return int(field, 0)
 
     def _whole(self, costs: Costs) -> Costs:
-        """Put back the zeros that are left out at the end."""
+        """Append the trailing zeros that callgrind omits."""
         return costs + [0] * (len(self.profile.events) - len(costs))
 
     def _number_of(self, function: Function) -> int:
@@ -279,7 +282,7 @@ class _Reader:
         return number
 
     def _expand(self, value: str, kind: str) -> str:
-        """Give the name that ``(5) name`` introduces or ``(5)`` repeats."""
+        """Return the name that ``(5) name`` introduces or ``(5)`` references."""
         if not value.startswith("("):
             return value
         number, _, name = value.partition(")")
@@ -287,7 +290,7 @@ class _Reader:
         if name:
             names[number] = name.strip()
         elif number not in names:
-            raise SystemFailed(f"{self._place}: the name {value} is used before it is given")
+            raise SystemFailed(f"{self._place}: the name {value} is used before its definition")
         return names[number]
 
 

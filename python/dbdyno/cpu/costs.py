@@ -1,4 +1,4 @@
-"""An engine's cost by line, by function and by original file."""
+"""The engine's cost by line, function and original file, and its annotated source."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -11,26 +11,26 @@ from dbdyno.cpu.builds import SOURCE
 from dbdyno.cpu.callgrind import Costs, Line
 from dbdyno.cpu.source import SourceFunction, SourceMap
 
-# For code of the engine's object that no line of its source is known of, as that of inlined headers.
+# For code of the engine's object without a known source line, such as inlined headers.
 _ELSEWHERE = "(elsewhere)"
 
 
 @dataclass
 class LineCost:
-    """What a line of the source cost: ``own`` itself, ``below`` in the functions of other libraries it calls."""
+    """The cost of a source line: ``own``, and ``below`` in the functions of other libraries that it calls."""
 
     own: Costs
     below: Costs
 
     @property
     def i_refs(self) -> int:
-        """Instructions, both together."""
+        """Instructions: own and below."""
         return self.own[0] + self.below[0]
 
 
 @dataclass
 class FunctionCost:
-    """What a function of the source cost, without the engine's functions it calls. ``line``: that of its head, or 0."""
+    """The cost of a function without the engine's functions that it calls. ``line``: first line, or 0."""
 
     name: str
     file: str
@@ -40,25 +40,25 @@ class FunctionCost:
 
     @property
     def i_refs(self) -> int:
-        """Instructions, those of other libraries' functions that it calls included."""
+        """Instructions, including called functions of other libraries."""
         return self.own[0] + self.below[0]
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from others, in any version of the source."""
+        """Identifies the function in any version of the source."""
         return self.file, self.name
 
 
 @dataclass
 class EngineCosts:
-    """An engine's cost taken apart. ``lines``: by line, from 1; ``functions``: most instructions first."""
+    """The engine's cost. ``lines``: by line number, from 1; ``functions``: most instructions first."""
 
     total: int
     lines: dict[int, LineCost] = field(default_factory=dict)
     functions: list[FunctionCost] = field(default_factory=list)
 
     def by_file(self) -> dict[str, int]:
-        """Give the instructions by original file, most first."""
+        """Return the instructions by original file, most first."""
         sums: dict[str, int] = defaultdict(int)
         for each in self.functions:
             sums[each.file] += each.i_refs
@@ -66,7 +66,7 @@ class EngineCosts:
 
 
 def engine_costs(attributions: Iterable[Attribution], source: SourceMap) -> EngineCosts:
-    """Add the engine's costs of several counts up, by line and by function of its source."""
+    """Sum the engine's costs of several counts by line and by function."""
     costs = EngineCosts(0)
     functions: dict[tuple[str, str, int], FunctionCost] = {}
     for attribution in attributions:
@@ -82,7 +82,7 @@ def engine_costs(attributions: Iterable[Attribution], source: SourceMap) -> Engi
                 line.own, line.below = _plus(line.own, own), _plus(line.below, below)
                 defined = source.function_at(place.line)
                 file = source.file_at(place.line)
-                # A function that a macro defines has no head that could be found, and is named by its symbol.
+                # A function defined by a macro has no recognizable head: use its symbol.
                 name, head = (defined.name, defined.first) if defined else (symbol, 0)
             else:
                 file, name, head = _ELSEWHERE, f"{symbol} ({PurePath(place.file).name})", 0
@@ -98,13 +98,13 @@ def _plus(first: Costs, second: Costs | None) -> Costs:
 
 Order = Literal["hottest", "file"]
 
-# Lines about one that cost something are shown with it.
+# Number of context lines before and after a line with a cost.
 CONTEXT = 2
 
 
 @dataclass(frozen=True)
 class AnnotatedLine:
-    """A line of the source, from 1, and what it cost; None: nothing that was counted."""
+    """A source line, its number from 1, and its cost; None if nothing was counted."""
 
     number: int
     text: str
@@ -113,7 +113,7 @@ class AnnotatedLine:
 
 @dataclass(frozen=True)
 class AnnotatedFunction:
-    """A function with its lines. ``i_refs``: of those lines; ``share``: of all that the engine spent."""
+    """A function with its lines. ``i_refs``: their instructions; ``share``: of the engine's total."""
 
     function: SourceFunction
     i_refs: int
@@ -121,7 +121,7 @@ class AnnotatedFunction:
     lines: list[AnnotatedLine]
 
     def trimmed(self, threshold: int) -> Iterator[AnnotatedLine | None]:
-        """Give the lines that cost at least ``threshold`` instructions, with those about them; None for a gap."""
+        """Yield the lines with at least ``threshold`` instructions and their context; None for a gap."""
         wanted = [line.cost is not None and line.cost.i_refs >= threshold for line in self.lines]
         last = -1
         for index, line in enumerate(self.lines):
@@ -133,7 +133,7 @@ class AnnotatedFunction:
 
 
 def annotate(source: SourceMap, costs: EngineCosts, order: Order = "hottest") -> list[AnnotatedFunction]:
-    """Give the functions of which a line cost something, by their cost or in the order of the source."""
+    """Return the functions with a cost, ordered by cost or by position in the source."""
     found = []
     for function in source.functions:
         lines = [

@@ -1,17 +1,17 @@
-"""The counters of a count, by the names under which SQLite's developers publish them, and what is made of them."""
+"""The counters of a count, named as in the publications of SQLite's developers."""
 
 from collections.abc import Sequence
 from typing import TypedDict
 
-# What callgrind counts with its cache simulation: instructions, reads and writes of data, and those of each that missed
-# the first-level cache (1) and the last (L).
+# Callgrind's events with cache simulation: instructions, data reads and writes, and misses of each in the first-level
+# (1) and last-level cache (L).
 EVENTS = ("Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw")
 
 CYCLES_FORMULA = "instructions + 10 * first-level misses + 100 * last-level misses (KCachegrind's cycle estimation)"
 
 
 class Counters(TypedDict):
-    """All are numbers of events; rates are in percent of the accesses they are of, ``None`` where there are none."""
+    """Numbers of events; rates are in percent of the accesses, ``None`` without accesses."""
 
     i_refs: int
     i1_misses: int
@@ -36,9 +36,9 @@ class Counters(TypedDict):
 
 
 def counters(costs: Sequence[int]) -> Counters:
-    """Name costs that are in the order of ``EVENTS``.
+    """Convert costs in the order of ``EVENTS`` to named counters.
 
-    The last-level cache is asked for what the first-level ones missed. ``estimated_cycles``: see ``CYCLES_FORMULA``.
+    References to the last-level cache are misses of the first level. ``estimated_cycles``: see ``CYCLES_FORMULA``.
     """
     ir, dr, dw, i1, d1r, d1w, il, dlr, dlw = costs
     ll_refs, ll_misses = i1 + d1r + d1w, il + dlr + dlw

@@ -1,4 +1,4 @@
-"""Counting: a part of the work on a build, under callgrind, with all that must be the same each time."""
+"""Counts a part of the work on a build under callgrind, in a reproducible environment."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import Any
 
 from dbdyno.base.errors import SystemFailed, TrialFailed, reason
 from dbdyno.base.paths import cache_directory
-from dbdyno.cpu.attribution import Attribution, Side, attribute, of_library, of_program
+from dbdyno.cpu.attribution import Attribution, Side, attribute, by_file_of_program, by_object
 from dbdyno.cpu.builds import LIBRARY, Build
 from dbdyno.cpu.callgrind import Costs, Function, parse_profile, run_counted
 from dbdyno.cpu.work import Part
@@ -26,10 +26,10 @@ from dbdyno.runtime.workspace.claims import Claim, remove_abandoned
 from dbdyno.runtime.workspace.copying import copy_file
 from dbdyno.runtime.workspace.templates import template
 
-# The worker, as the object of its functions is called in the files that are kept.
+# The worker's object name in stored callgrind files.
 WORKER = "dbdyno-worker"
 
-# A count's directory; its name is as long each time.
+# The directory of a count; its path always has the same length.
 _PREFIX = "dbdyno-cpu-"
 _PATH_LENGTH = 48
 _TOKEN_LENGTH = 19
@@ -38,13 +38,13 @@ _ROOM = 256 << 20
 
 @dataclass(frozen=True)
 class Counted:
-    """What a part of the work cost on a build.
+    """The cost of a part of the work on a build.
 
-    ``totals``, ``raw``: callgrind's own sums and file; ``statements``, ``transactions``: what was done in the window;
-    ``tallies``: what each group of statements gave, by its number, as the worker's event has it. ``per_statement``: the
-    engine's cost of one statement, from runs of n and 2n; None where there was one run only. ``whole``: it is a program
-    counted from start to end; ``verified``: what it said of its results; ``given``: the constants and
-    functions that its library lacks and that were defined for it.
+    ``totals``, ``raw``: callgrind's sums and file; ``statements``, ``transactions``: numbers in the window;
+    ``tallies``: the worker's results of each group of statements, by group number. ``per_statement``: the engine's cost
+    of one statement, from runs of n and 2n; None after a single run. ``whole``: a program counted from start to end;
+    ``verified``: the program's verification of its results; ``given``: constants and functions that its library lacks
+    and dbdyno defined.
     """
 
     part: Part
@@ -61,16 +61,16 @@ class Counted:
 
     @property
     def costs(self) -> Costs:
-        """What is told as the cost: the engine's, or of a program that was counted as a whole that of all of it."""
+        """The reported cost: the engine's, or the total of a program that was counted as a whole."""
         return self.totals if self.whole else self.attribution.engine
 
     def without_lines(self) -> "Counted":
-        """Let go of the costs of single lines and calls, which are large, and can be read from ``raw`` again."""
+        """Return a copy without the costs of lines and calls, which are large and can be parsed from ``raw`` again."""
         return replace(self, attribution=replace(self.attribution, functions=[], lines={}, outgoing={}))
 
 
 def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
-    """Count a part on a build. ``twice``: also with twice the work, where it can be made longer.
+    """Count a part on a build. ``twice``: also count twice the work, if the part can be made longer.
 
     Raises SystemFailed and TrialFailed.
     """
@@ -84,9 +84,9 @@ def count_part(part: Part, build: Build, seed: int, twice: bool) -> Counted:
 
 
 def count_twice(part: Part, build: Build, seed: int) -> tuple[Counted, Counted, int]:
-    """Count a part, and twice as many transactions of it; give both counts, and how many statements more those have.
+    """Count a part and twice as many of its transactions. Returns both counts and the number of additional statements.
 
-    The difference of the two is the cost of so many statements without what is done once. Raises SystemFailed and
+    The difference between the counts is the cost of these statements without set-up. Raises SystemFailed and
     TrialFailed.
     """
     first = count_once(part, build, seed)
@@ -95,17 +95,17 @@ def count_twice(part: Part, build: Build, seed: int) -> tuple[Counted, Counted, 
 
 
 def count_once(part: Part, build: Build, seed: int, transactions: int | None = None) -> Counted:
-    """Count a part, with as many ``transactions`` or its own end. Raises SystemFailed and TrialFailed."""
+    """Count a part with a number of ``transactions`` or its default end. Raises SystemFailed and TrialFailed."""
     with prepared(part, build) as at:
         plan = part.plan(str(at.database), str(at.library), seed, transactions)
         out = at.directory / "callgrind.out"
         said = run_counted([worker_path()], at.directory, out, json.dumps(plan), whole=False)
         result, tallies = _events(said, part)
-        # The directory is another each time; what is kept of the file is not to show it.
+        # Remove the directory's random path from the stored file.
         raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{at.directory}/", "")
         raw = raw.replace(str(worker_path()), WORKER)
         profile = parse_profile(raw, str(out))
-        attribution = attribute(profile, whose(None))
+        attribution = attribute(profile, classifier_of(None))
     return Counted(
         part,
         profile.totals,
@@ -118,14 +118,14 @@ def count_once(part: Part, build: Build, seed: int, transactions: int | None = N
     )
 
 
-def whose(program: str | None) -> Callable[[Function], Side]:
-    """Tell whose functions are: in a count of the worker, or of a program with this name."""
-    return of_library(LIBRARY, WORKER) if program is None else of_program(program)
+def classifier_of(program: str | None) -> Callable[[Function], Side]:
+    """Return the classifier of functions for a count of the worker, or of a program with this name."""
+    return by_object(LIBRARY, WORKER) if program is None else by_file_of_program(program)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where a count is made: its directory, and in it the database and the library."""
+    """The directory of a count with its database and library."""
 
     directory: Path
     database: Path
@@ -134,13 +134,13 @@ class Prepared:
 
 @contextmanager
 def prepared(part: Part, build: Build) -> Iterator[Prepared]:
-    """Make a directory with the part's tables, where it has any, and the library. Raises SystemFailed."""
+    """Create a directory with the part's tables, if it has any, and the library. Raises SystemFailed."""
     template_path = None if part.compiled is None else _loaded(part, build)
     with counting_directory(0 if template_path is None else template_path.stat().st_size) as directory:
         database = directory / "trial.db"
         if template_path is not None:
             copy_file(template_path, database)
-        # Where the library lies must not show in the count, and its path is that of the object in callgrind's file.
+        # Copy the library, because its path appears as the object in callgrind's file.
         library = directory / LIBRARY
         shutil.copyfile(build.library, library)
         target = part.target(str(database), str(library))
@@ -151,11 +151,11 @@ def prepared(part: Part, build: Build) -> Iterator[Prepared]:
 
 @contextmanager
 def counting_directory(size: int) -> Iterator[Path]:
-    """Make a directory for a count, in memory where there is room for files of ``size`` bytes and as much again.
+    """Create a directory for a count, in memory if there is room for several copies of ``size`` bytes.
 
-    Its path is as long each time, since a library works on the path of its database. What a disk does is not in the
-    count, and in memory nobody waits for it. It goes with the context; what a count that was killed left behind, the
-    next one removes.
+    The path always has the same length, because SQLite processes the path of its database. The count doesn't include
+    the disk, and memory avoids waiting for it. The directory is removed at the end; the next count removes directories
+    that a killed count left behind.
     """
     memory = Path("/dev/shm")  # noqa: S108
     for place in (memory, Path(tempfile.gettempdir()).resolve()):
@@ -166,7 +166,7 @@ def counting_directory(size: int) -> Iterator[Path]:
     try:
         claim = Claim(parent, f"{_PREFIX}{padding}", length=_TOKEN_LENGTH)
     except OSError as error:
-        raise SystemFailed(f"{parent}: the directory of a count cannot be made: {reason(error)}") from error
+        raise SystemFailed(f"{parent}: the directory of a count cannot be created: {reason(error)}") from error
     try:
         claim.path.mkdir(mode=0o700)
         yield claim.path
@@ -175,7 +175,7 @@ def counting_directory(size: int) -> Iterator[Path]:
 
 
 def _loaded(part: Part, build: Build) -> Path:
-    """Give the file with the part's tables, made by the very library that is counted."""
+    """Return the file with the part's tables, created by the counted library itself."""
     compiled = part.compiled
     assert compiled is not None  # noqa: S101
 
@@ -194,16 +194,16 @@ def _events(text: str, part: Part) -> tuple[TrialResult, list[Tally]]:
             event = read_line(line).event
             events[type(event)] = event
     except NotAnEvent as wrong:
-        raise SystemFailed(f"the worker wrote what is no event: {wrong}") from None
+        raise SystemFailed(f"the worker wrote an invalid event: {wrong}") from None
     error, result, counted = (events.get(each) for each in (Error, TrialResult, GroupsCounted))
     if isinstance(error, Error):
         raise WorkerFailed(error.message, error.kind)
     grouped = part.task["record"]["groups"] is not None
     if not isinstance(result, TrialResult) or (counted is not None) != grouped:
-        raise SystemFailed("the worker gave no result under valgrind: is it the one that came with this dbdyno?")
+        raise SystemFailed("the worker returned no result under valgrind: does its version match dbdyno's?")
     failed = sum(result.accounting.failed.values())
     if failed or not result.accounting.ok:
         said = next(iter(result.failures.values()), "none succeeded")
         of = "its transaction" if failed == 1 else f"{failed:,} transactions"
-        raise TrialFailed(f"{part.name}: {of} failed, and what fails is not counted: {said}")
+        raise TrialFailed(f"{part.name}: {of} failed, and failures cannot be counted: {said}")
     return result, counted.groups if isinstance(counted, GroupsCounted) else []

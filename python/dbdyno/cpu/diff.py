@@ -1,4 +1,4 @@
-"""Two counts side by side: functions ranked by their change, and lines aligned through the difference of the texts."""
+"""The difference of two counts: functions ranked by change, with lines aligned by a diff of the sources."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from dbdyno.cpu.source import SourceFunction, SourceMap
 
 @dataclass(frozen=True)
 class LineChange:
-    """A line of either text or of both; instructions with those of other libraries that it calls.
+    """A line of one or both sources, with its instructions including calls to other libraries.
 
-    ``before_line``, ``after_line``: its number, from 1, in either source; None where it is not there.
+    ``before_line``, ``after_line``: line number from 1 in each source; None if the line isn't in it.
     """
 
     before_line: int | None
@@ -23,13 +23,13 @@ class LineChange:
 
     @property
     def difference(self) -> int:
-        """How many more."""
+        """The increase in instructions."""
         return self.after - self.before
 
 
 @dataclass
 class FunctionChange:
-    """A function's cost in either count; None where it is not in that source, or cost nothing."""
+    """A function's cost in each count; None if it isn't in that source or has no cost."""
 
     name: str
     file: str
@@ -39,20 +39,20 @@ class FunctionChange:
 
     @property
     def difference(self) -> int:
-        """How many instructions more."""
+        """The increase in instructions."""
         return (self.after.i_refs if self.after else 0) - (self.before.i_refs if self.before else 0)
 
 
 @dataclass(frozen=True)
 class Side:
-    """A count and the source it is of."""
+    """A count with its source."""
 
     source: SourceMap
     costs: EngineCosts
 
 
 def diff(before: Side, after: Side) -> list[FunctionChange]:
-    """Compare two counts: the functions that differ in their instructions, the greatest change first."""
+    """Return the functions whose instructions differ between two counts, largest change first."""
     one, other = _by_key(before.costs), _by_key(after.costs)
     found = [FunctionChange(key[1], key[0], one.get(key), other.get(key)) for key in dict.fromkeys([*one, *other])]
     texts = _Functions(before.source), _Functions(after.source)
@@ -64,7 +64,7 @@ def diff(before: Side, after: Side) -> list[FunctionChange]:
 
 
 def _by_key(costs: EngineCosts) -> dict[tuple[str, str], FunctionCost]:
-    """Functions by file and name; those of one name in a file, as in the branches of an `#if`, are taken together."""
+    """Return functions by file and name, merging equal names within a file (branches of an `#if`)."""
     found: dict[tuple[str, str], FunctionCost] = {}
     for each in costs.functions:
         known = found.get(each.key)
@@ -78,7 +78,7 @@ def _by_key(costs: EngineCosts) -> dict[tuple[str, str], FunctionCost]:
 
 
 def _lines_differ(change: FunctionChange) -> bool:
-    """Whether a function that costs the same can differ in its lines: those without any never do."""
+    """Whether a function with equal cost can differ by line, which requires known lines."""
     return change.before is not None and change.after is not None and change.before.line > 0
 
 
@@ -91,14 +91,14 @@ class _Functions:
             self._found.setdefault((each.file, each.name), []).append(each)
 
     def ranges(self, key: tuple[str, str]) -> list[int]:
-        """Give the numbers of a function's lines, from 1."""
+        """Return the line numbers of a function, from 1."""
         return [line for each in self._found.get(key, []) for line in range(each.first, each.last + 1)]
 
 
 def _lines(
     change: FunctionChange, before: Side, after: Side, texts: tuple[_Functions, _Functions]
 ) -> Iterator[LineChange]:
-    """Align a function's lines, and give those that cost something in either count or were changed."""
+    """Align a function's lines and yield those with a cost in either count."""
     key = change.file, change.name
     olds, news = texts[0].ranges(key), texts[1].ranges(key)
     old_text = [before.source.lines[line - 1] for line in olds]
@@ -114,7 +114,7 @@ def _lines(
 
 
 def _aligned(old: list[str], new: list[str]) -> Iterator[tuple[int | None, int | None]]:
-    """Pair the lines of two texts; None on one side where a line is only in the other."""
+    """Yield pairs of line indexes of two texts; None if a line exists only in the other text."""
     if old == new:
         yield from ((index, index) for index in range(len(old)))
         return

@@ -1,4 +1,4 @@
-"""What is told of a count: one JSON object, with one object for each build."""
+"""The document of a count: one JSON object, with one object per build."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from dbdyno.runtime.worker import worker_path
 SCHEMA = "dbdyno.cpu/1"
 
 LIMITS = (
-    "one compiler, one set of options and one platform stand for all",
-    "the workload is a proxy for an application's",
+    "the count covers one compiler, one set of options and one platform",
+    "the workload is a proxy for an application",
     "cycle counts approximate energy more than time",
-    "input and output are not in the count: a system call is one instruction, whatever it waits for",
+    "I/O is not counted: a system call counts as one instruction, however long it waits",
 )
 
 
 class Surroundings(TypedDict):
-    """What else decides a count. Counts are compared only where these are the same."""
+    """The environment of a count. Only counts with equal environments are compared."""
 
     cpu: str
     libc: str
@@ -44,7 +44,7 @@ class Surroundings(TypedDict):
 
 
 class CpuDocument(TypedDict):
-    """A count. ``work_sha256``: of all that was asked of the engine, so that like is compared with like."""
+    """A count. ``work_sha256``: hash of the work, to compare only counts of the same work."""
 
     schema: str
     work: str
@@ -60,15 +60,15 @@ class CpuDocument(TypedDict):
 
 @dataclass(frozen=True)
 class BuildCount:
-    """All that was counted of one build."""
+    """The counts of one build."""
 
     build: Build
     parts: list[Counted]
     costs: EngineCosts
 
 
-def outline(work: Work, compiler: str, seed: int) -> CpuDocument:
-    """Say what is counted and in which surroundings, before it is: a document without builds."""
+def new_document(work: Work, compiler: str, seed: int) -> CpuDocument:
+    """Return a document without builds: the work and the environment of a count."""
     host = host_facts(Path("/"))
     return {
         "schema": SCHEMA,
@@ -93,30 +93,30 @@ def outline(work: Work, compiler: str, seed: int) -> CpuDocument:
 
 
 def build_objects(counts: Sequence[BuildCount]) -> list[dict[str, Any]]:
-    """Describe builds and their counts; no two are named alike."""
+    """Return the objects of builds with unique names."""
     builds = [build_object(each) for each in counts]
     names = [build["name"] for build in builds]
     for build in builds:
-        # Sources of one version can differ: then a piece of their hash tells them apart.
+        # Sources of the same version can differ: distinguish them by their hash.
         if names.count(build["name"]) > 1:
             build["name"] = f"{build['version']} ({build['source_sha256'][:7]}) {build['cflags']}"
     return builds
 
 
 def check_document(found: Any, place: str, hint: str) -> CpuDocument:
-    """Give a document that was read, as far as its shape can be trusted. Raises InputError where it is none."""
+    """Check the structure of a document and return it. Raises InputError if it is invalid."""
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise InputError(place, f"it is no document `{SCHEMA}`", hint)
+        raise InputError(place, f"not a document of the schema `{SCHEMA}`", hint)
     builds = found.get("builds")
     whole = isinstance(builds, list) and builds and all(_is_build(each) for each in builds)
     if not whole or any(name not in found for name in CpuDocument.__annotations__):
-        raise InputError(place, f"something is missing of this document `{SCHEMA}`", hint)
+        raise InputError(place, f"this `{SCHEMA}` document is incomplete", hint)
     document: CpuDocument = found  # type: ignore[assignment]
     return document
 
 
 def _is_build(found: Any) -> bool:
-    """Whether it has the parts that a build's object has, and its instructions are those of its parts."""
+    """Whether an object has the fields of a build, and its instructions are the sum of its parts."""
     texts = ("name", "version", "cflags", "source_sha256")
     lists = ("parts", "files", "functions")
     if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in texts):
@@ -127,20 +127,20 @@ def _is_build(found: Any) -> bool:
     return all(isinstance(each, int) for each in counted) and sum(each or 0 for each in counted) == found.get("i_refs")
 
 
-def ordered(builds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give builds by version, oldest first, where each is of another; else as they are."""
+def by_version(builds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return builds by version, oldest first, if all versions differ; otherwise unchanged."""
     if len({version_numbers(build["version"]) for build in builds}) < len(builds):
         return list(builds)
     return sorted(builds, key=lambda build: version_numbers(build["version"]))
 
 
 def part_of(build: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Give the part of a build's count that has a name; None where that was not counted."""
+    """Return the part of a build with a name, or None."""
     return next((part for part in build["parts"] if part["name"] == name), None)
 
 
 def kinds_of(build: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Give the kinds of statements of a build's count, the costliest first: a name, that of the part, the group."""
+    """Return the groups of statements of a build, most expensive first: display name, part name, group."""
     short = short_names([part["name"] for part in build["parts"]])
     found = [
         (group["name"] if len(short) == 1 else f"{short[part['name']]}: {group['name']}", part["name"], group)
@@ -150,38 +150,38 @@ def kinds_of(build: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     return sorted(found, key=lambda each: -each[2]["i_refs"])
 
 
-#: The version that SQLite's developers took for 100 % in their own chart.
+#: The version that SQLite's developers use as 100 % in their chart.
 USUAL_BASE = "3.21.0"
 
 
 def base_of(document: CpuDocument, named: str | None) -> dict[str, Any]:
-    """Give the build that is 100 %: of the version ``named``, else of 3.21.0, else the first. Raises InputError."""
+    """Return the base build: version ``named``, otherwise 3.21.0, otherwise the first one. Raises InputError."""
     builds = document["builds"]
     for build in builds:
         if (named or USUAL_BASE) in (build["version"], build["name"]):
             return build
     if named is not None:
         known = ", ".join(build["name"] for build in builds)
-        raise InputError("--base", f"no build of version `{named}` was counted", f"those counted: {known}")
+        raise InputError("--base", f"no build of version `{named}` was counted", f"counted builds: {known}")
     return builds[0]
 
 
 def read_cpu_document(path: Path) -> CpuDocument:
-    """Read a count's document from a file. Raises InputError where it is none."""
+    """Read a count's document from a file. Raises InputError if it is invalid."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(str(path), f"it cannot be read: {reason(error)}") from None
+        raise InputError(str(path), f"cannot be read: {reason(error)}") from None
     except ValueError:
         found = None
-    return check_document(found, str(path), "name what `dbdyno cpu --json` has written")
+    return check_document(found, str(path), "use a file written by `dbdyno cpu --json`")
 
 
 def build_object(count: BuildCount) -> dict[str, Any]:
-    """Describe one build and its count.
+    """Return the object of one build.
 
-    The counters are those of the engine, all parts together; of a program that is counted as a whole, those of all of
-    it, of which ``engine`` and ``harness`` are the parts.
+    Its counters are the engine's, summed over all parts. For a program that is counted as a whole they are the total of
+    ``engine`` and ``harness``.
     """
     build, source = count.build, count.build.source
     events = len(count.parts[0].attribution.events)
@@ -268,7 +268,7 @@ def _work_hash(work: Work, seed: int) -> str:
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Shorten the ids of cells, for people: without what all have in common, or a factor's name that all have."""
+    """Shorten cell ids: drop levels that all cells share, and the factor's name if only one factor is left."""
     pieces = {name: name.split(",") for name in names}
     if len(pieces) < 2:
         return {name: name for name in names}
@@ -277,14 +277,14 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     factors = {each[0].partition("=")[0] for each in left.values() if len(each) == 1}
     if len(factors) == 1 and all(len(each) == 1 for each in left.values()):
         levels = {name: each[0].partition("=")[2] for name, each in left.items()}
-        # A bare number says nothing of what it is.
+        # Keep the factor's name for numbers.
         if all(level[:1].isalpha() for level in levels.values()):
             return levels
     return {name: ",".join(each) or name for name, each in left.items()}
 
 
 def differing_results(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
-    """Say where two builds gave other rows for the same work; a clause for each, none where all were the same."""
+    """Return the differences between the rows that two builds returned for the same work: one clause each."""
     said = []
     programs = [each["program"]["verified"] for each in (first, second) if each["program"]]
     if len(set(programs)) > 1:
@@ -292,16 +292,16 @@ def differing_results(first: dict[str, Any], second: dict[str, Any]) -> list[str
     for one in first["parts"]:
         other = part_of(second, one["name"])
         if other is None:
-            said.append(f"{one['name']}: counted of one only")
+            said.append(f"{one['name']}: counted on one build only")
             continue
         groups = {each["name"]: each for each in other["groups"]}
         for group in one["groups"]:
             same = groups.get(group["name"])
             where = f"{one['name']}: {group['name']}"
             if same is None:
-                said.append(f"{where}: run on one only")
+                said.append(f"{where}: executed on one build only")
             elif (group["rows"], group["rows_hash_any_order"]) != (same["rows"], same["rows_hash_any_order"]):
-                said.append(f"{where}: other rows")
+                said.append(f"{where}: different rows")
             elif group["rows_hash"] != same["rows_hash"]:
-                said.append(f"{where}: the same rows in another order")
+                said.append(f"{where}: the same rows in a different order")
     return said

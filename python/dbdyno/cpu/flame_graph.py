@@ -1,4 +1,4 @@
-"""A flame graph, drawn from folded stacks: each frame as wide as what was spent in it, its callees below it."""
+"""Folded stacks of a count, and a flame graph drawn from them as SVG without a script."""
 
 import re
 import zlib
@@ -10,37 +10,37 @@ from markupsafe import escape
 
 from dbdyno.cpu.attribution import Side
 from dbdyno.cpu.callgrind import Function, Profile, parse_profile
-from dbdyno.cpu.counting import whose
+from dbdyno.cpu.counting import classifier_of
 from dbdyno.cpu.document import BuildCount
 
-# A frame below this share of all is told as its caller's own.
+# A frame below this share of the total is added to its caller's own cost.
 _SMALLEST = 0.0005
 
 _DEEPEST = 60
 
 
-def stacks(count: BuildCount) -> list[str]:
-    """Give the folded stacks of all parts of a count; of several parts the outermost frame is the part's name."""
+def folded_stacks(count: BuildCount) -> list[str]:
+    """Return the folded stacks of all parts of a count; with several parts, the outermost frame is the part's name."""
     found: list[str] = []
     for counted in count.parts:
-        side = whose(counted.part.name if counted.whole else None)
-        lines = folded(parse_profile(counted.raw, counted.part.name), side, counted.part.groups)
-        found += within(counted.part.name, lines) if len(count.parts) > 1 else lines
+        side = classifier_of(counted.part.name if counted.whole else None)
+        lines = fold(parse_profile(counted.raw, counted.part.name), side, counted.part.groups)
+        found += prefixed(counted.part.name, lines) if len(count.parts) > 1 else lines
     return found
 
 
-def within(name: str, stacks: Iterable[str]) -> Iterator[str]:
-    """Give stacks within a frame more. A semicolon would end the frame."""
+def prefixed(name: str, stacks: Iterable[str]) -> Iterator[str]:
+    """Yield stacks with an additional outermost frame. Replaces semicolons, which separate frames."""
     outer = name.replace(";", ",")
     return (f"{outer};{line}" for line in stacks)
 
 
-def folded(profile: Profile, side_of: Callable[[Function], Side], groups: dict[int, str]) -> Iterator[str]:
-    """Give stacks as lines ``outer;inner 123``, with the engine's instructions, most first.
+def fold(profile: Profile, side_of: Callable[[Function], Side], groups: dict[int, str]) -> Iterator[str]:
+    """Yield stacks of the engine's instructions as lines ``outer;inner 123``, largest first.
 
-    Callgrind knows what each caller's calls of a function cost, and not on which way the caller itself was reached: a
-    function's callees are shared out over its callers in proportion to what they spent in it, as gprof does. A function
-    that is reached again from itself is not entered twice. The outermost frame is the group of statements.
+    Callgrind records the cost of the calls from each caller, but not the path to the caller. So a function's callees
+    are divided among its callers in proportion to their cost in it, as in gprof. Recursive calls are not repeated. The
+    outermost frame is the group of statements.
     """
     sides = [side_of(function) for function in profile.functions]
     own: dict[int, int] = defaultdict(int)
@@ -82,19 +82,19 @@ def folded(profile: Profile, side_of: Callable[[Function], Side], groups: dict[i
 def _root(caller: Function, groups: dict[int, str]) -> str:
     found = re.search(r"dbdyno_group_(\d\d)", caller.name)
     name = groups.get(int(found[1]), caller.name) if found else caller.name
-    # A semicolon would end the frame.
+    # Semicolons separate frames.
     return name.replace(";", ",")
 
 
 _WIDTH = 1200.0
 _ROW = 17
-# Of a character of the font below.
+# Width of a character of the font below.
 _CHARACTER = 6.6
 
-# A frame narrower than this is not drawn: nobody could see it or point at it.
+# Narrower frames are too small to see and are not drawn.
 _NARROWEST = 0.6
 
-# Warm colours, told apart by the function's name.
+# Warm colors, chosen by a hash of the function's name.
 _HUES = (8, 52)
 
 
@@ -105,9 +105,10 @@ class _Frame:
 
 
 def flame_graph(stacks: Iterable[str], title: str, link: Callable[[str], str | None] = lambda _: None) -> str:
-    """Draw folded stacks (``outer;inner 123``) as SVG; pointing at a frame tells its name, instructions and share.
+    """Draw folded stacks (``outer;inner 123``) as SVG; tooltips show a frame's name, instructions and share.
 
-    Callees lie below their callers, widest first. ``link``: where a function's frame leads, if anywhere.
+    Callees are below their callers, widest first. ``link``: returns the anchor that a function's frame links to, or
+    None.
     """
     root = _tree(stacks)
     rows: list[str] = []
@@ -136,7 +137,7 @@ def _tree(stacks: Iterable[str]) -> _Frame:
 def _draw(
     rows: list[str], name: str, frame: _Frame, x: float, depth: int, whole: int, link: Callable[[str], str | None]
 ) -> int:
-    """Draw a frame and what it called; give the depth of the deepest."""
+    """Draw a frame and its callees; return the maximum depth."""
     width = _WIDTH * frame.cost / whole
     rows.append(_drawn(name, frame.cost, x, depth, width, frame.cost / whole, link(name)))
     deepest = depth

@@ -1,4 +1,4 @@
-"""A count, or the difference of two, as one HTML file that needs no network and no script."""
+"""A count, or the difference of two, as one HTML file without scripts that works offline."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -17,18 +17,18 @@ from dbdyno.cpu.costs import EngineCosts, annotate
 from dbdyno.cpu.diff import FunctionChange
 from dbdyno.cpu.document import CpuDocument, differing_results, kinds_of, part_of, short_names
 from dbdyno.cpu.flame_graph import flame_graph
-from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, rate
+from dbdyno.cpu.show import COUNTER_ROWS, SIZE_ROWS, format_rate
 from dbdyno.cpu.source import SourceMap
 from dbdyno.report.export import write_text
 from dbdyno.report.page import render_page
 
-# The first that holds a token is its class. Pygments' own formatter gives every name and bracket an element too, which
-# makes the page of a count some times as long.
+# The class of a token is the first entry that contains it. Pygments' own formatter also makes elements for names and
+# brackets, so that the page would be several times as long.
 _CLASSES = ((Comment.Preproc, "p"), (Comment, "c"), (String, "s"), (Keyword, "k"), (Number, "n"))
 
 
-def coloured(lines: Iterable[str]) -> Iterator[str]:
-    """Give lines of C as HTML. The classes: c comment, s string, k keyword, n number, p directive."""
+def highlighted(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of C as HTML. Classes: c comment, s string, k keyword, n number, p directive."""
     lines = list(lines)
     if not lines:
         return
@@ -44,7 +44,7 @@ def coloured(lines: Iterable[str]) -> Iterator[str]:
     yield html
 
 
-# There are some twenty kinds, and a hundred thousand tokens.
+# Cached: there are about twenty kinds and a hundred thousand tokens.
 @cache
 def _class(kind: _TokenType) -> str | None:
     return next((name for of, name in _CLASSES if is_token_subtype(kind, of)), None)
@@ -55,21 +55,21 @@ def _element(name: str | None, text: str) -> str:
     return f'<i class="{name}">{html}</i>' if name and text else html
 
 
-# Functions that cost less than this share of all are folded away.
+# Functions below this share of the total are folded.
 _COLD = 0.001
 
-# Percent of all from which a line's share is shown.
+# Minimum share of a line to display, in percent.
 _LEAST_SHOWN = 0.005
 
-# Kinds of statements that are listed.
+# Maximum number of kinds of statements to list.
 _KINDS = 60
 
-# Functions in the summary.
+# Maximum number of functions in the summary.
 _LISTED = 100
 
 
 class AnnotatedBuild(NamedTuple):
-    """What the page of a build is made of. ``stacks``: folded, as :func:`dbdyno.cpu.flame_graph.stacks` gives them."""
+    """The input of a build's page. ``stacks``: folded, see :func:`dbdyno.cpu.flame_graph.folded_stacks`."""
 
     source: SourceMap
     costs: EngineCosts
@@ -77,7 +77,7 @@ class AnnotatedBuild(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A stretch of the source: a function with its cost, or what lies between those that cost something."""
+    """A section of the source: a function with a cost, or the lines between two of them."""
 
     anchor: str
     head: str
@@ -86,7 +86,7 @@ class Piece(NamedTuple):
 
 
 def write_count(document: CpuDocument, sources: Sequence[AnnotatedBuild], base: str | None, path: Path) -> None:
-    """Write a count, with the annotated source of each build that ``sources`` has. Raises InputError."""
+    """Write a count with the annotated source of each build in ``sources``. Raises InputError."""
     builds = document["builds"]
     annotated = [
         (
@@ -122,12 +122,12 @@ def write_count(document: CpuDocument, sources: Sequence[AnnotatedBuild], base: 
 
 
 def write_diff(names: tuple[str, str], totals: tuple[int, int], changes: Sequence[FunctionChange], path: Path) -> None:
-    """Write the functions that differ, with their aligned lines. Raises InputError."""
+    """Write the differing functions with their aligned lines. Raises InputError."""
     before, after = totals
     change = after - before
     rows = []
     for index, each in enumerate(changes):
-        html = coloured(line.text for line in each.lines)
+        html = highlighted(line.text for line in each.lines)
         lines = [
             (line, Markup(text))  # noqa: S704 - `coloured` escapes what it is given
             for line, text in zip(each.lines, html, strict=True)
@@ -144,14 +144,14 @@ def _render(template: str, **context: Any) -> str:
 
 
 def _pieces(source: SourceMap, costs: EngineCosts, build: int) -> Iterator[Piece]:
-    """Cut the source, in its order, into functions that cost something and the rest."""
+    """Split the source into functions with a cost and the lines between them."""
     at = 1
     for each in annotate(source, costs, "file"):
         function = each.function
         if function.first > at:
             yield _cold(source, at, function.first - 1)
         head = f"{function.name} · {function.file}:{function.first} · {each.i_refs:,} ({each.share * 100:.2f} %)"
-        html = coloured(line.text for line in each.lines)
+        html = highlighted(line.text for line in each.lines)
         total = costs.total
         rows = [
             f"<b>{'' if line.cost is None else f'{line.cost.own[0]:,}':>14}</b>"
@@ -173,7 +173,7 @@ def _cold(source: SourceMap, first: int, last: int) -> Piece:
 
 
 def _share(i_refs: int, total: int) -> str:
-    """Write a line's share of all; nothing where it would be 0.00 %."""
+    """Format a line's share of the total; empty if it rounds to 0.00 %."""
     share = 100 * i_refs / total if total else 0.0
     return f"{share:.2f} %" if share >= _LEAST_SHOWN else ""
 
@@ -192,18 +192,18 @@ def _summary(build: dict[str, Any], index: int) -> list[tuple[str, str, str, str
 
 
 def _flame(build: dict[str, Any], index: int, stacks: list[str]) -> str:
-    """Draw where the instructions were spent; the frames of the costliest functions lead to their source."""
+    """Draw the flame graph of a build; frames of the most expensive functions link to their source."""
     anchors = {each["name"]: f"b{index}l{each['line']}" for each in build["functions"][:_LISTED]}
 
     def anchor(frame: str) -> str | None:
-        # Callgrind numbers the entries of a function that calls itself: `name'2`.
+        # Callgrind numbers recursive calls of a function: `name'2`.
         return anchors.get(frame.partition("'")[0])
 
     return flame_graph(stacks, f"Instructions of {build['name']} by caller", anchor) if stacks else ""
 
 
 def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str], list[str]]]:
-    """Give of each part its name, the instructions of each build, and those of a statement."""
+    """Return the name of each part, its instructions per build, and per statement."""
     rows = []
     short = short_names([part["name"] for part in builds[0]["parts"]])
     for part in builds[0]["parts"]:
@@ -220,7 +220,7 @@ def _parts(builds: list[dict[str, Any]]) -> list[tuple[str, list[str], list[str]
 
 
 def _groups(builds: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
-    """Give the kinds of statements, the costliest first: name, executions, and of each build the cost of one."""
+    """Return the kinds of statements, most expensive first: name, executions, and the cost of one on each build."""
     of_build = [{(part, group["name"]): group for _, part, group in kinds_of(build)} for build in builds]
     return [
         (
@@ -238,4 +238,4 @@ def _per_execution(group: dict[str, Any] | None) -> str:
 
 
 def _cell(value: Any, is_rate: bool) -> str:
-    return rate(value) if is_rate else f"{value:,}"
+    return format_rate(value) if is_rate else f"{value:,}"

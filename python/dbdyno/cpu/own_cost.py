@@ -1,4 +1,4 @@
-"""The worker's own instructions beside those of the engine it measures, and against a loop that records nothing."""
+"""The worker's own instructions compared with the engine's, and with a bare loop in C that records nothing."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ from dbdyno.cpu.callgrind import parse_profile, run_counted, valgrind_version
 from dbdyno.cpu.counting import count_twice, prepared
 from dbdyno.cpu.work import Part, find_work
 
-#: Its source. Its arguments: the database, the statement, the greatest key, threads, operations, the cache's size.
+#: Source of the loop. Arguments: database, statement, largest key, threads, operations, cache size.
 BARE_LOOP = Path(__file__).with_name("bare.c")
 
-# SQLite's own, where nothing else is asked for.
+# SQLite's default.
 _CACHE_SIZE = "-2000"
 
 
@@ -29,7 +29,7 @@ class BareLoop:
 
 
 def bare_loop(part: Part) -> BareLoop | None:
-    """Give the loop that does what a part does; None where it does more than such a loop can."""
+    """Return the loop that is equivalent to a part, or None if the part does more than a loop can."""
     target, task = part.target("", ""), part.task
     settings = dict((*target.get("pragmas", ()), *target.get("file_pragmas", ())))
     usual = not any(target.get(name) for name in ("config_threading", "open_mutex")) and target.get("cache") != "shared"
@@ -48,7 +48,7 @@ def bare_loop(part: Part) -> BareLoop | None:
 
 
 def _keys(key: dict[str, Any]) -> int | None:
-    """Give the greatest of keys that are drawn uniformly from 1 on; None for others."""
+    """Return the largest key of a uniform distribution from 1 on; None for other generators."""
     match key:
         case {"kind": "uniform", "low": 1, "high": int(high)}:
             return high
@@ -62,7 +62,7 @@ def _keys(key: dict[str, Any]) -> int | None:
 
 
 def count_bare_loop(loop: BareLoop, part: Part, build: Build, operations: Sequence[int]) -> list[int]:
-    """Count the loop's instructions, as a program on the part's tables, for each of some numbers of ``operations``.
+    """Count the loop's instructions on the part's tables for each number of ``operations``.
 
     Raises SystemFailed and TrialFailed.
     """
@@ -78,7 +78,7 @@ def count_bare_loop(loop: BareLoop, part: Part, build: Build, operations: Sequen
 
 
 def _built(build: Build, directory: Path) -> Path:
-    """Compile the loop in a directory that has the build's library. Raises SystemFailed."""
+    """Compile the loop in a directory that contains the build's library. Raises SystemFailed."""
     compiler, _ = compiler_here()
     (directory / HEADER).write_text(interface(build), encoding="utf-8")
     shutil.copyfile(BARE_LOOP, directory / BARE_LOOP.name)
@@ -87,15 +87,15 @@ def _built(build: Build, directory: Path) -> Path:
     return directory / "bare"
 
 
-#: Look-ups that an engine answers in a few thousand instructions: what is added to them shows most.
+#: Lookups of a few thousand instructions, for which additional instructions matter most.
 USUAL_WORK = str(Path(__file__).with_name("own_cost.toml"))
 
 
 @dataclass(frozen=True)
 class OwnCost:
-    """Instructions of one statement of a part: the ``engine``'s, and the ``worker``'s beside them.
+    """Instructions per statement of a part: the ``engine``'s and the ``worker``'s.
 
-    ``loop``: those of the bare loop, its engine's included; None where the part is more than such a loop can do.
+    ``loop``: instructions of the bare loop including the engine; None if the part does more than a loop can.
     """
 
     part: str
@@ -105,26 +105,26 @@ class OwnCost:
 
     @property
     def of_engine(self) -> float:
-        """Both to the engine's alone."""
+        """Ratio of engine plus worker to the engine only."""
         return (self.engine + self.worker) / self.engine
 
     @property
     def of_loop(self) -> float | None:
-        """Both to the bare loop's."""
+        """Ratio of engine plus worker to the bare loop."""
         return self.loop and (self.engine + self.worker) / self.loop
 
     @property
     def ratio(self) -> float:
-        """What a margin is held against: the ratio to the loop, or where there is none to the engine."""
+        """The ratio to compare with a margin: to the loop, or to the engine if there is no loop."""
         return self.of_loop or self.of_engine
 
 
 def own_costs(
     work: str, chosen: tuple[str, ...], source: str, cflags: str, seed: int, tell: Callable[[str], None]
 ) -> list[OwnCost]:
-    """Count the worker as it measures: its ordinary session, with its layer over SQLite's files.
+    """Count the worker as in a measurement: its ordinary session, with its layer over SQLite's files.
 
-    The costs are the differences of runs of n and 2n transactions. Raises DbdynoError.
+    Costs are differences between runs of n and 2n transactions. Raises DbdynoError.
     """
     valgrind_version()
     parts = [each for each in find_work(work, list(chosen)).parts if not each.once]
@@ -135,7 +135,7 @@ def own_costs(
         tell(f"counting {part.name}")
         found.append(_own_cost(part, library, seed))
     if not found:
-        raise TrialFailed(f"{work} cannot be made longer, and what is done once cannot be told from what is not")
+        raise TrialFailed(f"{work} cannot be repeated, so that set-up cannot be separated from the work")
     return found
 
 
@@ -145,7 +145,7 @@ def _own_cost(part: Part, library: Build, seed: int) -> OwnCost:
     engine = second.attribution.engine[0] - first.attribution.engine[0]
     worker = second.attribution.harness[0] - first.attribution.harness[0]
     if more <= 0 or engine <= 0:
-        raise TrialFailed(f"{part.name}: twice the transactions did no more, so that a statement has no cost")
+        raise TrialFailed(f"{part.name}: twice the transactions executed no more statements")
     loop = bare_loop(part)
     bare = None
     if loop is not None:

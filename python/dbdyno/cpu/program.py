@@ -1,4 +1,4 @@
-"""A program of the user's own that is compiled with a build of SQLite, and counted from its start to its end."""
+"""Compiles a user's program with a SQLite build, and counts it from start to end."""
 
 import hashlib
 import itertools
@@ -14,21 +14,21 @@ from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.attribution import PINNED, STAND_INS, attribute
 from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, compiler_here, interface
 from dbdyno.cpu.callgrind import parse_profile, run_counted
-from dbdyno.cpu.counting import Counted, counting_directory, whose
+from dbdyno.cpu.counting import Counted, classifier_of, counting_directory
 from dbdyno.cpu.work import Part, Work
 from dbdyno.engines.sqlite.releases import release_source
 
-# Raised when programs are compiled in another way.
+# Increased if programs are compiled differently.
 _FORMAT = 4
 
-# Beside a program: the constants and functions that were defined for it.
+# File next to a program: the constants and functions that were defined for it.
 _GIVEN = "given.json"
 
-# What stands in for functions that older libraries lack, and how it is told which of them are wanted.
+# Replacements for functions that older libraries lack, and the macro prefix that enables one.
 _STAND_INS = Path(__file__).with_name(STAND_INS)
 _STANDS_IN = "DBDYNO_STANDS_IN_"
 
-# What is pinned, and the functions that it is in place of.
+# Deterministic replacements, and the functions that they replace.
 _PINNED = Path(__file__).with_name(PINNED)
 _WRAPPED = ("time", "gettimeofday", "clock_gettime", "clock", "getpid", "open", "open64")
 
@@ -36,26 +36,26 @@ _UNDECLARED = re.compile(
     r"error: (?:\W(?P<constant>SQLITE_\w+)\W undeclared|implicit declaration of function \W(?P<function>sqlite3_\w+))"
 )
 
-# What the developers' program says of its results with `--verify`.
+# The output of the developers' program with `--verify`.
 _VERIFIED = re.compile(r"^Verification Hash.*$", re.MULTILINE)
 
 
 def program_work(path: Path, arguments: str) -> Work:
-    """Give a program with its arguments as work. Raises InputError where there is no such file."""
+    """Return a program with its arguments as work. Raises InputError if the file doesn't exist."""
     if not path.is_file():
-        raise InputError("--program", f"there is no file `{path}`", "give the source of a program, as `speedtest1.c`")
+        raise InputError("--program", f"`{path}`: no such file", "give the source of a program, such as `speedtest1.c`")
     try:
         shlex.split(arguments)
     except ValueError as error:
         raise InputError("--program-args", str(error).lower(), "close the quotes") from None
     content = hashlib.sha256(path.read_bytes()).hexdigest()
     task = {"program": content, "arguments": arguments, "window": {}}
-    notes = ["the figures are of the whole program, from its start to its end; the engine's part is shown apart"]
+    notes = ["counts cover the whole program from start to end; the engine's part is listed separately"]
     return Work(path.name, [Part(path.name, task, {}, once=True)], notes)
 
 
 def build_program(path: Path, build: Build) -> Path:
-    """Compile a program with a build's own object; one that has been is used again. Raises SystemFailed."""
+    """Compile a program with a build's object, or reuse a cached one. Raises SystemFailed."""
     compiler, version = compiler_here()
     key = hashlib.sha256()
     for part in (path.read_bytes(), build.directory.name.encode(), version.encode(), str(_FORMAT).encode()):
@@ -71,7 +71,7 @@ def build_program(path: Path, build: Build) -> Path:
         shutil.copyfile(_STAND_INS, unfinished / STAND_INS)
         shutil.copyfile(_PINNED, unfinished / PINNED)
         (unfinished / HEADER).write_text(interface(build), encoding="utf-8")
-        # A function that nobody declared would be taken for one that gives an int.
+        # The compiler would otherwise assume that undeclared functions return an int.
         strict = "-Werror=implicit-function-declaration"
         flags = ["-g", strict, f"-ffile-prefix-map={unfinished}=.", *shlex.split(build.cflags), "-I."]
         libraries = ["-lpthread", "-ldl", "-lm"]
@@ -82,7 +82,7 @@ def build_program(path: Path, build: Build) -> Path:
         try:
             unfinished.rename(directory)
         except OSError:
-            # Another process was quicker, and may use it; or there is one that is not whole.
+            # Another process finished first and may use its program, or an incomplete one exists.
             if not binary.is_file():
                 shutil.rmtree(directory, ignore_errors=True)
                 unfinished.rename(directory)
@@ -92,15 +92,15 @@ def build_program(path: Path, build: Build) -> Path:
 
 
 def given_to(binary: Path) -> list[str]:
-    """Name the constants and functions that a program's library did not have and that were defined for it."""
+    """Return the constants and functions that a program's library lacked and dbdyno defined."""
     return list(json.loads((binary.parent / _GIVEN).read_text(encoding="utf-8")))
 
 
 def _compile(command: list[str], directory: Path, build: Build) -> list[str]:
-    """Compile a program; define what of SQLite's it asks for and an older library lacks, and name it.
+    """Compile a program and return the SQLite constants and functions that were defined because the library lacks them.
 
-    Constants: a library answers a request that it does not know with an error, which such a program must be ready for.
-    Functions: those that have a stand-in.
+    An older library returns an error for an unknown constant, which the program must handle. Functions need a
+    replacement in ``stand_ins.h``.
     """
     given: dict[str, list[str]] = {}
     while True:
@@ -111,14 +111,14 @@ def _compile(command: list[str], directory: Path, build: Build) -> list[str]:
             name = found and (found["constant"] or found["function"])
             definition = None if name is None or name in given else _definition(name)
             if name is None or definition is None:
-                raise SystemFailed(f"it does not compile with SQLite {build.source.version}: {error}") from error
+                raise SystemFailed(f"it doesn't compile with SQLite {build.source.version}: {error}") from error
             given[name] = definition
         else:
             return list(given)
 
 
 def _definition(name: str) -> list[str] | None:
-    """Give the compiler's options that define a constant, or a stand-in for a function; None where there is none."""
+    """Return the compiler options that define a constant or a function's replacement, or None."""
     if name.startswith("SQLITE_"):
         value = _newest_value(name)
         return None if value is None else [f"-D{name}={value}"]
@@ -129,7 +129,7 @@ def _definition(name: str) -> list[str] | None:
 
 
 def _newest_value(name: str) -> str | None:
-    """Give the value that the bundled SQLite has for a constant."""
+    """Return the value of a constant in the bundled SQLite."""
     text = (release_source(BUNDLED).directory / SOURCE).read_text(encoding="utf-8", errors="replace")
     found = re.search(rf"^#define\s+{name}\s+(\d+)\b", text, re.MULTILINE)
     return found and found[1]
@@ -146,8 +146,8 @@ def count_program(part: Part, path: Path, build: Build) -> Counted:
         said = run_counted([copy, *arguments], directory, out, "", whole=True)
         raw = out.read_text(encoding="utf-8", errors="replace").replace(f"{directory}/", "")
     profile = parse_profile(raw, str(out))
-    attribution = attribute(profile, whose(path.name))
+    attribution = attribute(profile, classifier_of(path.name))
     if not attribution.engine[0]:
-        raise SystemFailed(f"{path.name} called nothing of SQLite")
+        raise SystemFailed(f"{path.name} called no SQLite function")
     verified = "\n".join(_VERIFIED.findall(said))
     return Counted(part, profile.totals, attribution, raw, 0, 1, {}, None, True, verified, tuple(given_to(binary)))

@@ -1,4 +1,4 @@
-"""A count from the request to its document."""
+"""Carries out a count and returns its document."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from dbdyno.cpu.builds import BUNDLED, Build, build
 from dbdyno.cpu.callgrind import valgrind_version
 from dbdyno.cpu.costs import engine_costs
 from dbdyno.cpu.counting import Counted, count_part
-from dbdyno.cpu.document import BuildCount, CpuDocument, build_objects, outline
+from dbdyno.cpu.document import BuildCount, CpuDocument, build_objects, new_document
 from dbdyno.cpu.program import count_program, program_work
 from dbdyno.cpu.source import read_source_map
 from dbdyno.cpu.work import Part, Work, find_work
@@ -19,11 +19,11 @@ from dbdyno.engines.sqlite.releases import release_source
 
 @dataclass(frozen=True)
 class CpuRequest:
-    """What the user asked for.
+    """The user's request.
 
-    ``work``: an experiment or a file of SQL; ``sources``: versions and paths; ``cflags``: each set of them is a build
-    of each source; ``once``: no second count of twice the work; ``program``: the source of a program that is counted in
-    place of an experiment, with its ``arguments``; ``base``: the version that a chart takes for 100 %.
+    ``work``: an experiment or a SQL file; ``sources``: versions and paths; ``cflags``: each one is a build of each
+    source; ``once``: don't count twice the work; ``program``: source of a program to count instead of an experiment,
+    with its ``arguments``; ``base``: the version that is 100 % in charts.
     """
 
     work: str | None
@@ -40,7 +40,7 @@ class CpuRequest:
 def count(
     request: CpuRequest, tell: Callable[[str], None], before: CpuDocument | None = None
 ) -> tuple[CpuDocument, list[BuildCount]]:
-    """Count. ``tell`` is told what is done next; ``before``: a count that this one must be comparable with.
+    """Count all builds. ``tell``: called with the next step; ``before``: a count that must be comparable.
 
     Raises DbdynoError.
     """
@@ -57,25 +57,25 @@ def count(
         except SystemFailed as error:
             if len(asked) == 1:
                 raise
-            left_out.append(f"{name} is left out: {error}")
+            left_out.append(f"{name} was skipped: {error}")
     if not builds:
         raise SystemFailed("; ".join(left_out))
-    document = outline(work, builds[0][1].compiler, request.seed)
+    document = new_document(work, builds[0][1].compiler, request.seed)
     if before is not None:
         check_comparable(before, document)
     versions = [each.source.version for _, each in builds]
     if request.base is not None and request.base not in versions:
         known = ", ".join(versions)
-        raise InputError("--base", f"no build is of version `{request.base}`", f"the builds: {known}")
+        raise InputError("--base", f"no build has version `{request.base}`", f"builds: {known}")
     counts = []
     for name, each_build in builds:
         try:
             counted = [_count(part, each_build, request, tell) for part in work.parts]
         except DbdynoError as error:
-            # It may be asked for what an older library has not; the others are counted all the same.
+            # An older library may lack a feature; count the others.
             if len(asked) == 1:
                 raise
-            left_out.append(f"{name} is left out: {error}")
+            left_out.append(f"{name} was skipped: {error}")
             continue
         text = read_source_map(each_build.text)
         costs = engine_costs((each.attribution for each in counted), text)
@@ -88,7 +88,7 @@ def count(
 
 
 def _given(counts: list[BuildCount]) -> list[str]:
-    """Name the constants and functions that were defined for a program since a library lacks them."""
+    """Return notes about constants and functions that a library lacks and dbdyno defined."""
     found: dict[str, list[str]] = {}
     for count in counts:
         for part in count.parts:
@@ -100,24 +100,22 @@ def _given(counts: list[BuildCount]) -> list[str]:
 
 
 def _notes(request: CpuRequest, builds: list[Build]) -> list[str]:
-    """Say where a source is not of the version asked for, and where builds differ in more than they seem to."""
+    """Return notes about sources of another version than requested, and about sources of different origin."""
     notes = [note for note in (release_source(each).difference for each in request.sources) if note]
     families = dict.fromkeys(each.source.family.rpartition(" ")[0] or each.source.family for each in builds)
     if len(families) > 1:
-        notes.append(f"the sources come from several places ({', '.join(families)}), which may have changed them")
+        notes.append(f"the sources have different origins ({', '.join(families)}), which may have modified them")
     return notes
 
 
 def _work(request: CpuRequest) -> Work:
     if request.program is not None:
         if request.work is not None:
-            problem = f"both `{request.work}` and a program are to be counted"
-            raise InputError("--program", problem, "name one of them")
+            problem = f"`{request.work}` and a program were both given"
+            raise InputError("--program", problem, "give only one")
         return program_work(request.program, request.arguments)
     if request.work is None:
-        raise InputError(
-            "cpu", "nothing is named that could be counted", "name an experiment, a file `.sql`, or `--program`"
-        )
+        raise InputError("cpu", "nothing to count", "give an experiment, a `.sql` file, or `--program`")
     return find_work(request.work, request.chosen)
 
 

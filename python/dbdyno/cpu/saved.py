@@ -1,4 +1,4 @@
-"""Counts kept under a name: what was counted, callgrind's own files, and the source they are of."""
+"""Counts stored under a name: the document, callgrind's files, folded stacks, and the source."""
 
 import gzip
 import hashlib
@@ -17,7 +17,7 @@ from dbdyno.cpu.attribution import Attribution, attribute
 from dbdyno.cpu.builds import SOURCE
 from dbdyno.cpu.callgrind import parse_profile
 from dbdyno.cpu.costs import EngineCosts, engine_costs
-from dbdyno.cpu.counting import whose
+from dbdyno.cpu.counting import classifier_of
 from dbdyno.cpu.document import BuildCount, CpuDocument, check_document
 from dbdyno.cpu.source import SourceMap, source_map
 
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True)
 class SavedCount:
-    """A count of one build, as it was kept. ``place``: where it lies."""
+    """A stored count of one build. ``place``: its directory."""
 
     place: Path
     document: CpuDocument
@@ -40,27 +40,27 @@ class SavedCount:
         return self.document["builds"][0]
 
     def source(self) -> SourceMap:
-        """Read the source that was counted. Raises StoreError where it cannot be read, or is another."""
+        """Read the source of the count. Raises StoreError if it cannot be read or doesn't match."""
         text = self._bytes(_TEXT)
         if hashlib.sha256(text).hexdigest() != self.build["source_sha256"]:
-            raise StoreError(f"{self.place / _TEXT}: this is not the source that was counted: count it again")
+            raise StoreError(f"{self.place / _TEXT}: this is not the source of the count: count again")
         return source_map(text.decode("utf-8", errors="replace"))
 
     def attributions(self) -> list[Attribution]:
-        """Read callgrind's files again, a part each. Raises StoreError and SystemFailed."""
+        """Parse callgrind's files, one per part. Raises StoreError and SystemFailed."""
         program = self.build["program"]
-        side = whose(program and program["name"])
+        side = classifier_of(program and program["name"])
         return [
             attribute(parse_profile(self._read(f"part-{index}.callgrind.gz"), str(self.place)), side)
             for index in range(len(self.build["parts"]))
         ]
 
     def stacks(self) -> list[str]:
-        """Give the folded stacks; none of a count that was kept without them. Raises StoreError."""
+        """Return the folded stacks; empty for a count without them. Raises StoreError."""
         return self._read(_STACKS).splitlines() if (self.place / _STACKS).is_file() else []
 
     def costs(self) -> tuple[SourceMap, EngineCosts]:
-        """Give the source, and what its lines and functions cost. Raises StoreError and SystemFailed."""
+        """Return the source, and the costs of its lines and functions. Raises StoreError and SystemFailed."""
         source = self.source()
         return source, engine_costs(self.attributions(), source)
 
@@ -75,14 +75,14 @@ class SavedCount:
 
 
 def counts_directory(named: Path | None) -> Path:
-    """Give the directory of saved counts: ``named``, or the user's own, beside the store of runs."""
+    """Return the directory of stored counts: ``named``, or by default next to the store of runs."""
     return default_path().parent / "counts" if named is None else named
 
 
 def check_save(name: str, directory: Path) -> None:
-    """See that a count can be kept under a name, before it is made. Raises InputError and StoreError."""
+    """Check that a count can be stored under a name. Raises InputError and StoreError."""
     if not _NAME.fullmatch(name):
-        raise InputError("--save", f"`{name}` is no name", "use letters, digits, `.`, `_` and `-`")
+        raise InputError("--save", f"`{name}` is not a valid name", "use letters, digits, `.`, `_` and `-`")
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         tempfile.TemporaryDirectory(prefix=".unfinished-", dir=directory).cleanup()
@@ -91,15 +91,15 @@ def check_save(name: str, directory: Path) -> None:
 
 
 def _not_kept(place: Path, error: OSError) -> StoreError:
-    return StoreError(f"{place}: the count cannot be kept: {reason(error)}; give another directory with --counts")
+    return StoreError(f"{place}: the count cannot be stored: {reason(error)}; choose another directory with --counts")
 
 
 def save(
     name: str, document: CpuDocument, counts: list[BuildCount], folded: list[list[str]], directory: Path
 ) -> list[str]:
-    """Keep a count under a name, in the place of an earlier one; several builds get numbers. Gives the names.
+    """Store a count under a name, replacing an earlier one; several builds get numbers. Returns the names.
 
-    ``folded``: the stacks of each (:func:`dbdyno.cpu.flame_graph.stacks`). Raises StoreError.
+    ``folded``: the stacks of each build (:func:`dbdyno.cpu.flame_graph.folded_stacks`). Raises StoreError.
     """
     names = []
     for index, (count, lines) in enumerate(zip(counts, folded, strict=True)):
@@ -128,18 +128,18 @@ def _save(place: Path, document: CpuDocument, count: BuildCount, folded: list[st
 
 
 def load(name: str, directory: Path) -> SavedCount:
-    """Give the count kept under a name. Raises InputError where there is none, StoreError where it cannot be read."""
+    """Return the count stored under a name. Raises InputError if there is none, StoreError if it cannot be read."""
     place = directory / name
     try:
         document = json.loads((place / _DOCUMENT).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        known = ", ".join(f"`{each}`" for each in saved_names(directory)) or "none yet: `--save NAME` keeps one"
-        raise InputError(name, f"no count is kept under this name in {directory}", f"known: {known}") from None
+        known = ", ".join(f"`{each}`" for each in saved_names(directory)) or "none yet: `--save NAME` stores one"
+        raise InputError(name, f"no count has this name in {directory}", f"known: {known}") from None
     except (OSError, ValueError) as error:
         raise StoreError(f"{place}: the count cannot be read: {error}") from error
-    return SavedCount(place, check_document(document, str(place), "count it again, with `--save`"))
+    return SavedCount(place, check_document(document, str(place), "count again with `--save`"))
 
 
 def saved_names(directory: Path) -> list[str]:
-    """Name the counts that are kept in a directory."""
+    """Return the names of the counts stored in a directory."""
     return sorted(path.parent.name for path in directory.glob(f"*/{_DOCUMENT}") if not path.parent.name.startswith("."))

@@ -1,4 +1,4 @@
-"""A count on the terminal."""
+"""Prints a count, an annotated source, or the difference of two counts on the terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,10 +17,10 @@ _HOTTEST = 12
 _KINDS = 12
 _CHANGED = 12
 
-# More builds than this do not fit beside one another: each has a line then, with what matters most.
+# Maximum number of builds shown as columns. More builds get one line each, with the main counters.
 _ABREAST = 3
 
-# The counters in the order in which valgrind's tools print them: label, key, and whether it is a rate.
+# The counters in the order of valgrind's tools: label, key, and whether it is a rate.
 COUNTER_ROWS: tuple[tuple[str, str, bool], ...] = (
     ("I refs", "i_refs", False),
     ("I1 misses", "i1_misses", False),
@@ -51,9 +51,9 @@ SIZE_ROWS = (
 
 
 def show(document: CpuDocument, console: Console, named: str | None = None) -> None:
-    """Print a count: the summary of each build, parts, kinds of statements, the hottest functions.
+    """Print a count: the summary of each build, parts, kinds of statements, and the hottest functions.
 
-    ``named``: the version of the build that is 100 %, as in the chart. Raises InputError where there is none.
+    ``named``: the version of the base build (100 %). Raises InputError if it doesn't exist.
     """
     builds = document["builds"]
     program = builds[0]["program"]
@@ -74,9 +74,9 @@ def show(document: CpuDocument, console: Console, named: str | None = None) -> N
 
 
 def show_changes(found: Changes, name: str, console: Console) -> None:
-    """Print what changed since a baseline, on one screen."""
+    """Print the changes since a baseline."""
     total = found.total
-    line = f"against {name}: {total.before:,} → {total.after:,} instructions, {_change(total)}"
+    line = f"compared with {name}: {total.before:,} → {total.after:,} instructions, {_change(total)}"
     console.print(line, style="bold")
     for title, changed in (
         ("part", [each for each in found.parts if each.difference]),
@@ -98,10 +98,10 @@ def show_changes(found: Changes, name: str, console: Console) -> None:
 
 
 def _summary(builds: list[dict[str, Any]]) -> Table:
-    """All counters, with a column for each build."""
+    """Return a table of all counters with one column per build."""
     table = _table([""] + [build["name"] for build in builds])
     for label, key, is_rate in COUNTER_ROWS:
-        table.add_row(label, *[rate(build[key]) if is_rate else f"{build[key]:,}" for build in builds])
+        table.add_row(label, *[format_rate(build[key]) if is_rate else f"{build[key]:,}" for build in builds])
     for label, key in SIZE_ROWS:
         table.add_row(label, *[f"{build[key]:,}" for build in builds])
     if any(build["program"] for build in builds):
@@ -111,7 +111,7 @@ def _summary(builds: list[dict[str, Any]]) -> Table:
 
 
 def _lines(builds: list[dict[str, Any]], base: dict[str, Any]) -> Table:
-    """A line for each build; the other counters are in the document."""
+    """Return a table with one line per build; the document contains the remaining counters."""
     first = base["i_refs"]
     table = _table(["build", "I refs", f"of {base['version']}", "D refs", "D1 misses", "LL misses", "text"])
     for build in builds:
@@ -140,12 +140,12 @@ def _show_parts(builds: list[dict[str, Any]], base: dict[str, Any], console: Con
         )
     console.print(table)
     if any(part["i_refs_per_statement"] is not None for part in parts):
-        told = f"a statement: instructions on {base['name']}, from runs of n and 2n, so that no setup is in it"
+        told = f"a statement: instructions on {base['name']} without set-up, from runs of n and 2n"
         console.print(told, style="dim")
 
 
 def _show_shares(builds: list[dict[str, Any]], base: dict[str, Any], short: dict[str, str], console: Console) -> None:
-    """Print each part's instructions on the base, and in percent of them on the others."""
+    """Print each part's instructions on the base build, and their percentage on other builds."""
     alike = len({build["cflags"] for build in builds}) == 1
     table = _table(["part"] + [build["version" if alike else "name"] for build in builds])
     for part in base["parts"]:
@@ -194,10 +194,10 @@ def _show_functions(build: dict[str, Any], console: Console) -> None:
 def _show_differing(first: dict[str, Any], other: dict[str, Any], console: Console) -> None:
     differing = differing_results(first, other)
     if first["program"] and not differing and not first["program"]["verified"]:
-        console.print("the program said nothing of its results: with `--verify` speedtest1 does")
+        console.print("the program did not verify its results; speedtest1 does so with `--verify`")
         return
     if not differing:
-        console.print(f"{other['name']} gave the same rows as {first['name']}")
+        console.print(f"{other['name']} returned the same rows as {first['name']}")
     for clause in differing:
         console.print(Text.assemble((f"{other['name']} differs in its results", "red"), f": {clause}"))
 
@@ -207,8 +207,8 @@ def _change(change: Change) -> str:
     return f"{change.difference:+,}" + ("" if share is None else f" ({share * 100:+.3f} %)")
 
 
-def rate(value: float | None) -> str:
-    """Write a rate in percent."""
+def format_rate(value: float | None) -> str:
+    """Format a rate in percent."""
     return "-" if value is None else f"{value:.2f} %"
 
 
@@ -219,12 +219,12 @@ def _table(heads: list[str]) -> Table:
     return table
 
 
-# What is trimmed: lines below this share of all, in an annotated source.
+# Lines of an annotated source below this share of the total are omitted.
 _NOISE = 0.0001
 
 
 def annotated_lines(functions: Sequence[AnnotatedFunction], total: int, most: int | None) -> Iterator[str]:
-    """Write functions with the lines that cost something. ``most``: so many functions; ``total``: of the engine."""
+    """Yield the text of functions with their relevant lines. ``most``: number of functions; ``total``: the engine's."""
     for each in functions[:most]:
         function = each.function
         yield f"── {function.name}  {function.file}  {each.i_refs:,} instructions, {each.share * 100:.2f} %"
@@ -242,7 +242,7 @@ def annotated_lines(functions: Sequence[AnnotatedFunction], total: int, most: in
 def diff_lines(
     names: tuple[str, str], totals: tuple[int, int], changes: Sequence[FunctionChange], most: int
 ) -> Iterator[str]:
-    """Write what differs: the functions by their change, and then their lines. ``most``: so many functions."""
+    """Yield the text of a difference: functions by change, then their lines. ``most``: number of functions."""
     before, after = totals
     yield f"{names[0]} → {names[1]}: {before:,} → {after:,} instructions, {_signed(after - before, before)}"
     if not changes:

@@ -1,4 +1,4 @@
-"""An amalgamation's text: which original file and which function each of its lines belongs to."""
+"""Maps the lines of an amalgamation to original files and functions."""
 
 import re
 from bisect import bisect_right
@@ -8,26 +8,26 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-# SQLite's own marks of where an original file begins and ends within the amalgamation, and where one goes on.
+# SQLite's comments at the begin, the end and the continuation of an original file within the amalgamation.
 _MARK = re.compile(
     r"^/\*+ (?:(?P<begin>Begin file)|(?P<end>End of)|(?P<resume>Continuing where we left off in)) (?P<file>\S+) \*+/"
 )
 
-# The last identifier before the first parenthesis at the beginning of a definition. Macros that stand for a storage
-# class (`SQLITE_PRIVATE`) come before it.
+# The last identifier before the first parenthesis of a definition, after macros for the storage class
+# (`SQLITE_PRIVATE`).
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _NO_FUNCTION = frozenset({"sizeof", "defined", "__attribute__", "__declspec", "SQLITE_NOINLINE"})
 _COMMENT = re.compile(r"/\*.*?(?:\*/|$)|//.*")
 
-# No head has more lines than this; what looks like one that has is none.
+# Maximum number of lines of a function's head.
 _LONGEST_HEAD = 40
 
-# Before the first mark.
+# The file before the first comment.
 _TOP = "sqlite3.c"
 
 
 class SourceFunction(NamedTuple):
-    """A function's definition: the lines from its head to its closing brace, from 1, and the original file."""
+    """A function's definition: first and last line, from 1, and the original file."""
 
     name: str
     file: str
@@ -37,21 +37,21 @@ class SourceFunction(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceMap:
-    """Lines (the first at index 0), the original file of each, and the functions in their order."""
+    """The lines (index 0 is line 1), the original file of each, and the functions in order."""
 
     lines: list[str]
     files: list[str]
     functions: list[SourceFunction]
 
     def function_at(self, line: int) -> SourceFunction | None:
-        """Give the function that a line, from 1, belongs to; None outside of all."""
+        """Return the function that contains a line (from 1), or None."""
         at = bisect_right(self._starts, line) - 1
         if at < 0 or self.functions[at].last < line:
             return None
         return self.functions[at]
 
     def file_at(self, line: int) -> str:
-        """Give the original file of a line, from 1."""
+        """Return the original file of a line (from 1)."""
         return self.files[line - 1] if 0 < line <= len(self.files) else _TOP
 
     @property
@@ -65,16 +65,16 @@ class SourceMap:
 
 @lru_cache(maxsize=1)
 def read_source_map(path: Path) -> SourceMap:
-    """Read the source file of a build, which stays as it is; bytes that are no UTF-8 are shown as what they are.
+    """Parse the source file of a build, replacing bytes that aren't UTF-8.
 
-    The last one is kept: a count, its program and its page read the same one, a quarter of a second each time.
+    Caches the last result, because a count, its program and its page parse the same file in 0.25 s each.
     """
     return source_map(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def source_map(text: str) -> SourceMap:
     """Find the original files and the functions of a source text."""
-    # Form feeds and the like within lines are no ends of lines to a compiler.
+    # Don't use splitlines(): compilers don't end lines at form feeds and similar characters.
     lines = text.replace("\r\n", "\n").split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -103,7 +103,7 @@ def _original_files(lines: list[str]) -> list[str]:
 
 
 def _functions(lines: list[str], files: list[str]) -> Iterator[SourceFunction]:
-    """Find the definitions: in SQLite's style a head begins, and a body is closed, in the first column."""
+    """Yield the definitions: in SQLite's style, heads and closing braces are in the first column."""
     number, count = 0, len(lines)
     while number < count:
         line = lines[number]
@@ -129,7 +129,7 @@ def _functions(lines: list[str], files: list[str]) -> Iterator[SourceFunction]:
 
 
 def _ends_body(lines: list[str], number: int, opening: int) -> bool:
-    """Whether a line closes a body. The cases of SQLite's largest `switch` are closed in the first column as well."""
+    """Whether a line closes a body. In SQLite's largest `switch`, cases also close in the first column."""
     if number == opening and _closed(lines[number]):
         return True
     if not lines[number].startswith("}"):
@@ -162,7 +162,7 @@ def _after_comment(lines: list[str], number: int) -> int:
 
 
 def _head(lines: list[str], number: int) -> tuple[str, int | None]:
-    """Give the text from a line to the brace that opens a body, and the brace's line; None where there is no body."""
+    """Return the text from a line to a body's opening brace, and the brace's line; None without a body."""
     text = ""
     for at in range(number, min(number + _LONGEST_HEAD, len(lines))):
         if lines[at].startswith("#"):
@@ -175,7 +175,7 @@ def _head(lines: list[str], number: int) -> tuple[str, int | None]:
 
 
 def _name(head: str) -> str | None:
-    """Give the name of the function whose head this is; None where it is another definition."""
+    """Return the name of a function from its head; None for other definitions."""
     if re.search(r"=\s*$", head) or re.match(r"\s*(typedef|enum)\b", head):
         return None
     return next((str(name) for name in _NAME.findall(head) if name not in _NO_FUNCTION), None)

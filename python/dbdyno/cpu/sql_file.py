@@ -1,4 +1,4 @@
-"""A plain file of SQL statements, run in order and once, as the worker's task."""
+"""Reads a file of SQL statements and converts it to a task that runs them once in order."""
 
 import re
 import sqlite3
@@ -9,27 +9,27 @@ from dbdyno.base.errors import InputError, reason
 
 
 class SqlStatement(NamedTuple):
-    """One statement, and the line it begins on."""
+    """A statement and its first line."""
 
     line: int
     text: str
 
 
 def read_statements(path: Path) -> list[SqlStatement]:
-    """Read a file's statements. Raises InputError where it cannot be read, or holds what is no SQL."""
+    """Read the statements of a file. Raises InputError if it cannot be read or isn't SQL."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(str(path), f"it cannot be read: {reason(error)}") from None
+        raise InputError(str(path), f"cannot be read: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(str(path), f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     return split_statements(text, str(path))
 
 
 def split_statements(text: str, place: str) -> list[SqlStatement]:
-    """Split a text into its statements, each with the semicolon that ends it. Raises InputError.
+    """Split a text into statements, including their semicolons. Raises InputError.
 
-    Where one ends is SQLite's own ``sqlite3_complete``, which knows of strings, comments and triggers.
+    Uses SQLite's ``sqlite3_complete``, which handles strings, comments and triggers.
     """
     statements = []
     begin = end = 0
@@ -44,21 +44,21 @@ def split_statements(text: str, place: str) -> list[SqlStatement]:
         if not bare.strip("; \t\r\n"):
             continue
         if bare.startswith("."):
-            problem = f"`{bare.split()[0]}` is a command of SQLite's shell, and no SQL"
-            raise InputError(f"{place}: line {line}", problem, "leave only SQL statements in the file")
+            problem = f"`{bare.split()[0]}` is a SQLite shell command, not SQL"
+            raise InputError(f"{place}: line {line}", problem, "keep only SQL statements in the file")
         statements.append(SqlStatement(line, bare.rstrip()))
     if not statements:
-        raise InputError(place, "there is no statement in it", "write SQL statements that end with `;`")
+        raise InputError(place, "the file contains no statements", "write SQL statements that end with `;`")
     return statements
 
 
 def _without_comments(text: str) -> str:
-    """Take off the space and the comments that a statement begins with."""
+    """Remove leading whitespace and comments."""
     return re.sub(r"\A(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*", "", text, flags=re.DOTALL)
 
 
 def kind_of(sql: str) -> str:
-    """Give the kind of a statement: its first word in lower case, or `with` with the word that it leads to."""
+    """Return the kind of a statement: its first word in lower case; for `with`, also the main verb."""
     words = re.findall(r"[a-z]+", _without_comments(sql).lower())
     if not words:
         return "other"
@@ -68,14 +68,14 @@ def kind_of(sql: str) -> str:
 
 
 def sql_task(statements: list[SqlStatement]) -> dict[str, Any]:
-    """Give the statements as a trial's task without its target: one transaction that runs each of them once."""
+    """Return a trial's task without target: one transaction that runs each statement once."""
     return {
         "kind": "trial",
         "clients": 1,
         "warmup": {"transactions": 0},
         "window": {"transactions": 1},
         "connect": "once",
-        # Each is parsed when its turn comes, as the tables it names may be made by those before it.
+        # Parse each statement just before it runs, because earlier statements may create its tables.
         "prepare": "never",
         "statements": [{"name": f"line {each.line}", "sql": each.text} for each in statements],
         "transactions": [

@@ -1,4 +1,4 @@
-"""Time and instructions in one verdict: what the clock sees of a change that the count knows."""
+"""A joint verdict on time and instructions."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ from dbdyno.model.result.shape import Comparison
 
 
 def joint_verdicts(time: Compared, instructions: Compared) -> Iterator[str]:
-    """Give a line for each cell of which both were measured: the change in instructions, and what the clock says.
+    """Yield a line per cell with both metrics: the change in instructions, and the verdict on time.
 
-    ``time``: a comparison of throughput; ``instructions``: the same runs or cells by their instructions. The change in
-    time is that of the time a unit of work takes, with the half width of its 95 % interval.
+    ``time``: a comparison of throughput; ``instructions``: the same runs or cells by instructions. The change in time
+    is per unit of work, with half the width of its 95 % interval.
     """
     for clock, count in zip(time.comparisons, instructions.comparisons, strict=True):
         if (

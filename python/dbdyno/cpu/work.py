@@ -1,4 +1,4 @@
-"""What is counted: the cells of an experiment, or a file of SQL, each as the plan of one client with a fixed end."""
+"""The work to count: cells of an experiment, or a SQL file, as plans of one client with a fixed end."""
 
 import json
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ from dbdyno.experiment.compile import compile_cell, refusal
 from dbdyno.experiment.design import make_cells, parse_set
 from dbdyno.model.plan.cell import PLAN, CompiledCell, ResolvedCell
 
-# Where an experiment's window ends by time, so many statements end it.
+# Number of statements if an experiment's window ends by time.
 STATEMENTS = 2000
 
-# The worker's groups (crates/engines/src/sqlite/session/counted.rs): beginning, committing, rolling back; the others
-# are free, the last for what no group is left for.
+# The worker's groups (crates/engines/src/sqlite/session/counted.rs): begin, commit and rollback; the others are free,
+# and the last one collects all further statements.
 _CONTROL = ("begin", "commit", "rollback")
 _GROUPS = 64
 _FURTHER = "further statements"
@@ -27,10 +27,10 @@ _FURTHER = "further statements"
 
 @dataclass(frozen=True)
 class Part:
-    """One piece of the work: a cell, or a file. ``name``: the cell's id.
+    """A part of the work: a cell or a file. ``name``: the cell's id.
 
-    ``task``: the trial's, without a target; ``groups``: the names of the groups of statements, by number; ``compiled``:
-    the cell, where there are tables to be made. ``once``: it cannot be made longer, as a file is run once.
+    ``task``: the trial's task without target; ``groups``: names of the groups of statements, by number; ``compiled``:
+    the cell, if it has tables; ``once``: the part can't be repeated, such as a file.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Part:
     once: bool = False
 
     def target(self, database: str, library: str) -> dict[str, Any]:
-        """Give SQLite as a plan names it."""
+        """Return the target of a plan."""
         if self.compiled is None:
             return {"engine": "sqlite", "path": database, "library": library}
         return trial_target(self.compiled, database, library)
 
     def plan(self, database: str, library: str, seed: int, transactions: int | None = None) -> dict[str, Any]:
-        """Give the plan that is counted. ``transactions``: how many, in place of the part's own end."""
+        """Return the plan to count. ``transactions``: their number, instead of the part's default end."""
         task = self.task | {"target": self.target(database, library)}
         if self.compiled is not None:
             task["data_seed"] = self.compiled.definition.data_seed
@@ -57,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Work:
-    """All that is counted. ``name``: of the experiment or the file; ``notes``: what the reader must know of it."""
+    """All parts to count. ``name``: of the experiment or the file; ``notes``: remarks for the reader."""
 
     name: str
     parts: list[Part]
@@ -65,13 +65,13 @@ class Work:
 
 
 def find_work(name: str, chosen: Sequence[str]) -> Work:
-    """Read an experiment, or a file whose name ends in ``.sql``. ``chosen``: levels, as ``--set`` has them.
+    """Read an experiment, or a file with the suffix ``.sql``. ``chosen``: levels in the syntax of ``--set``.
 
     Raises InputError.
     """
     if name.lower().endswith(".sql"):
         if chosen:
-            raise InputError("--set", "a file of SQL has no factors", "leave it out, or name an experiment")
+            raise InputError("--set", "a SQL file has no factors", "omit `--set`, or give an experiment")
         return _of_file(Path(name))
     return _of_experiment(load_experiment(name), chosen)
 
@@ -81,7 +81,7 @@ def _of_file(path: Path) -> Work:
     groups, names = _grouped([kind_of(each.text) for each in statements])
     task = sql_task(statements) | {"record": _record(groups)}
     return Work(
-        path.name, [Part("file", task, names, once=True)], ["the file is run once, its first statements included"]
+        path.name, [Part("file", task, names, once=True)], ["the file is run once, including its first statements"]
     )
 
 
@@ -92,35 +92,35 @@ def _of_experiment(experiment: Experiment, chosen: Sequence[str]) -> Work:
     seen: set[str] = set()
     for cell in cells.cells:
         part = _of_cell(experiment, cell)
-        # Cells that differ in their clients, or in time, are the same work.
+        # Cells that differ only in clients or duration are the same work.
         content = json.dumps([part.task, part.target("", "")], sort_keys=True)
         if content not in seen:
             seen.add(content)
             parts.append(part)
     if not parts:
-        raise InputError(experiment.place, "no cell of it is on SQLite", "choose others with `--set`")
+        raise InputError(experiment.place, "no selected cell uses SQLite", "choose other cells with `--set`")
     notes = []
     if len(parts) < len(cells.cells):
         notes.append(
-            f"of {len(cells.cells)} cells {len(parts)} differ with one client and a fixed end, and are counted"
+            f"{len(parts)} of {len(cells.cells)} cells differ with one client and a fixed end, and are counted"
         )
     return Work(experiment.name, parts, notes)
 
 
 def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
     if cell.system.engine != "sqlite":
-        problem = f"the instructions of `{cell.system.name}` are spent in another process"
+        problem = f"`{cell.system.name}` runs in another process, whose instructions are not counted"
         raise InputError(f"{experiment.place}: {cell.id}", problem, "count cells of `sqlite:`")
     compiled = compile_cell(experiment, cell)
     leading = reaching_statements(compiled, load_target(compiled, ""), [])
     if leading:
         raise InputError(
-            f"{experiment.place}: {cell.id}", leading[0].told, "a count has a file of its own and no other"
+            f"{experiment.place}: {cell.id}", leading[0].told, "a count can only access its own database file"
         )
     settings = settings_of(compiled)
     if settings.library or settings.source or settings.cflags or settings.library_threading is not None:
-        problem = "the cell names a library of its own"
-        hint = "choose other cells, and give `--sqlite` and `--cflags` (as `-DSQLITE_THREADSAFE=2`) in its place"
+        problem = "the cell selects its own library"
+        hint = "choose other cells, and use `--sqlite` and `--cflags` (such as `-DSQLITE_THREADSAFE=2`) instead"
         raise InputError(f"{experiment.place}: {cell.id}", problem, hint)
     task = compiled.trial
     names = [" ".join(each["sql"].split()) for each in task["statements"]]
@@ -140,7 +140,7 @@ def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
 
 
 def _record(groups: list[int]) -> dict[str, Any]:
-    """Record nothing that would be in the engine's way."""
+    """Return the recording options: nothing that would add to the engine's cost."""
     return {
         "operations": False,
         "io": False,
@@ -152,9 +152,9 @@ def _record(groups: list[int]) -> dict[str, Any]:
 
 
 def _grouped(names: Sequence[str]) -> tuple[list[int], dict[int, str]]:
-    """Number names, those of control first; give the number of each, and the names by number."""
+    """Number the names, transaction control first; return the number of each, and the names by number."""
     numbers = {name: number for number, name in enumerate(_CONTROL)}
-    # `begin` as a statement of a file is of the group that beginning is.
+    # A `begin` statement in a file belongs to the group of BEGIN.
     groups = [numbers.setdefault(name, min(len(numbers), _GROUPS - 1)) for name in names]
     named = {number: name for name, number in numbers.items()}
     if len(numbers) >= _GROUPS:

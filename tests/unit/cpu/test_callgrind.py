@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.base.errors import SystemFailed
-from dbdyno.cpu.attribution import attribute, of_library
+from dbdyno.cpu.attribution import attribute, by_object
 from dbdyno.cpu.callgrind import Call, Function, Line, parse_profile
 
 # Names given once and then by number, lines relative to the last, an inlined stretch, calls, costs cut short.
@@ -74,7 +74,7 @@ def test_the_forms_of_the_manual() -> None:
 
 
 def test_whose_a_cost_is() -> None:
-    found = attribute(parse_profile(TEXT, "a file"), of_library("libsqlite3.so", "/bin/worker"))
+    found = attribute(parse_profile(TEXT, "a file"), by_object("libsqlite3.so", "/bin/worker"))
     # The engine's own 55, and the 30 of memcpy that it called.
     assert (found.engine, found.harness) == ([85, 5], [15, 2])
     assert list(found.outgoing.values()) == [[30, 3]]
@@ -83,7 +83,7 @@ def test_whose_a_cost_is() -> None:
 def test_calls_that_do_not_add_up_are_refused() -> None:
     wrong = TEXT.replace("* 85 5", "* 84 5")
     with pytest.raises(SystemFailed, match="do not add up"):
-        attribute(parse_profile(wrong, "a file"), of_library("libsqlite3.so", "/bin/worker"))
+        attribute(parse_profile(wrong, "a file"), by_object("libsqlite3.so", "/bin/worker"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dbdyno.base.errors import InputError
 from dbdyno.cpu.builds import object_size
 from dbdyno.cpu.document import short_names
-from dbdyno.cpu.html import coloured
+from dbdyno.cpu.html import highlighted
 from dbdyno.cpu.source import SourceMap, source_map
 from dbdyno.cpu.sql_file import kind_of, read_statements, split_statements
 from dbdyno.runtime.worker import write_amalgamation
@@ -155,9 +155,9 @@ def test_kinds_of_statements(sql: str, kind: str) -> None:
 def test_colours_lose_no_text() -> None:
     lines = ["/* a", "b */ int x = 5; // <c>", '  char *z = "a\\"/*"; if( x<y ) return \'&\';', "#define A 1"]
     lines += ["", "\t\f'", "x\ry"]
-    html = "\n".join(coloured(lines))
-    assert len(list(coloured(lines))) == len(lines)
-    assert not list(coloured([]))
+    html = "\n".join(highlighted(lines))
+    assert len(list(highlighted(lines))) == len(lines)
+    assert not list(highlighted([]))
     assert '<i class="k">int</i>' in html and '<i class="c">b */</i>' in html
     import re
     from html import unescape
