@@ -49,13 +49,12 @@ from dbdyno.cli.help import EXAMPLES, GROUPS
 )
 def test_bad_input_is_one_message(cli: Cli, arguments: list[str], message: str) -> None:
     code = 1 if "/proc" in arguments else 2
-    process = cli.start(*arguments)
-    out, errors = process.communicate(timeout=60)
-    assert process.returncode == code, (out, errors)
-    assert errors.startswith("dbdyno: ")
-    assert message in errors
-    assert "Traceback" not in errors
-    assert errors.count("\n") <= 2
+    ended = cli.invoke(*arguments)
+    assert ended.code == code, ended
+    assert ended.errors.startswith("dbdyno: ")
+    assert message in ended.errors
+    assert "Traceback" not in ended.errors
+    assert ended.errors.count("\n") <= 2
 
 
 def test_without_a_command_three_are_shown_to_try(cli: Cli) -> None:

@@ -61,7 +61,7 @@ def shown(cli: Cli, width: int | None) -> str:
         cli.environment.pop("COLUMNS", None)
     else:
         cli.environment["COLUMNS"] = str(width)
-    return cli("show", "--store", "runs.db", "--verbose")
+    return cli.spawn("show", "--store", "runs.db", "--verbose")
 
 
 def words(text: str) -> set[str]:
