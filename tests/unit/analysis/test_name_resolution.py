@@ -38,7 +38,7 @@ def test_a_slow_name_is_told_and_a_slow_moment_is_not(monkeypatch: pytest.Monkey
             waits[:] = slow
             seen = resolution("x", "127.0.0.1", listener.getsockname()[1])
             assert [each["seconds"] >= 0.05 for each in seen] == [True] * int(told)
-            assert [text for text in said(seen) if "each new connection does it again" in text] == said(seen)
+            assert [text for text in said(seen) if "each new connection repeats it" in text] == said(seen)
 
 
 def test_a_name_whose_first_address_is_dead_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,4 +49,4 @@ def test_a_name_whose_first_address_is_dead_is_told(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
         (text,) = said(resolution("mysql://db/", "db", listener.getsockname()[1]))
     assert text.startswith("mysql://db/: `db` resolves to 127.0.0.9 first, which does not answer")
-    assert text.endswith("before it tries 127.0.0.1; write that in the URL.")
+    assert text.endswith("before it tries 127.0.0.1. Write that in the URL.")
