@@ -101,6 +101,9 @@ def test_a_setting_that_is_not_in_force_is_told(cli: Cli) -> None:
     url = "sqlite:?threads=100&cache_size=100"
     document = cli.run(file, "--system", url, "--rounds", "1", "--set", "clients=1,2")
     (found,) = (each for each in document["findings"] if each["kind"] == "setting not in force")
-    assert found["text"] == "sqlite:?threads=100&cache_size=100 was requested, but `threads=8` is in effect."
+    assert (
+        found["text"]
+        == "sqlite:?threads=100&cache_size=100: `threads=100` was requested, but `threads=8` is in effect."
+    )
     assert len(found["cells"]) == 2
     assert document["cells"][0]["system"]["settings"]["threads"] == "8"
