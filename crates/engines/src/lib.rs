@@ -1,9 +1,9 @@
-//! The systems a worker can put under load: a folder for each engine, and a line for each in [`registry`].
+//! The systems that a worker can load: one folder per engine, and one line per engine in [`registry`].
 //!
-//! What an engine's folder must hold is written in `dbdyno_engine::driver`. What several share lies beside the folders: what
-//! servers have in common, texts of SQL and their tokens, which statements lead beyond a database.
+//! `dbdyno_engine::driver` defines what an engine's folder must contain. Shared code is next to the folders: server
+//! connections, SQL text and tokens, and the analysis of statements that access something outside their database.
 
-// What only servers use of the files that all share.
+// Some of the shared files are used by servers only.
 #![cfg_attr(not(feature = "servers"), allow(dead_code))]
 
 pub mod duckdb;

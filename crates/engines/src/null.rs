@@ -1,4 +1,5 @@
-//! The null engine: every statement succeeds at once. What is left is the harness, so it measures the harness's ceiling.
+//! The null engine: every statement succeeds at once. It measures the overhead of the load generator itself, the
+//! ceiling of the client.
 
 use dbdyno_engine::driver::{Driver, Measure};
 use dbdyno_engine::rows::Loaded;
@@ -11,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::task::Poll;
 
-/// A target, of which there is nothing to say.
+/// A target without options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NullTarget {}
@@ -42,14 +43,14 @@ impl Driver for NullTarget {
 #[derive(Debug, Default)]
 pub struct NullEngine;
 
-/// A session to nothing.
+/// A session without a system.
 #[derive(Debug)]
 pub struct NullSession;
 
 impl Engine for NullEngine {
     type Session = NullSession;
 
-    // It takes the plans of all engines, also of those that find the places themselves.
+    // It accepts the plans of all engines, including those without parameter positions.
     const PLACES: bool = false;
     const FILES: u32 = 0;
 

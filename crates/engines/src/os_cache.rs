@@ -21,7 +21,7 @@ pub enum OsCache {
 }
 
 impl OsCache {
-    /// Brings the cache of a file into this state. A file that is not there yet has none.
+    /// Brings the cache of a file into this state. A missing file is skipped.
     pub fn bring(self, path: &Path) -> Result<(), Failure> {
         if self == Self::AsIs || !path.exists() {
             return Ok(());
@@ -33,7 +33,7 @@ impl OsCache {
         match self {
             Self::AsIs => {}
             Self::Warm => {
-                // With the default buffer, the system calls take longer than the reading.
+                // With the default buffer, the system calls take longer than reading.
                 let mut file = std::io::BufReader::with_capacity(1 << 20, file);
                 std::io::copy(&mut file, &mut std::io::sink()).map_err(wrong("reading"))?;
             }

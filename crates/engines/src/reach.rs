@@ -1,26 +1,27 @@
-//! Which statements lead beyond the database that was made for them, or beyond the copy of a file: to another database of
-//! their server, to the server itself, to other files and programs.
+//! Which statements access something outside their own database, or outside the copy of a file: another database of the
+//! server, the server itself, or other files and programs.
 //!
-//! A statement stays within it if its beginning is known to, and if nothing in it is known to lead elsewhere.
+//! A statement stays within its database if its beginning is known to, and no part of it is known to access something
+//! outside.
 
 use crate::tokens::{Syntax, Token, only_controls_transaction, statements, tokenize};
 
-/// What an engine's statements may do within a database of their own.
+/// What an engine's statements may do within their own database.
 pub struct Bounds {
     /// The lexical rules.
     pub syntax: Syntax,
-    /// The words that statements begin with.
+    /// Words that statements may begin with.
     pub verbs: &'static [&'static str],
-    /// The kinds of objects that they may create, alter and drop.
+    /// Kinds of objects that they may create, alter and drop.
     pub kinds: &'static [&'static str],
-    /// Why a statement with such a beginning leads beyond the database, if it does.
+    /// Why a statement with such a beginning accesses something outside the database, if it does.
     pub beyond: fn(&[Token<'_>]) -> Option<String>,
 }
 
-/// The beginning of the message for a statement that an engine denied on a copy of a file. The controller looks for it.
+/// Prefix of the message for a statement that an engine denied on a copy of a file. The controller searches for it.
 pub const DENIED: &str = "not allowed on a copy of a database";
 
-/// The verbs that a kind of object follows.
+/// Verbs followed by a kind of object.
 const DEFINING: [&str; 4] = ["create", "alter", "drop", "rename"];
 
 /// The kinds of objects, of all engines.
@@ -76,8 +77,8 @@ const CODE: [&str; 4] = ["function", "procedure", "trigger", "event"];
 /// Words before the name of a database, if no dot follows it.
 const BEFORE_NAMES: [&str; 4] = ["database", "schema", "use", "exists"];
 
-/// Returns for each text why it leads beyond its database, if it does. `others`: the databases of its server that were not made
-/// for it, in lower case.
+/// Returns for each text why it accesses something outside its database, if it does. `others`: other databases of the
+/// server, in lower case.
 pub fn reach(bounds: &Bounds, texts: &[String], others: &[String]) -> Vec<Option<String>> {
     let one = |text: &String| match tokenize(text, &bounds.syntax) {
         Err(error) => Some(error.to_string()),
@@ -96,7 +97,7 @@ pub fn kind_of<'a>(statement: &[Token<'a>]) -> Option<Token<'a>> {
     rest.iter().copied().find(|token| defines && token.is_one_of(&KINDS))
 }
 
-/// Whether a text defines a function or the like, or is a block (MariaDB's `BEGIN NOT ATOMIC`): it contains further
+/// Whether a text defines a function or similar, or is a block (MariaDB's `BEGIN NOT ATOMIC`), and so contains further
 /// statements.
 fn defines_code(tokens: &[Token<'_>]) -> bool {
     let is_block =
@@ -104,7 +105,7 @@ fn defines_code(tokens: &[Token<'_>]) -> bool {
     is_block || kind_of(tokens).is_some_and(|kind| kind.is_one_of(&CODE))
 }
 
-/// Why a statement leads beyond its database.
+/// Why a statement accesses something outside its database.
 pub fn within(bounds: &Bounds, statement: &[Token<'_>]) -> Option<String> {
     let verb = statement.first()?;
     if only_controls_transaction(statement) {
@@ -121,7 +122,7 @@ pub fn within(bounds: &Bounds, statement: &[Token<'_>]) -> Option<String> {
     (bounds.beyond)(statement)
 }
 
-/// Whether a text names a database that was not made for it, and which.
+/// The other database that a text names, if any.
 fn other_database(tokens: &[Token<'_>], others: &[String]) -> Option<String> {
     tokens.iter().enumerate().find_map(|(at, token)| {
         let name = token.name()?.to_lowercase();
@@ -132,7 +133,7 @@ fn other_database(tokens: &[Token<'_>], others: &[String]) -> Option<String> {
     })
 }
 
-/// The databases that were not made for the statements, in lower case.
+/// The databases that were not created for the statements, in lower case.
 pub fn others(names: &[String], own: &[String]) -> Vec<String> {
     names
         .iter()
@@ -141,13 +142,13 @@ pub fn others(names: &[String], own: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Whether ATTACH opens no file: a database in memory, or a temporary one.
+/// Whether ATTACH opens no file: an in-memory or temporary database.
 pub fn attaches_nothing(statement: &[Token<'_>]) -> bool {
     let names: Vec<&Token<'_>> = statement[1..]
         .iter()
         .filter(|token| !token.is_one_of(&["database", "if", "not", "exists"]))
         .collect();
-    // With a type, an empty name is that of a server.
+    // With a type, an empty name denotes a server.
     !statement.iter().any(|token| token.is("type"))
         && matches!(names[..], [file, ..] if file.text == "':memory:'" || file.text == "''")
         && names.get(1).is_none_or(|next| next.is("as") || next.is_mark("("))

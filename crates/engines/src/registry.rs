@@ -1,4 +1,4 @@
-//! The engines, a line each. What the rest of the worker does with one it does through [`Target`], whichever it is.
+//! The engines, one line each. The rest of the worker uses them through [`Target`].
 
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
@@ -14,18 +14,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Makes [`Target`] of the engines, by the names that plans have for them in small letters, and passes on what it is asked.
-/// Behind `of` stands the feature without which a worker is built without the engine.
+/// Defines [`Target`] from the engines, with their lower-case names as used in plans, and forwards all calls. `of`
+/// names the feature that the engine requires.
 macro_rules! engines {
     ($($(#[$about:meta])* $name:ident($target:ty) $(of $feature:literal)?),+ $(,)?) => {
-        /// A system as the worker sees it.
+        /// A system that the worker can load.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "engine", rename_all = "lowercase")]
         pub enum Target {
             $($(#[$about])* $(#[cfg(feature = $feature)])? $name($target)),+
         }
 
-        /// Engines that this worker is built without, as the registry writes them.
+        /// Engines that this build of the worker lacks, as spelled in the registry.
         const LEFT_OUT: &[&str] = &[$($(#[cfg(not(feature = $feature))] stringify!($name),)?)+];
 
         impl Driver for Target {
@@ -82,7 +82,7 @@ macro_rules! engines {
 }
 
 engines! {
-    /// No database: every statement succeeds at once. It measures the ceiling of the harness.
+    /// No database: every statement succeeds at once. Measures the ceiling of the client.
     Null(crate::null::NullTarget),
     /// A SQLite library and a database file.
     Sqlite(crate::sqlite::SqliteTarget),
@@ -92,7 +92,7 @@ engines! {
     Postgresql(crate::postgresql::PostgresqlTarget) of "servers",
     /// A MariaDB or MySQL server.
     Mysql(crate::mysql::MysqlTarget) of "servers",
-    /// A MongoDB server, or one that speaks its protocol.
+    /// A MongoDB server or a compatible one.
     Mongodb(crate::mongodb::MongodbTarget) of "servers",
     /// A service that speaks HTTP.
     Http(crate::http::HttpTarget) of "servers",
@@ -103,7 +103,7 @@ engines! {
 impl TryFrom<&dbdyno_plan::Target> for Target {
     type Error = PlanError;
 
-    /// Reads what a plan says of a system. Fails for an engine that is not known, and for what its target cannot be.
+    /// Reads the target of a plan. Fails for an unknown engine or invalid options.
     fn try_from(target: &dbdyno_plan::Target) -> Result<Self, PlanError> {
         let engine = target.0.get("engine").and_then(Value::as_str).unwrap_or_default();
         if LEFT_OUT.iter().any(|each| each.eq_ignore_ascii_case(engine)) {
@@ -119,7 +119,7 @@ impl TryFrom<&dbdyno_plan::Target> for Target {
     }
 }
 
-/// The JSON Schema of plans, with the targets of the engines in it.
+/// The JSON Schema of plans, including the targets of all engines.
 pub fn plan_schema() -> Value {
     let mut plan = dbdyno_plan::json_schema();
     let mut target = schemars::schema_for!(Target).to_value();

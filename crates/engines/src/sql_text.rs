@@ -1,4 +1,4 @@
-//! SQL as text: cut at its parameters, and with values as literals in their places.
+//! SQL text: splits it at its parameters, and inserts values as literals.
 
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::{FailureKind, Statement};
@@ -6,21 +6,21 @@ use dbdyno_plan::literal::Literal;
 use dbdyno_program::value::{Value, Values};
 use std::fmt::Write as _;
 
-/// What differs between the systems' literals.
+/// Differences in the notation of literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// Backslashes escape characters of strings.
+    /// Backslashes escape characters in strings.
     pub backslashes: bool,
     /// How a string begins.
     pub text: &'static str,
-    /// What stands before and behind the hexadecimal digits of bytes.
+    /// Prefix and suffix of the hexadecimal digits of a binary literal.
     pub bytes: (&'static str, &'static str),
-    /// What is written for a number that is none, for one that is too large, and for one that is too small.
+    /// Literals for NaN, infinity and negative infinity.
     pub not_finite: [&'static str; 3],
 }
 
 impl Dialect {
-    /// Standard SQL, with infinities as SQLite writes them; it has no other such numbers.
+    /// Standard SQL, with infinities as in SQLite, which has no NaN.
     pub const STANDARD: Self = Self {
         backslashes: false,
         text: "'",
@@ -29,14 +29,14 @@ impl Dialect {
     };
 }
 
-/// A statement's text cut at its parameters.
+/// A statement split at its parameters.
 #[derive(Debug, Clone)]
 pub struct Template {
     pieces: Vec<String>,
 }
 
 impl Template {
-    /// Cuts a statement at its `places`, which were checked when the plan was read.
+    /// Splits a statement at its `places`, which were checked when the plan was read.
     pub fn of(statement: &Statement) -> Self {
         let sql = &statement.sql;
         let starts = std::iter::once(0).chain(statement.places.iter().map(|place| place + 1));
@@ -47,12 +47,12 @@ impl Template {
         }
     }
 
-    /// The text with `$1`, `$2` and so on for its parameters, as PostgreSQL wants them.
+    /// The text with `$1`, `$2` and so on as parameters, as PostgreSQL requires.
     pub fn numbered(&self) -> String {
         self.named("$")
     }
 
-    /// The text with names of a beginning and a number for its parameters: `@P1`, `@P2` and so on.
+    /// The text with numbered parameters of the given prefix: `@P1`, `@P2` and so on.
     pub fn named(&self, beginning: &str) -> String {
         let mut text = String::new();
         for (index, piece) in self.pieces.iter().enumerate() {
@@ -64,18 +64,18 @@ impl Template {
         text
     }
 
-    /// How many parameters the text has.
+    /// Number of parameters.
     pub fn parameters(&self) -> usize {
         self.pieces.len() - 1
     }
 
-    /// Writes the text with the values in the placeholders' places, as literals.
+    /// Writes the text with values as literals.
     pub fn render(&self, values: &Values, dialect: &Dialect, out: &mut String) {
         out.clear();
         for (index, piece) in self.pieces.iter().enumerate() {
             out.push_str(piece);
             if index + 1 < self.pieces.len() {
-                // `-?` with -5 must not become a comment, nor `limit?` a word.
+                // `-?` with -5 must not become a comment, and `limit?` must not become a word.
                 if out.ends_with(|c: char| c == '-' || c == '_' || c == '$' || c.is_alphanumeric()) {
                     out.push(' ');
                 }
@@ -85,9 +85,9 @@ impl Template {
     }
 }
 
-/// A statement with its example's values in the placeholders' places; none where it has parameters and no example.
+/// A statement with its example values inserted; `None` if it has parameters but no example.
 ///
-/// An engine may plan a search by what is searched for: of a pattern, it matters how it begins.
+/// An engine may plan a search by its value: for a pattern, the prefix matters.
 pub fn with_example(statement: &Statement, dialect: &Dialect) -> Option<String> {
     let template = Template::of(statement);
     if template.parameters() != statement.example.len() {
@@ -98,17 +98,17 @@ pub fn with_example(statement: &Statement, dialect: &Dialect) -> Option<String> 
     Some(text)
 }
 
-/// Fails unless an engine, which counted `seen` parameters in a statement, finds as many as the plan.
+/// Fails unless the engine's number of parameters equals the plan's.
 pub fn check_parameters(seen: usize, statement: &Statement) -> Result<(), Failure> {
     let (name, planned) = (&statement.name, statement.places.len());
     if seen == planned {
         return Ok(());
     }
-    let message = format!("the engine sees {seen} parameters, the plan has places for {planned}: in {name}");
+    let message = format!("the engine found {seen} parameters, but the plan has {planned}: in {name}");
     Err(Failure::new(FailureKind::Other, message))
 }
 
-/// Values of a plan as a session is given them.
+/// Converts values of a plan for a session.
 pub fn values_of(literals: &[Literal]) -> Values {
     let mut values = Values::default();
     for literal in literals {
@@ -123,22 +123,22 @@ pub fn values_of(literals: &[Literal]) -> Values {
     values
 }
 
-/// A name in double quotes, as standard SQL has it.
+/// A name in double quotes, as in standard SQL.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name in backquotes, as MySQL has it.
+/// A name in backquotes, as in MySQL.
 pub fn backquoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// A name in brackets, as SQL Server has it.
+/// A name in brackets, as in SQL Server.
 pub fn bracketed(name: &str) -> String {
     format!("[{}]", name.replace(']', "]]"))
 }
 
-/// Appends a value as a literal: strings in single quotes, the shortest text of a number that reads back as the same.
+/// Appends a value as a literal: strings in single quotes, numbers in the shortest form that reads back equal.
 pub fn write_literal(value: Value<'_>, dialect: &Dialect, out: &mut String) {
     match value {
         Value::Null => out.push_str("null"),
@@ -167,7 +167,7 @@ pub fn write_literal(value: Value<'_>, dialect: &Dialect, out: &mut String) {
     }
 }
 
-/// A number that is none, or too large to be one.
+/// The literal for NaN or an infinity.
 fn infinite(value: f64, dialect: &Dialect) -> &'static str {
     let [none, large, small] = dialect.not_finite;
     match value {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_at_the_places_of_a_statement_leave_other_question_marks_alone() {
+    fn only_question_marks_at_the_places_are_parameters() {
         let sql = "select 'é' ? 'k', ? ?| ?";
         let statement = |places: &[usize]| Statement {
             places: places.to_vec(),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn mysql_has_strings_of_its_own() {
+    fn mysql_escapes_strings_differently() {
         let mut out = String::new();
         let text = values(&[Value::Text(r"a\b'c")]);
         let template = template("?");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn postgresql_has_bytes_and_infinities_of_its_own() {
+    fn postgresql_has_its_own_binary_and_infinity_literals() {
         let template = template("select a[?], ?, ?");
         let mut out = String::new();
         let given = values(&[

@@ -1,14 +1,14 @@
-//! SQL cut into tokens, by the lexical rules of each engine, and what statements name and call.
+//! Splits SQL into tokens by each engine's lexical rules, and finds the names and calls in statements.
 //!
-//! The write guard depends on it: a function call that a server sees and the lexer doesn't would pass the guard. Whatever
-//! the lexer can't read exactly is an error.
+//! The write guard depends on it: a function call that the server sees and the lexer doesn't would pass the guard. Text
+//! that the lexer can't read exactly is an error.
 
 use std::fmt;
 
-/// The lexical rules in which engines differ.
+/// Lexical rules that differ between engines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Syntax {
-    /// A backslash escapes the next character of every string.
+    /// A backslash escapes the next character in every string.
     pub backslashes: bool,
     /// Strings may be `E'…'` with backslashes, or `$tag$…$tag$`.
     pub escape_and_dollar_strings: bool,
@@ -22,12 +22,12 @@ pub struct Syntax {
     pub executable_comments: bool,
     /// Block comments nest, and line comments end at a carriage return too.
     pub nested_comments: bool,
-    /// A block comment may lack its end.
+    /// A block comment may be unterminated.
     pub open_comments: bool,
 }
 
 impl Syntax {
-    /// The rules of standard SQL, which each engine's own extend.
+    /// The rules of standard SQL, which engines extend.
     pub const STANDARD: Self = Self {
         backslashes: false,
         escape_and_dollar_strings: false,
@@ -40,18 +40,18 @@ impl Syntax {
     };
 }
 
-/// What a token is. White space and comments are left out.
+/// The kind of a token. White space and comments produce no tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A keyword, or a name without quotes.
+    /// A keyword or an unquoted name.
     Word,
-    /// A name in quotes.
+    /// A quoted name.
     Name,
     /// A string.
     String,
     /// Digits.
     Number,
-    /// Operator characters that follow one another.
+    /// Consecutive operator characters.
     Operator,
     /// Any other character.
     Mark,
@@ -60,37 +60,37 @@ pub enum Kind {
 /// A part of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Its text, quotes included.
+    /// Its text, including quotes.
     pub text: &'a str,
     /// It is in a comment that only some servers execute.
     pub conditional: bool,
 }
 
-/// Why a text can't be cut into tokens.
+/// Why a text can't be split into tokens.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LexError {
-    /// A string, a quoted name or a comment has no end.
+    /// A string, a quoted name or a comment is not terminated.
     #[error("`{0}` is not closed")]
     Unclosed(String),
-    /// Something whose meaning depends on what the lexer does not read.
+    /// Text whose meaning depends on something that the lexer doesn't read.
     #[error("{0}")]
     Unreadable(&'static str),
 }
 
 impl Token<'_> {
-    /// The rest of the text that it was cut from, from its first byte on.
+    /// The text from the token's first byte on.
     pub fn and_after<'t>(&self, text: &'t str) -> &'t str {
         &text[self.text.as_ptr() as usize - text.as_ptr() as usize..]
     }
 
-    /// Whether it is a word without quotes; `word` is in lower case.
+    /// Whether it is an unquoted word; `word` must be in lower case.
     pub fn is(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
     }
 
-    /// Whether it is one of some words.
+    /// Whether it is one of these words.
     pub fn is_one_of(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.is(word))
     }
@@ -100,7 +100,7 @@ impl Token<'_> {
         matches!(self.kind, Kind::Mark | Kind::Operator) && self.text == text
     }
 
-    /// The name it stands for: without its quotes, or in lower case. `None` if it is neither a word nor a quoted name.
+    /// The name that it denotes: without quotes, or in lower case. `None` if it is neither a word nor a quoted name.
     pub fn name(&self) -> Option<String> {
         match self.kind {
             Kind::Word => Some(self.text.to_ascii_lowercase()),
@@ -120,7 +120,7 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// Cuts a text into tokens.
+/// Splits a text into tokens.
 pub fn tokenize<'a>(sql: &'a str, syntax: &Syntax) -> Result<Vec<Token<'a>>, LexError> {
     let mut lexer = Lexer {
         rest: sql,
@@ -132,7 +132,7 @@ pub fn tokenize<'a>(sql: &'a str, syntax: &Syntax) -> Result<Vec<Token<'a>>, Lex
     Ok(lexer.tokens)
 }
 
-/// Cuts the tokens of a text into its statements; empty ones are left out.
+/// Splits the tokens of a text into statements; empty ones are left out.
 pub fn statements<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t [Token<'a>]> {
     tokens
         .split(|token| token.is_mark(";"))
@@ -211,10 +211,10 @@ impl<'a> Lexer<'a> {
         Ok(true)
     }
 
-    /// Adds the tokens of an executable comment; gives what follows it.
+    /// Adds the tokens of an executable comment and returns the text after it.
     fn execute_comment(&mut self, content: &'a str) -> Result<&'a str, LexError> {
         let (content, behind) = content.split_once("*/").ok_or_else(|| unclosed("/*!"))?;
-        // With quotes or comments in it, what follows would be read differently by servers that skip the comment.
+        // If it contained quotes or comments, servers that skip the comment would read the following text differently.
         if content.contains(['\'', '"', '`', '#']) || content.contains("--") || content.contains("/*") {
             return Err(LexError::Unreadable(
                 "an executable comment contains quotes or a comment",
@@ -231,7 +231,7 @@ impl<'a> Lexer<'a> {
         Ok(behind)
     }
 
-    /// The kind and the length of the token that begins here.
+    /// The kind and length of the token that begins here.
     fn next(&self, first: char) -> Result<(Kind, usize), LexError> {
         let (rest, syntax) = (self.rest, self.syntax);
         let quoted = |kind, backslashes| quoted_end(rest, first, backslashes).map(|end| (kind, end));
@@ -262,7 +262,7 @@ impl<'a> Lexer<'a> {
     /// A string such as `E'…'`.
     fn escape_string(&self) -> Result<(Kind, usize), LexError> {
         let end = 1 + quoted_end(&self.rest[1..], '\'', true)?;
-        // The string goes on, with its escapes, if its next part is on a later line.
+        // The string continues, with its escapes, if its next part is on a later line.
         let mut behind = &self.rest[end..];
         loop {
             behind = behind.trim_start_matches(is_space);
@@ -299,7 +299,7 @@ fn length_of(text: &str, belongs: impl Fn(char) -> bool) -> usize {
     text.find(|c| !belongs(c)).unwrap_or(text.len())
 }
 
-/// Where a string or a quoted name ends, its closing quote included; a doubled quote belongs to it.
+/// The end of a string or quoted name, including its closing quote; a doubled quote doesn't end it.
 fn quoted_end(text: &str, close: char, backslashes: bool) -> Result<usize, LexError> {
     let opening = text.chars().next().unwrap_or(close);
     let mut characters = text.char_indices().skip(1).peekable();
@@ -308,7 +308,7 @@ fn quoted_end(text: &str, close: char, backslashes: bool) -> Result<usize, LexEr
             characters.next();
         } else if c == close {
             match characters.peek() {
-                // SQLite's brackets have no escape; a doubled one there ends a name and is an error of its own.
+                // SQLite's brackets have no escape; a doubled bracket ends the name and is then an error.
                 Some((_, next)) if *next == close => characters.next(),
                 _ => return Ok(at + close.len_utf8()),
             };
@@ -344,22 +344,22 @@ fn block_comment_end(text: &str, nested: bool) -> Option<usize> {
     Some(at)
 }
 
-/// A name that is followed by an opening parenthesis.
+/// A name followed by an opening parenthesis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The name.
     pub name: String,
-    /// It stands behind a dot.
+    /// Whether it follows a dot.
     pub qualified: bool,
-    /// It is a word, not a quoted name.
+    /// Whether it is a word and not a quoted name.
     pub is_word: bool,
-    /// Nothing is between its parentheses.
+    /// Whether its parentheses are empty.
     pub is_empty: bool,
 }
 
-/// The names that may be called: those followed by `(`, whichever executable comments a server skips.
+/// The names that may be called: those followed by `(`, regardless of which executable comments the server skips.
 ///
-/// Left out are the names of common table expressions and aliases with a list of columns, where that is certain.
+/// Names of common table expressions and of aliases with a column list are left out if they are unambiguous.
 pub fn calls(tokens: &[Token<'_>]) -> Vec<Call> {
     let conditional = tokens.iter().any(|token| token.conditional);
     let mut found = Vec::new();
@@ -394,7 +394,7 @@ fn opening_behind(tokens: &[Token<'_>], at: usize) -> Option<usize> {
     None
 }
 
-/// Whether a name is that of a common table expression or an alias, and the parentheses have names of columns.
+/// Whether a name is a common table expression or an alias, and the parentheses contain column names.
 fn declares_columns(tokens: &[Token<'_>], at: usize, open: usize) -> bool {
     let Some(close) = tokens[open..].iter().position(|token| token.is_mark(")")) else {
         return false;
@@ -410,13 +410,13 @@ fn declares_columns(tokens: &[Token<'_>], at: usize, open: usize) -> bool {
     if columns.is_empty() || !only_names {
         return false;
     }
-    // A call can follow neither `)` nor AS, and AS with a parenthesis can't follow a call.
+    // A call can't follow `)` or AS, and AS with a parenthesis can't follow a call.
     let is_alias = at > 0 && (tokens[at - 1].is_mark(")") || tokens[at - 1].is("as"));
     let is_common = matches!(behind, [first, second, ..] if first.is("as") && (second.is_mark("(") || second.is_one_of(&["materialized", "not"])));
     is_alias || is_common
 }
 
-/// Whether a statement does nothing but begin or end a transaction, or a part of one, and doesn't ask for one that writes.
+/// Whether a statement only begins or ends a transaction or savepoint, and doesn't request write access.
 pub fn only_controls_transaction(statement: &[Token<'_>]) -> bool {
     const FURTHER: [&str; 21] = [
         "and",
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_found_behind_strings_and_comments_of_postgresql() {
+    fn calls_are_found_after_postgresql_strings_and_comments() {
         for (sql, expected) in [
             ("select f(1)", &["f"][..]),
             ("select F /* ( */ (1)", &["f"]),
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_or_depends_on_more_is_an_error() {
+    fn unterminated_or_ambiguous_text_is_an_error() {
         for sql in [
             "select 'a",
             "select \"a",
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn control_of_transactions_is_told_from_what_follows_it() {
+    fn transaction_control_is_recognized() {
         for (sql, expected) in [
             ("begin", true),
             ("BEGIN /* a */;", true),

@@ -1,12 +1,12 @@
-//! The statements of transactions as a trial sends them.
+//! Statements as a trial sends them.
 
 use crate::sql_text::{Dialect, Template};
 use dbdyno_plan::document::{self, PrepareMode, Statement};
 use dbdyno_program::value::Values;
 use dbdyno_program::{Op, Programs};
 
-/// The statements of a task. If nothing is prepared, they contain values: those that the first client of a trial draws first,
-/// and null for what an earlier statement would have returned.
+/// The statements of a task. If nothing is prepared, they contain values: those that a trial's first client draws
+/// first, and null for results of earlier statements.
 pub fn as_sent(task: &document::Writes, seed: u64, programs: &Programs, dialect: &Dialect) -> Vec<Statement> {
     let mut statements = task.statements.clone();
     if task.prepare != PrepareMode::Never {
@@ -25,7 +25,7 @@ pub fn as_sent(task: &document::Writes, seed: u64, programs: &Programs, dialect:
                 }
             }
             Op::Set { .. } => drop(state.step(op, 0)),
-            // Without a value, the variable stays as it was.
+            // Without a value, the variable keeps its old one.
             Op::Evaluate { slot, expression } => drop(state.evaluate(*slot, expression)),
             _ => {}
         }

@@ -1,8 +1,9 @@
-//! The checks on the real engines.
+//! Runs the contract checks on the real engines.
 //!
-//! SQLite is always there. DuckDB's library is the one that DBDYNO_TEST_DUCKDB names. A server is where the environment says in DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL,
-//! DBDYNO_TEST_REAL_MYSQL (beside a MariaDB) or DBDYNO_TEST_MONGODB: the JSON of a target, with host, port, user and
-//! database (`tests/support/servers.py` starts servers and sets them). Without it its test is ignored, and a line says so.
+//! SQLite is always available. DBDYNO_TEST_DUCKDB names DuckDB's library. DBDYNO_TEST_POSTGRESQL, DBDYNO_TEST_MYSQL,
+//! DBDYNO_TEST_REAL_MYSQL (in addition to a MariaDB) and DBDYNO_TEST_MONGODB contain a server's target as JSON, with
+//! host, port, user and database. `tests/support/servers.py` starts servers and sets them. Without the variable, a server's
+//! test is ignored, and a line reports it.
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout)]
 
 use dbdyno_engine::driver::{Driver as _, Problem};
@@ -12,8 +13,8 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 
-/// Makes all checks; those that cannot be made are said, and must be these.
-fn all_hold(target: Value, not_applicable: &[&str]) {
+/// Runs all checks. The checks that are not applicable are printed, and must be exactly these.
+fn run_all(target: Value, not_applicable: &[&str]) {
     let target: Target = serde_json::from_value(target).unwrap();
     let (mut failed, mut passed_over, mut made) = (Vec::new(), Vec::new(), 0);
     target
@@ -34,12 +35,12 @@ fn all_hold(target: Value, not_applicable: &[&str]) {
     assert!(made >= 14, "{made}");
 }
 
-/// A server's checks; a trial that is ignored where there is none.
+/// The checks of a server; an ignored test if no server is configured.
 fn server(variable: &'static str, engine: &'static str, not_applicable: &'static [&str]) -> Trial {
     let target = std::env::var(variable);
     if target.is_err() {
         let wanted = match engine {
-            // It cannot be had everywhere, so that nobody is to be told that it is missing.
+            // It isn't available everywhere, so its absence must not be reported as missing.
             "sqlserver" => "no SQL Server is named".to_owned(),
             other => format!("there is no {other} server: none is named"),
         };
@@ -50,7 +51,7 @@ fn server(variable: &'static str, engine: &'static str, not_applicable: &'static
     Trial::test(name, move || {
         let mut target: Value = serde_json::from_str(&target.unwrap()).unwrap();
         target["engine"] = json!(engine);
-        all_hold(target, not_applicable);
+        run_all(target, not_applicable);
         Ok(())
     })
     .with_ignored_flag(ignored)
@@ -59,12 +60,12 @@ fn server(variable: &'static str, engine: &'static str, not_applicable: &'static
 fn sqlite() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("contract.db");
-    all_hold(json!({"engine": "sqlite", "path": path.to_str().unwrap()}), &[]);
+    run_all(json!({"engine": "sqlite", "path": path.to_str().unwrap()}), &[]);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
-/// The checks of HTTP. What need not do as it is told is the service that DBDYNO_TEST_HTTP names, the JSON of a target, or
-/// one that answers everything with an empty reply.
+/// The checks of HTTP. The service is named by DBDYNO_TEST_HTTP (a target as JSON), or one that responds to everything
+/// with an empty reply.
 fn http() {
     const NOT_HERE: [&str; 4] = [
         "a_transaction_commits_or_rolls_back",
@@ -75,7 +76,7 @@ fn http() {
     if let Ok(named) = std::env::var("DBDYNO_TEST_HTTP") {
         let mut target: Value = serde_json::from_str(&named).unwrap();
         target["engine"] = json!("http");
-        all_hold(target, &NOT_HERE);
+        run_all(target, &NOT_HERE);
     }
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -84,10 +85,10 @@ fn http() {
             std::thread::spawn(move || answer_all(stream));
         }
     });
-    all_hold(json!({"engine": "http", "host": "127.0.0.1", "port": port}), &NOT_HERE);
+    run_all(json!({"engine": "http", "host": "127.0.0.1", "port": port}), &NOT_HERE);
 }
 
-/// Answers requests that have no bodies.
+/// Responds to requests without bodies.
 fn answer_all(stream: TcpStream) {
     let mut writer = stream.try_clone().unwrap();
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
@@ -101,7 +102,7 @@ fn answer_all(stream: TcpStream) {
     }
 }
 
-/// DuckDB's checks, on the library that the environment names.
+/// DuckDB's checks, on the configured library.
 fn duckdb() -> Trial {
     const VARIABLE: &str = "DBDYNO_TEST_DUCKDB";
     let library = std::env::var(VARIABLE);
@@ -115,7 +116,7 @@ fn duckdb() -> Trial {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("contract.db");
         let path = path.to_str().unwrap();
-        all_hold(
+        run_all(
             json!({"engine": "duckdb", "path": path, "library": library.unwrap()}),
             &[],
         );
@@ -125,8 +126,8 @@ fn duckdb() -> Trial {
     .with_ignored_flag(ignored)
 }
 
-fn what_does_not_hold_is_told() {
-    // No checks can be made on a file that is no database.
+fn failed_checks_are_reported() {
+    // No check can run on a file that is not a database.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("missing").join("contract.db");
     let target: Target = serde_json::from_value(json!({"engine": "sqlite", "path": path.to_str().unwrap()})).unwrap();
@@ -174,8 +175,8 @@ fn main() {
                 "a_password_is_checked",
             ],
         ),
-        Trial::test("what_does_not_hold_is_told", || {
-            what_does_not_hold_is_told();
+        Trial::test("failed_checks_are_reported", || {
+            failed_checks_are_reported();
             Ok(())
         }),
     ];

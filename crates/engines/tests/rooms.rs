@@ -1,17 +1,17 @@
-//! An engine is one folder: no line of code outside the folders names one, but for the registry's.
+//! An engine is one folder: code outside the folders doesn't name an engine, except in the registry.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files that are about one engine: the registry, the list of modules, and the source of the bundled SQLite.
+/// Files that may name engines: the registry, the list of modules, and the source of the bundled SQLite.
 const ABOUT_ENGINES: [&str; 3] = [
     "engines/src/registry.rs",
     "engines/src/lib.rs",
     "worker/src/amalgamation.rs",
 ];
 
-/// What systems are called that have no folder of their name.
+/// Names of systems that have no folder of that name.
 const PRODUCTS: [&str; 3] = ["mariadb", "ferretdb", "postgres"];
 
 fn crates() -> PathBuf {
@@ -42,7 +42,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The lines of code that name one of these: without comments, and up to the tests.
+/// The lines of code that contain one of these names, without comments, up to the tests.
 fn naming<'a>(text: &'a str, names: &[String]) -> Vec<(usize, &'a str)> {
     let code = text.split("#[cfg(test)]").next().unwrap();
     let names_one = |line: &str| {
@@ -53,7 +53,7 @@ fn naming<'a>(text: &'a str, names: &[String]) -> Vec<(usize, &'a str)> {
 }
 
 #[test]
-fn no_code_outside_the_folders_names_an_engine() {
+fn code_outside_the_folders_names_no_engine() {
     let engines = engines();
     assert!(engines.len() >= 5, "{engines:?}");
     let names: Vec<String> = engines.iter().cloned().chain(PRODUCTS.map(str::to_owned)).collect();
@@ -82,7 +82,7 @@ fn no_code_outside_the_folders_names_an_engine() {
 }
 
 #[test]
-fn a_line_that_names_one_is_seen() {
+fn a_line_that_names_an_engine_is_found() {
     let names = ["sqlite".to_owned()];
     assert_eq!(naming("// of SQLite\nif engine == \"sqlite\" {\n}", &names).len(), 1);
     assert_eq!(naming("Target::Sqlite(target) => {}", &names).len(), 1);

@@ -1,4 +1,4 @@
-//! The layer over the bundled library's mutexes, in a process of its own: it is the whole library's.
+//! Tests the layer over the bundled library's mutexes, in a separate process, because it affects the whole library.
 #![allow(clippy::expect_used)]
 
 use dbdyno_engine::probe::Probe as _;
@@ -8,16 +8,16 @@ use libsqlite3_sys as ffi;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A mutex of the library's, which threads share.
+/// A mutex of the library, shared by threads.
 struct Shared(*mut ffi::sqlite3_mutex);
-// SAFETY: a mutex is for several threads.
+// SAFETY: a mutex is designed for several threads.
 unsafe impl Sync for Shared {}
 
-/// How many waits the engine counts for a thread that wants a mutex which another one has.
+/// Number of waits that the engine counts for a thread that wants a mutex held by another one.
 fn waits(engine: &SqliteEngine, mutex: &Shared) -> u64 {
     let wanted = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // SAFETY: the mutex is there until both threads have ended, and each leaves what it has entered.
+        // SAFETY: the mutex exists until both threads have ended, and each leaves the mutex that it entered.
         unsafe { ffi::sqlite3_mutex_enter(mutex.0) };
         let waiting = scope.spawn(|| {
             let before = engine.thread_counters().mutex_waits;
@@ -40,7 +40,7 @@ fn waits(engine: &SqliteEngine, mutex: &Shared) -> u64 {
 }
 
 #[test]
-fn waits_are_seen_while_they_are_watched_and_only_then() {
+fn waits_are_counted_only_while_watching() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("a.db");
     let target: SqliteTarget = serde_json::from_value(serde_json::json!({ "path": path })).expect("a target");
@@ -50,17 +50,17 @@ fn waits_are_seen_while_they_are_watched_and_only_then() {
         mutexes: WatchMutexes::Sampled,
     };
     let engine = SqliteEngine::new(&target, &[], PrepareMode::Once, watch).expect("an engine");
-    // SAFETY: the library is configured, and starts by itself.
+    // SAFETY: the library is configured, and initializes itself.
     let mutex = Shared(unsafe { ffi::sqlite3_mutex_alloc(ffi::SQLITE_MUTEX_FAST) });
     assert_eq!(waits(&engine, &mutex), 0);
     for _ in 0..3 {
         engine.watch(true);
-        // One that comes so late that the mutex is free again does not wait.
+        // A thread that is so late that the mutex is free again doesn't wait.
         let seen = (0..5).map(|_| waits(&engine, &mutex)).max();
         assert_eq!(seen, Some(1));
         engine.watch(false);
         assert_eq!(waits(&engine, &mutex), 0);
     }
-    // SAFETY: nobody has it, and it is not used any more.
+    // SAFETY: no thread holds it, and it is not used afterwards.
     unsafe { ffi::sqlite3_mutex_free(mutex.0) };
 }

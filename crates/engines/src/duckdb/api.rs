@@ -1,17 +1,17 @@
-//! The functions of DuckDB's C interface that are used, from a shared library (<https://duckdb.org/docs/stable/clients/c/api>).
+//! Functions of DuckDB's C API, loaded from a shared library (<https://duckdb.org/docs/stable/clients/c/api>).
 
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_void};
 
-/// A handle whose inside is the library's own.
+/// An opaque handle.
 pub type Handle = *mut c_void;
 
-/// `duckdb_state`: what went well.
+/// `duckdb_state`: success.
 pub const OK: c_int = 0;
 
-/// `duckdb_result`. The library alone reads its fields.
+/// `duckdb_result`. Only the library reads its fields.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct QueryResult {
@@ -19,7 +19,7 @@ pub struct QueryResult {
 }
 
 impl QueryResult {
-    /// One for the library to fill.
+    /// An empty result for the library to fill.
     pub const EMPTY: Self = Self {
         inside: [std::ptr::null_mut(); 6],
     };
@@ -30,23 +30,23 @@ macro_rules! api {
         /// The functions of a library, by their names without `duckdb_`.
         pub struct Api {
             $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
-            /// Keeps the library where it is.
+            /// Keeps the library loaded.
             _library: Library,
         }
 
         impl Api {
-            /// Loads a library. Fails where it is none, or lacks a function.
+            /// Loads a library. Fails if the file isn't DuckDB's library or lacks a function.
             pub fn load(path: &str) -> Result<Self, Failure> {
                 let wrong = |what: String| Failure::new(FailureKind::Connection, what);
-                // SAFETY: loading a library runs its initialisers; DuckDB's only set up its own state.
+                // SAFETY: loading a library runs its initializers; DuckDB's only set up its own state.
                 let library = unsafe { Library::new(path) }
-                    .map_err(|error| wrong(format!("loading DuckDB's library {path}: {error}")))?;
+                    .map_err(|error| wrong(format!("cannot load DuckDB's library {path}: {error}")))?;
                 Ok(Self {
                     $($name: {
                         let symbol = concat!("duckdb_", stringify!($name));
-                        // SAFETY: the type is the one that DuckDB documents for the function.
+                        // SAFETY: the type matches DuckDB's documentation of the function.
                         *unsafe { library.get(symbol.as_bytes()) }.map_err(|_| {
-                            wrong(format!("{path} is no library of DuckDB 1.2 or later: it has no function {symbol}"))
+                            wrong(format!("{path} is not a DuckDB library of version 1.2 or later: the function {symbol} is missing"))
                         })?
                     },)+
                     _library: library,

@@ -1,4 +1,4 @@
-//! Filling tables by DuckDB's appender, one transaction a table.
+//! Fills tables with DuckDB's appender, one transaction per table.
 
 use super::api::{Api, Handle, OK};
 use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, kind, text_for_c, text_of};
@@ -9,7 +9,8 @@ use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
 use std::ptr::null_mut;
 
-/// Creates the tables and fills them. The file is whole and synced when the function returns: its log has become part of it.
+/// Creates the tables and fills them. When the function returns, the file is complete and synced, and its log has been
+/// checkpointed.
 pub fn load(target: &DuckdbTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let clock = Clock::get();
     let engine = DuckdbEngine::new(target, &[], PrepareMode::Never, false)?;
@@ -50,7 +51,7 @@ pub fn load(target: &DuckdbTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
     Ok(report)
 }
 
-/// Whether a path stands for a database without a file.
+/// Whether a path denotes an in-memory database.
 pub fn in_memory(path: &str) -> bool {
     path.is_empty() || path.starts_with(":memory:")
 }
@@ -74,13 +75,13 @@ fn fill(api: &Api, session: &DuckdbSession, table: &LoadTable, seed: u64) -> Res
     appender.check(made)?;
     for column in &table.columns {
         let name = text_for_c(&column.name)?;
-        // SAFETY: the appender is there.
+        // SAFETY: the appender exists.
         appender.check(unsafe { (api.appender_add_column)(appender.handle, name.as_ptr()) })?;
     }
     let (mut values, mut rows) = (Values::default(), 0);
     while source.next(&mut values)? {
         for value in values.iter() {
-            // SAFETY: the appender is there, and copies texts and bytes.
+            // SAFETY: the appender exists, and it copies strings and blobs.
             let state = unsafe {
                 match value {
                     Value::Null => (api.append_null)(appender.handle),
@@ -101,7 +102,7 @@ fn fill(api: &Api, session: &DuckdbSession, table: &LoadTable, seed: u64) -> Res
     Ok(rows)
 }
 
-/// An appender, which is destroyed in the end.
+/// An appender, destroyed on drop.
 struct Appender<'a> {
     api: &'a Api,
     handle: Handle,
@@ -112,10 +113,10 @@ impl Appender<'_> {
         if state == OK {
             return Ok(());
         }
-        // SAFETY: the appender may be asked for its error as long as it is there; none gives none.
+        // SAFETY: the appender exists, and returns null if it has no error.
         let message = unsafe { text_of((self.api.appender_error)(self.handle)) };
-        let message = message.unwrap_or_else(|| "it says no reason".into());
-        // The appender says no type, but its words begin with it.
+        let message = message.unwrap_or_else(|| "no reason given".into());
+        // The appender reports no error type, but its message begins with it.
         const CONSTRAINT: i32 = 18;
         let constraint = message.contains("onstraint");
         Err(Failure::new(

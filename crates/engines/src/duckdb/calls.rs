@@ -1,7 +1,7 @@
-//! What the library asks of the file system: counted and timed at its own calls of `fsync`, `pread`, `pwrite` and `write`.
+//! Counts and times the library's file system calls: `fsync`, `pread`, `pwrite` and `write`.
 //!
-//! A shared library calls functions of others through a table of addresses, which the loader fills. The entries of these
-//! functions are exchanged for ours, which call the real ones. So nothing else in the process is counted.
+//! A shared library calls external functions through an address table that the loader fills. The entries of these
+//! functions are replaced by wrappers that call the original ones. So calls of the rest of the process are not counted.
 
 use dbdyno_engine::Failure;
 use dbdyno_engine::probe::ThreadCounters;
@@ -13,7 +13,7 @@ use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Syncs of all threads, the library's own among them.
+/// Syncs by all threads, including the library's own.
 static SYNCS: AtomicU64 = AtomicU64::new(0);
 
 const NONE: ThreadCounters = ThreadCounters {
@@ -35,17 +35,17 @@ const NONE: ThreadCounters = ThreadCounters {
     mutex_ns: 0,
 };
 
-/// What threads of the library's own asked for, and no client has taken on yet.
+/// Counts of the library's own threads that no client has claimed yet.
 static ELSEWHERE: Mutex<ThreadCounters> = Mutex::new(NONE);
 
 thread_local! {
-    /// Of a client's thread; `None`: no client's, or one that was not asked for them yet.
+    /// Counts of a client's thread. `None` in other threads, and before the first call of [`counters`].
     static COUNTERS: Cell<Option<ThreadCounters>> = const { Cell::new(None) };
 }
 
-/// What was asked of the file system for the calling thread since it was first asked for, in this thread or in one of the
-/// library's own: of such a thread it is not known for which client it works, so that the client that looks first takes all.
-/// The sum over the clients is right.
+/// File system calls for the calling thread since its first call of this function, made by this thread or by the
+/// library's own threads. For the latter, the client is unknown, so the next client that asks claims all of them. The
+/// sum over clients is exact.
 pub fn counters() -> ThreadCounters {
     let mut counters = COUNTERS.get().unwrap_or(NONE);
     counters.add(&mem::replace(&mut *elsewhere(), NONE));
@@ -57,7 +57,7 @@ fn elsewhere() -> MutexGuard<'static, ThreadCounters> {
     ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Syncs of the whole process until now.
+/// Syncs of the process so far.
 pub fn syncs() -> u64 {
     SYNCS.load(Ordering::Relaxed)
 }
@@ -77,7 +77,7 @@ fn timed<T>(call: impl FnOnce() -> T, count: impl FnOnce(&mut ThreadCounters, u6
 }
 
 unsafe extern "C" fn fsync(file: c_int) -> c_int {
-    // SAFETY: the caller's own call.
+    // SAFETY: the caller passes valid arguments.
     timed(
         || unsafe { libc::fsync(file) },
         |counters, spent, _| {
@@ -95,17 +95,17 @@ fn wrote(counters: &mut ThreadCounters, spent: u64, bytes: &isize) {
 }
 
 unsafe extern "C" fn write(file: c_int, from: *const c_void, size: usize) -> isize {
-    // SAFETY: the caller's own call.
+    // SAFETY: the caller passes valid arguments.
     timed(|| unsafe { libc::write(file, from, size) }, wrote)
 }
 
 unsafe extern "C" fn pwrite(file: c_int, from: *const c_void, size: usize, at: libc::off_t) -> isize {
-    // SAFETY: the caller's own call.
+    // SAFETY: the caller passes valid arguments.
     timed(|| unsafe { libc::pwrite(file, from, size, at) }, wrote)
 }
 
 unsafe extern "C" fn pread(file: c_int, to: *mut c_void, size: usize, at: libc::off_t) -> isize {
-    // SAFETY: the caller's own call.
+    // SAFETY: the caller passes valid arguments.
     timed(
         || unsafe { libc::pread(file, to, size, at) },
         |counters, spent, bytes| {
@@ -126,20 +126,22 @@ fn exchanged(name: &CStr) -> Option<*const c_void> {
     }
 }
 
-/// Has the calls of the library counted that holds the function at `inside`. Fails where its table cannot be found.
+/// Makes the library that contains the function at `inside` count its calls. Fails if its address table isn't found.
 pub fn watch(inside: *const c_void) -> Result<(), Failure> {
     let mut seen = Seen {
         inside: inside as usize,
         exchanged: 0,
         refused: false,
     };
-    // SAFETY: the callback is given this struct, which outlives the call.
+    // SAFETY: the callback receives this struct, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut seen).cast()) };
     if seen.exchanged == 0 || seen.refused {
-        let why = "its table of functions is not where an ELF library has it";
+        let why = "its function table is not at the expected place";
         return Err(Failure::new(
             FailureKind::Other,
-            format!("watching what DuckDB's library asks of the file system: {why}; record.io = false leaves it alone"),
+            format!(
+                "cannot count the file system calls of DuckDB's library: {why}; `record.io = false` turns this off"
+            ),
         ));
     }
     Ok(())
@@ -152,7 +154,7 @@ struct Seen {
 }
 
 unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, seen: *mut c_void) -> c_int {
-    // SAFETY: the loader gives a valid description of a loaded object, and `watch` a valid struct.
+    // SAFETY: the loader passes a valid description of a loaded object, and `watch` a valid struct.
     unsafe {
         let (info, seen) = (&*info, &mut *seen.cast::<Seen>());
         let base = info.dlpi_addr as usize;
@@ -186,7 +188,7 @@ struct Relocation {
     addend: i64,
 }
 
-// The tags of the System V ABI's dynamic section.
+// Tags of the dynamic section in the System V ABI.
 const DT_PLTRELSZ: i64 = 2;
 const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
@@ -220,7 +222,7 @@ unsafe fn exchange(base: usize, mut dynamic: *const Dynamic, seen: &mut Seen) {
     }
     for (table, bytes) in [(jumps, jump_bytes), (others, other_bytes)] {
         for index in 0..bytes / size_of::<Relocation>() {
-            // SAFETY: the table has as many entries; each names a symbol and the place of its address.
+            // SAFETY: the table has that number of entries; each refers to a symbol and the location of its address.
             unsafe {
                 let relocation = &*(table as *const Relocation).add(index);
                 let symbol = &*(symbols as *const libc::Elf64_Sym).add((relocation.info >> 32) as usize);
@@ -242,10 +244,10 @@ unsafe fn exchange(base: usize, mut dynamic: *const Dynamic, seen: &mut Seen) {
     }
 }
 
-/// Makes the page of an entry writable, which the loader may have closed.
+/// Makes the page of an entry writable; the loader may have made it read-only.
 fn writable(place: *mut *const c_void) -> bool {
     let page = rustix::param::page_size();
     let start = place as usize / page * page;
-    // SAFETY: the page is the library's table; that it stays writable takes nothing from it.
+    // SAFETY: the page is the library's table, and leaving it writable is harmless.
     unsafe { libc::mprotect(start as *mut c_void, page, libc::PROT_READ | libc::PROT_WRITE) == 0 }
 }

@@ -1,4 +1,4 @@
-//! DuckDB under the checks of the contract suite.
+//! Contract checks for DuckDB.
 
 use super::{DuckdbEngine, DuckdbTarget, bulk};
 use dbdyno_contract::statements::{MODES, row};
@@ -15,12 +15,12 @@ use dbdyno_program::value::Value as Sent;
 use serde_json::{Value, json};
 use std::io;
 
-/// Makes the checks on files beside the target's.
+/// Runs the checks on files next to the target's.
 pub fn check(target: &DuckdbTarget, tell: Tell<'_>) {
     carry_out::<Duckdb>(|number| Ok(Duckdb::new(target, number)), tell);
 }
 
-/// A file of its own.
+/// A separate file.
 pub struct Duckdb {
     target: DuckdbTarget,
 }
@@ -51,8 +51,8 @@ impl System for Duckdb {
             }
         }
         all.push(Check {
-            name: "a_file_that_is_no_database_is_told_so",
-            run: a_file_that_is_no_database_is_told_so,
+            name: "a_file_that_is_not_a_database_is_reported",
+            run: a_file_that_is_not_a_database_is_reported,
         });
         all
     }
@@ -85,7 +85,7 @@ impl System for Duckdb {
     }
 }
 
-fn a_file_that_is_no_database_is_told_so(system: &Duckdb) -> Outcome {
+fn a_file_that_is_not_a_database_is_reported(system: &Duckdb) -> Outcome {
     std::fs::write(&system.target.path, vec![b'x'; 4096])?;
     let failure = system
         .client(PrepareMode::default())
@@ -95,7 +95,8 @@ fn a_file_that_is_no_database_is_told_so(system: &Duckdb) -> Outcome {
     Ok(())
 }
 
-/// As the suite's, but that no session waits for another's row: the second to change one fails at once.
+/// Like the suite's check, except that no session waits for another's row: the second session to change a row fails at
+/// once.
 fn failures_have_their_kind(system: &Duckdb) -> Outcome {
     for prepare in MODES {
         let mut client = system.fresh(prepare)?;

@@ -1,7 +1,8 @@
-//! What keeps the statements of a trial within the copy of a file: DuckDB's own settings, and its kinds of statements.
+//! Confines the statements of a trial to the copy of a file, through DuckDB's settings and statement types.
 //!
-//! Each setting is given unless a statement needs otherwise: `access_mode = read_only` if all are known to read,
-//! `enable_external_access = false` if none reads other files, `lock_configuration = true` if none sets anything.
+//! Each setting applies unless a statement needs otherwise: `access_mode = read_only` if all statements are known to
+//! read, `enable_external_access = false` if none reads other files, `lock_configuration = true` if none changes
+//! settings.
 
 use super::bulk::in_memory;
 use super::reach::BOUNDS;
@@ -13,12 +14,12 @@ use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::{PrepareMode, Statement};
 
-/// The settings, and the values that confine statements.
+/// The settings and the values that confine statements.
 const READ_ONLY: (&str, &str) = ("access_mode", "read_only");
 const NO_FILES: (&str, &str) = ("enable_external_access", "false");
 const LOCKED: (&str, &str) = ("lock_configuration", "true");
 
-/// The target with the settings that confine its statements. They are prepared for that, and none is run.
+/// Returns the target with the settings that confine its statements. Statements are only prepared, not executed.
 pub fn confined(target: &DuckdbTarget, statements: &[Statement]) -> Result<DuckdbTarget, Failure> {
     let strict = with(target, &[READ_ONLY, NO_FILES, LOCKED]);
     let mut settings = vec![NO_FILES, LOCKED];
@@ -32,7 +33,7 @@ pub fn confined(target: &DuckdbTarget, statements: &[Statement]) -> Result<Duckd
                 (Ok(kinds::SET | kinds::VARIABLE_SET | kinds::PRAGMA), _) => &[READ_ONLY, LOCKED],
                 (Ok(_), _) => &[READ_ONLY],
                 (Err(failure), _) if may_read_files(&failure, &statement.sql) => &[READ_ONLY, NO_FILES],
-                // Such as a table that an earlier statement makes.
+                // Such as a table that an earlier statement creates.
                 (Err(_), _) => &[READ_ONLY],
             };
             settings.retain(|each| !needs.contains(each));
@@ -41,8 +42,8 @@ pub fn confined(target: &DuckdbTarget, statements: &[Statement]) -> Result<Duckd
     Ok(with(target, &settings))
 }
 
-/// Whether a statement that can't be prepared without other files may need them: DuckDB denies one, or the text has something
-/// that could name one.
+/// Whether a statement that cannot be prepared without external access may need it: DuckDB denied it, or the text
+/// contains a possible file name.
 fn may_read_files(failure: &Failure, sql: &str) -> bool {
     let may_name_file =
         |token: &Token<'_>| matches!(token.kind, Kind::String | Kind::Name) && token.text.contains(['.', '/']);
@@ -50,7 +51,7 @@ fn may_read_files(failure: &Failure, sql: &str) -> bool {
         || tokenize(sql, &BOUNDS.syntax).is_ok_and(|tokens| tokens.iter().any(may_name_file))
 }
 
-/// The target with further settings, except those that it has.
+/// Adds settings to the target, unless it has them already.
 fn with(target: &DuckdbTarget, further: &[(&str, &str)]) -> DuckdbTarget {
     let mut target = target.clone();
     for (name, value) in further {
@@ -61,9 +62,9 @@ fn with(target: &DuckdbTarget, further: &[(&str, &str)]) -> DuckdbTarget {
     target
 }
 
-/// Why a prepared statement of a kind may leave the database, if it may.
+/// Why a prepared statement of this type may access something outside the database, if it may.
 pub fn problem(kind: i32, sql: &str) -> Option<String> {
-    // Of these kinds, DuckDB doesn't tell which stay within the database: their texts must.
+    // For these types, DuckDB doesn't report whether the statement stays within the database, so the text is examined.
     let verbs: &[&str] = match kind {
         kinds::SELECT
         | kinds::INSERT
@@ -89,12 +90,12 @@ pub fn problem(kind: i32, sql: &str) -> Option<String> {
     let begins =
         tokenize(sql, &BOUNDS.syntax).is_ok_and(|tokens| tokens.first().is_some_and(|verb| verb.is_one_of(verbs)));
     if !begins {
-        return Some(format!("DuckDB calls it a statement of type {kind}"));
+        return Some(format!("DuckDB reports the statement type {kind}"));
     }
     problem_of_text(sql)
 }
 
-/// Why a text of one or several statements may leave the database, if it may.
+/// Why a text of one or more statements may access something outside the database, if it may.
 pub fn problem_of_text(sql: &str) -> Option<String> {
     reach(&BOUNDS, &[sql.to_owned()], &[]).into_iter().next().flatten()
 }

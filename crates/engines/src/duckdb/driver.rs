@@ -1,4 +1,4 @@
-//! DuckDB as the worker drives it.
+//! The driver for DuckDB.
 
 use super::confinement::confined;
 use super::{DuckdbEngine, DuckdbTarget, bulk, check, reach, writes};

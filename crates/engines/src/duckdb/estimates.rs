@@ -1,4 +1,4 @@
-//! How many rows DuckDB's planner expected, by `EXPLAIN ANALYZE`: "Profile Queries" of its documentation.
+//! Row estimates of DuckDB's planner, from `EXPLAIN ANALYZE` (documentation, "Profile Queries").
 
 use super::writes::is_query;
 use super::{DIALECT, DuckdbEngine, DuckdbSession};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Steps whose rows are those of a condition, a join or groups, beside those that read tables.
+/// Operators that filter, join or group rows. They are reported in addition to table scans.
 const TOLD: [&str; 13] = [
     "FILTER",
     "HASH_JOIN",
@@ -27,7 +27,7 @@ const TOLD: [&str; 13] = [
     "TABLE_SCAN",
 ];
 
-/// Steps that read all rows before they give the first.
+/// Operators that read all input before they return the first row.
 const READ_ALL: [&str; 7] = [
     "HASH_GROUP_BY",
     "PERFECT_HASH_GROUP_BY",
@@ -38,13 +38,13 @@ const READ_ALL: [&str; 7] = [
     "WINDOW",
 ];
 
-/// Runs each statement once that has values for it and only reads, and gives what was expected and found. One that takes
-/// too long or cannot be analysed otherwise has no estimates.
+/// Executes each read-only statement that has example values once, and returns its estimates. Statements that take too
+/// long or cannot be analyzed are left out.
 pub fn estimates(engine: &DuckdbEngine, budget: TimeBudget) -> Estimates {
     let mut found = Estimates::new();
     for statement in engine.statements.iter().filter(|each| each.analyze.is_some()) {
         let Some(longest) = budget.next() else { break };
-        // A connection of its own: one that was interrupted is not used again.
+        // A separate connection, because an interrupted one cannot be reused.
         let analysed = engine.open().and_then(|session| analyse(&session, statement, longest));
         let mut all = Vec::new();
         if let Ok(Some(plan)) = analysed {
@@ -60,13 +60,13 @@ pub fn estimates(engine: &DuckdbEngine, budget: TimeBudget) -> Estimates {
 fn analyse(session: &DuckdbSession, statement: &Statement, longest: Duration) -> Result<Option<Value>, Failure> {
     let template = Template::of(statement);
     let values = values_of(statement.analyze.as_deref().unwrap_or_default());
-    // It is parsed by itself, so that it is one statement.
+    // It was parsed on its own, so it is a single statement.
     if template.parameters() != values.len() || !is_query(session, &statement.sql) {
         return Ok(None);
     }
     let mut text = String::new();
     template.render(&values, &DIALECT, &mut text);
-    // Versions before 1.3 have no transactions that only read, and a query may write: they have no estimates.
+    // Versions before 1.3 have no read-only transactions, so a query could write. They return no estimates.
     session.run("begin transaction read only")?;
     let answer = within(session, longest, || {
         let mut answer = session.query(&format!("explain (analyze, format json) {text}"))?;
@@ -77,7 +77,7 @@ fn analyse(session: &DuckdbSession, statement: &Statement, longest: Duration) ->
     Ok(serde_json::from_str(&told).ok())
 }
 
-/// Does something with a session that is interrupted if it goes on for longer.
+/// Runs `what` on a session and interrupts the session after the time limit.
 fn within<T>(session: &DuckdbSession, longest: Duration, what: impl FnOnce() -> T) -> T {
     let (done, wait) = channel::<()>();
     let interrupt = session.interrupting();
@@ -93,22 +93,21 @@ fn within<T>(session: &DuckdbSession, longest: Duration, what: impl FnOnce() -> 
     })
 }
 
-/// Where in a plan a step is.
+/// Position of a step in a plan.
 #[derive(Debug, Clone, Copy, Default)]
 struct At {
     depth: u32,
-    /// What lies above may stop asking for rows before they end.
+    /// An ancestor may stop fetching rows early.
     early: bool,
-    /// What lies above may have those that read tables leave out rows while it is under way: a join whose first side this
-    /// is, or an order of which the first rows are wanted.
+    /// An ancestor may make table scans skip rows at run time: a join on its probe side, or an ORDER BY with LIMIT.
     held: bool,
 }
 
-/// Reads a step and those below it.
+/// Reads a step and its descendants.
 fn walk(step: &Value, at: At, all: &mut Vec<Estimate>) {
     let kind = kind(step);
     let info = &step["extra_info"];
-    // How often a part of a recursion is executed says nothing of how many rows it gives in all.
+    // The number of executions of a recursive part doesn't determine its total rows.
     if kind.contains("RECURSIVE") || kind.contains("REC_CTE") {
         return;
     }
@@ -128,7 +127,7 @@ fn walk(step: &Value, at: At, all: &mut Vec<Estimate>) {
             expected,
             found,
             executions: 1.0,
-            // Rows that were left out meanwhile are missing in what the joins below give, too, and not in the uppermost.
+            // Rows that a scan skips at run time are also missing from the joins above it, except the topmost.
             at_least: at.early || has_left_out(step) && (at.held || !is_join(kind)),
         }
         .add_to(all);
@@ -144,7 +143,7 @@ fn walk(step: &Value, at: At, all: &mut Vec<Estimate>) {
         let (early, held) = match kind {
             _ if READ_ALL.contains(&kind) => (false, kind == "TOP_N"),
             "LIMIT" | "STREAMING_LIMIT" | "LIMIT_PERCENT" => (true, at.held),
-            // Its second side is read into a table first; where that is empty, the first is not read.
+            // The second input is read into a hash table first. If it is empty, the first one isn't read.
             _ if is_join(kind) => (place == 0 && (at.early || empty(1)), place == 0),
             _ => (at.early, at.held),
         };
@@ -153,7 +152,7 @@ fn walk(step: &Value, at: At, all: &mut Vec<Estimate>) {
     }
 }
 
-/// Whether a step gives fewer rows because one that reads a table left some out that a step above would not have wanted.
+/// Whether a step returns fewer rows because a table scan below it skipped rows that an ancestor would discard.
 fn has_left_out(step: &Value) -> bool {
     let kind = kind(step);
     if READ_ALL.contains(&kind) {
@@ -179,7 +178,7 @@ fn found(step: &Value) -> Option<f64> {
     step["operator_cardinality"].as_f64()
 }
 
-/// A step in a line: its kind, its table, and its condition or its groups.
+/// A step as one line: its operator, its table, and its condition or groups.
 fn line(kind: &str, info: &Value, table: Option<&str>) -> String {
     let mut line = kind.to_owned();
     let what = ["Filters", "Expression", "Conditions", "Groups"]
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_and_joins_are_told() {
+    fn tables_and_joins_are_reported() {
         let plan = join(scan("a", "10", 20.0), scan("b", "6", 2000.0));
         assert_eq!(
             told(&plan),
@@ -235,13 +234,13 @@ mod tests {
     }
 
     #[test]
-    fn what_may_stop_or_is_kept_from_rows_on_the_way_is_left_out() {
+    fn steps_that_may_stop_early_or_skip_rows_are_left_out() {
         let limited = |below| step("STREAMING_LIMIT", 3.0, json!({}), vec![below]);
         assert_eq!(told(&limited(scan("a", "9000", 2048.0))), []);
         assert_eq!(told(&limited(scan("a", "5", 2048.0))).len(), 1);
         let sorted = step("TOP_N", 3.0, json!({}), vec![scan("a", "9000", 20.0)]);
         assert_eq!(told(&limited(sorted)).len(), 1);
-        // The side that is read into a table is read whole.
+        // The build side is read completely.
         let joined = limited(join(scan("a", "9000", 20.0), scan("b", "9000", 20.0)));
         assert_eq!(told(&joined), [("SEQ_SCAN b a=1".to_owned(), 9000.0, 20.0)]);
         let empty = join(scan("a", "9000", 0.0), scan("b", "9000", 0.0));
@@ -249,7 +248,7 @@ mod tests {
         let mut kept = scan("a", "9000", 20.0);
         kept["extra_info"]["Dynamic Filters"] = json!("");
         assert_eq!(told(&kept), []);
-        // The uppermost join gives what it would have given anyway.
+        // The topmost join returns the same rows either way.
         let info = json!({"Expression": "(b >= 1)", "Estimated Cardinality": "9000"});
         let lower = join(step("FILTER", 20.0, info, vec![kept]), scan("b", "9", 9.0));
         let upper = join(lower, scan("c", "9", 9.0));
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn any_answer_can_be_read() {
+    fn any_output_can_be_read() {
         for plan in [json!(null), json!([]), json!({"children": [3], "extra_info": []})] {
             assert_eq!(told(&plan), []);
         }

@@ -1,4 +1,4 @@
-//! What a DuckDB library and its database are, read back from them.
+//! Reads facts about a DuckDB library and its database.
 
 use super::bulk::in_memory;
 use super::estimates::estimates;
@@ -11,10 +11,10 @@ use dbdyno_plan::document::Statement;
 use dbdyno_program::value::{Value as Sent, Values};
 use serde_json::Value;
 
-/// Reads the version, the settings in force, the durability, the plans and the catalogue.
+/// Reads the version, the effective settings, the durability, the query plans and the catalog.
 pub fn facts(engine: &DuckdbEngine) -> Result<Facts, Failure> {
     let session = engine.open()?;
-    // SAFETY: the function takes nothing and gives a constant.
+    // SAFETY: the function takes no arguments and returns a constant.
     let version = unsafe { text_of((engine.database.api.library_version)()) }.unwrap_or_default();
     let source_id = rows(&session, "select source_id from pragma_version()")?
         .into_iter()
@@ -40,8 +40,8 @@ pub fn facts(engine: &DuckdbEngine) -> Result<Facts, Failure> {
     };
     for statement in engine.statements.iter() {
         let sql = with_example(statement, &DIALECT).unwrap_or_else(|| with_any(statement));
-        // What cannot be planned, as a statement about a table that is not there yet, has no plan. Of several statements,
-        // all but the first would be carried out.
+        // A statement that cannot be planned, for example because its table doesn't exist yet, has no plan. If the text
+        // had several statements, EXPLAIN would execute all but the first.
         let Ok(parsed) = session.parse(&sql) else { continue };
         session.forget(parsed);
         if let Ok(found) = rows(&session, &format!("explain (format json) {sql}")) {
@@ -59,7 +59,7 @@ pub fn facts(engine: &DuckdbEngine) -> Result<Facts, Failure> {
     Ok(facts)
 }
 
-/// Writes a step of a plan and those under it, a line each: its name, and what DuckDB says of it.
+/// Writes a plan step and its descendants, one per line: the operator and its details.
 fn outline(step: &Value, depth: usize, lines: &mut Vec<String>) {
     let mut line = format!("{:1$}{2}", "", 2 * depth, step["name"].as_str().unwrap_or("?").trim());
     for (name, value) in step["extra_info"].as_object().into_iter().flatten() {
@@ -78,8 +78,8 @@ fn outline(step: &Value, depth: usize, lines: &mut Vec<String>) {
     }
 }
 
-/// A statement with a text in the place of each parameter. It becomes whatever type it is compared with, where it can; a null
-/// would make the plan one that finds nothing.
+/// The statement with a string for each parameter. Where possible, the string is converted to the type that it is
+/// compared with. With nulls, the planner would produce an empty result.
 fn with_any(statement: &Statement) -> String {
     let template = Template::of(statement);
     let (mut values, mut text) = (Values::default(), String::new());
@@ -88,7 +88,7 @@ fn with_any(statement: &Statement) -> String {
     text
 }
 
-/// DuckDB has its log synced before a commit is acknowledged; there is no setting that has it not.
+/// DuckDB syncs its log before it acknowledges a commit; no setting disables this.
 fn durability(path: &str) -> Durability {
     if in_memory(path) {
         return Durability {
@@ -102,7 +102,7 @@ fn durability(path: &str) -> Durability {
     }
 }
 
-/// The rows of a query whose columns are texts.
+/// The rows of a query whose columns are strings.
 fn rows(session: &DuckdbSession, sql: &str) -> Result<Vec<Vec<String>>, Failure> {
     session.query(sql)?.texts()
 }
@@ -148,7 +148,7 @@ fn catalog(engine: &DuckdbEngine, session: &DuckdbSession) -> Result<Catalog, Fa
         if let [table, index, expressions] = row.as_slice()
             && named(table)
         {
-            // Also of what must be unique, which has an index without a name.
+            // Includes unique constraints, whose index has no name.
             let keys = expressions.trim_matches(['[', ']']).split(", ").map(|column| Key {
                 column: Some(column.trim_matches(['\'', '"']).to_owned()),
                 ..Key::default()

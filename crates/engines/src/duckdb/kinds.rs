@@ -1,6 +1,6 @@
-//! Kinds of statements (`duckdb_statement_type`).
+//! Statement types (`duckdb_statement_type`).
 
-#![allow(missing_docs)] // They are DuckDB's own, and documented there.
+#![allow(missing_docs)] // DuckDB's documentation describes them.
 
 pub const SELECT: i32 = 1;
 pub const INSERT: i32 = 2;
@@ -22,5 +22,5 @@ pub const CALL: i32 = 19;
 pub const SET: i32 = 20;
 pub const ATTACH: i32 = 25;
 pub const DETACH: i32 = 26;
-/// Beyond the header's list: what the library gives for MERGE INTO.
+/// Not in the header: the library's value for MERGE INTO.
 pub const MERGE: i32 = 30;

@@ -1,7 +1,7 @@
-//! DuckDB, as a shared library in the worker's own process.
+//! DuckDB, as a shared library in the worker's process.
 //!
-//! Its library is found at run time, so that the worker needs none to be built. One database is opened for all sessions;
-//! each is a connection to it. DuckDB runs a statement in the thread that asks for it and in threads of its own.
+//! The library is loaded at run time, so the worker can be built without it. All sessions share one open database, and
+//! each is a connection to it. DuckDB runs a statement in the calling thread and in threads of its own.
 
 mod api;
 mod bulk;
@@ -32,14 +32,14 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The lexical rules of DuckDB.
+/// Lexical rules of DuckDB.
 pub(crate) const SYNTAX: Syntax = Syntax {
     escape_and_dollar_strings: true,
     nested_comments: true,
     ..Syntax::STANDARD
 };
 
-/// How its statements are written.
+/// Notation of its literals.
 const DIALECT: Dialect = Dialect {
     bytes: ("unhex('", "')"),
     not_finite: ["'nan'::double", "'inf'::double", "'-inf'::double"],
@@ -53,16 +53,16 @@ struct Database {
     target: DuckdbTarget,
 }
 
-/// Those that are open. A file that a process opened twice would be two databases to it, each with changes of its own.
+/// The open databases. If a process opened a file twice, DuckDB would treat it as two independent databases.
 static OPEN: Mutex<Vec<Weak<Database>>> = Mutex::new(Vec::new());
 
-// SAFETY: DuckDB's databases may be used by several threads; each connection is used by one at a time.
+// SAFETY: several threads may use a DuckDB database; each connection is used by one thread at a time.
 unsafe impl Send for Database {}
 // SAFETY: as above.
 unsafe impl Sync for Database {}
 
 impl Database {
-    /// The database of a target, which is opened if it is not yet.
+    /// The database of a target, opened if necessary.
     fn of(target: &DuckdbTarget) -> Result<Arc<Self>, Failure> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|database| database.strong_count() > 0);
@@ -71,7 +71,7 @@ impl Database {
             if database.target.settings == target.settings {
                 return Ok(database);
             }
-            let what = format!("opening {}: it is open with other settings", target.path);
+            let what = format!("cannot open {}: it is already open with other settings", target.path);
             return Err(Failure::new(FailureKind::Connection, what));
         }
         let database = Arc::new(Self::open(target)?);
@@ -86,23 +86,23 @@ impl Database {
         let mut config = null_mut();
         let mut handle = null_mut();
         let mut problem: *mut c_char = null_mut();
-        // SAFETY: each function is given what it asks for, and the configuration is destroyed on every way out.
+        // SAFETY: each function receives valid arguments, and the configuration is destroyed on every path.
         unsafe {
             if (api.create_config)(&raw mut config) != OK {
-                return Err(failed("no configuration could be made".into()));
+                return Err(failed("cannot create a configuration".into()));
             }
-            // A statement must not download code. Libraries without the setting have no extensions to install either.
+            // A statement must not download code. Libraries without this setting cannot install extensions.
             (api.set_config)(config, c"autoinstall_known_extensions".as_ptr(), c"false".as_ptr());
             for (name, value) in &target.settings {
                 if (api.set_config)(config, text_for_c(name)?.as_ptr(), text_for_c(value)?.as_ptr()) != OK {
                     (api.destroy_config)(&raw mut config);
-                    return Err(failed(format!("there is no setting {name} = {value}")));
+                    return Err(failed(format!("DuckDB refused the setting {name} = {value}")));
                 }
             }
             let state = (api.open_ext)(path.as_ptr(), &raw mut handle, config, &raw mut problem);
             (api.destroy_config)(&raw mut config);
             if state != OK {
-                let why = text_of(problem).unwrap_or_else(|| "it says no reason".into());
+                let why = text_of(problem).unwrap_or_else(|| "no reason given".into());
                 (api.free)(problem.cast());
                 return Err(failed(why));
             }
@@ -114,7 +114,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // SAFETY: all connections hold the database, so that none is left.
+        // SAFETY: all connections hold a reference to the database, so none is left.
         unsafe { (self.api.close)(&raw mut self.handle) };
     }
 }
@@ -128,7 +128,7 @@ pub struct DuckdbEngine {
 }
 
 impl DuckdbEngine {
-    /// Loads the library and opens the file. `watched`: what it asks of the file system is counted and timed.
+    /// Loads the library and opens the file. `watched`: count and time its file system calls.
     pub fn new(
         target: &DuckdbTarget,
         statements: &[Statement],
@@ -155,7 +155,7 @@ impl DuckdbEngine {
 impl Engine for DuckdbEngine {
     type Session = DuckdbSession;
 
-    // All share those of the one instance.
+    // All sessions share the descriptors of the one instance.
     const FILES: u32 = 0;
 
     async fn connect(&self, _client: u32) -> Result<DuckdbSession, Failure> {
@@ -187,14 +187,14 @@ impl Probe for DuckdbEngine {
     }
 }
 
-/// The kind under which an error is counted, by its type (`duckdb_error_type`) and its words.
+/// Maps an error to a failure kind by its type (`duckdb_error_type`) and message.
 fn kind(code: c_int, message: &str) -> FailureKind {
     const TRANSACTION: c_int = 10;
     const SERIALIZATION: c_int = 9;
     const CONSTRAINT: c_int = 18;
     const INTERRUPT: c_int = 29;
     match code {
-        // Another transaction changed the row; of the others of this type, none is about two transactions.
+        // Conflict with another transaction; no other TRANSACTION error involves a second one.
         TRANSACTION if message.to_lowercase().contains("conflict") => FailureKind::Serialization,
         SERIALIZATION => FailureKind::Serialization,
         CONSTRAINT => FailureKind::Constraint,
@@ -203,16 +203,15 @@ fn kind(code: c_int, message: &str) -> FailureKind {
     }
 }
 
-/// A text that ends as C's do.
+/// A NUL-terminated string.
 fn text_for_c(text: &str) -> Result<CString, Failure> {
-    CString::new(text).map_err(|_| Failure::new(FailureKind::Other, "a text has a zero byte"))
+    CString::new(text).map_err(|_| Failure::new(FailureKind::Other, "a string contains a NUL character"))
 }
 
-/// A pointer of C to text, for messages.
+/// Copies a C string, for messages.
 ///
-/// # Safety
-/// It is null, or a C string.
+/// # Safety The pointer is null or a C string.
 unsafe fn text_of(pointer: *const c_char) -> Option<String> {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
 }

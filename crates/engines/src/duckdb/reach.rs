@@ -1,9 +1,9 @@
-//! Which DuckDB statements lead to other files, to extensions or to other machines.
+//! Which DuckDB statements access other files, extensions or other machines.
 
 use crate::reach::{Bounds, attaches_nothing};
 use crate::tokens::{Token, calls};
 
-/// What stays within the file. Other files may be read.
+/// Statements that stay within the file. Other files may be read.
 pub const BOUNDS: Bounds = Bounds {
     syntax: super::SYNTAX,
     verbs: &[
@@ -43,7 +43,7 @@ pub const BOUNDS: Bounds = Bounds {
     beyond,
 };
 
-/// Functions that change the process, run statements given as strings, or write elsewhere.
+/// Functions that change the process, run statements passed as strings, or write elsewhere.
 const EFFECTIVE: [&str; 18] = [
     "add_parquet_key",
     "copy_database",
@@ -65,7 +65,7 @@ const EFFECTIVE: [&str; 18] = [
     "write_log",
 ];
 
-/// Settings and pragmas that concern how statements are run, and nothing outside the database.
+/// Settings and pragmas that only affect how statements run.
 const SETTINGS: &str = "calendar checkpoint_threshold collations database_list database_size default_collation \
     default_null_order default_order disabled_optimizers enable_object_cache explain_output external_threads \
     force_checkpoint force_compression functions immediate_transaction_mode index_scan_max_count \
@@ -107,7 +107,7 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
             .any(|each| each.eq_ignore_ascii_case(&name));
         if !is_known {
             return Some(format!(
-                "`{} {name}` may lead beyond the database",
+                "`{} {name}` may access something outside the database",
                 verb.text.to_lowercase()
             ));
         }
@@ -139,7 +139,7 @@ mod tests {
     use crate::reach::reach;
 
     #[test]
-    fn other_files_are_told() {
+    fn access_to_other_files_is_reported() {
         for (sql, expected) in [
             ("attach 'app.duckdb' as app", true),
             ("attach ':memory:' as m", false),

@@ -1,4 +1,4 @@
-//! What a statement gave: rows in chunks, whose values stand in columns.
+//! The result of a statement: chunks of rows, stored by column.
 
 use super::api::{Api, Handle, OK, QueryResult};
 use super::{kind, text_of};
@@ -7,17 +7,17 @@ use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::Owned;
 use std::ffi::c_int;
 
-/// `duckdb_result_type`: the result says how many rows were changed.
+/// `duckdb_result_type`: the result contains the number of changed rows.
 const CHANGED_ROWS: c_int = 1;
 
-/// A result, which is destroyed in the end.
+/// A result, destroyed on drop.
 pub struct Answer<'a> {
     api: &'a Api,
     result: QueryResult,
 }
 
 impl<'a> Answer<'a> {
-    /// Runs what gives a result. Its own words are the failure's where it gives none.
+    /// Runs a function that fills a result. On failure, the result contains the error message.
     pub fn of(api: &'a Api, run: impl FnOnce(*mut QueryResult) -> c_int) -> Result<Self, Failure> {
         let mut answer = Self {
             api,
@@ -26,18 +26,18 @@ impl<'a> Answer<'a> {
         if run(&raw mut answer.result) == OK {
             return Ok(answer);
         }
-        // SAFETY: the result was filled, if only with an error.
+        // SAFETY: the result was filled, possibly with an error.
         let (code, message) = unsafe {
             let message = text_of((api.result_error)(&raw mut answer.result));
             ((api.result_error_type)(&raw mut answer.result), message)
         };
-        let message = message.unwrap_or_else(|| "it says no reason".into());
+        let message = message.unwrap_or_else(|| "no reason given".into());
         Err(Failure::new(kind(code, &message), message))
     }
 
-    /// The rows that were changed, of a statement that tells them.
+    /// The number of changed rows, if the statement reports it.
     pub fn changed(&mut self) -> Option<u64> {
-        // SAFETY: the result is whole.
+        // SAFETY: the result is complete.
         unsafe {
             ((self.api.result_return_type)(self.result) == CHANGED_ROWS)
                 .then(|| (self.api.rows_changed)(&raw mut self.result))
@@ -46,18 +46,18 @@ impl<'a> Answer<'a> {
 
     /// The next rows, if there are more.
     pub fn chunk(&mut self) -> Option<Chunk<'a>> {
-        // SAFETY: the result is whole, and gives each chunk once.
+        // SAFETY: the result is complete, and each chunk is returned once.
         let handle = unsafe { (self.api.fetch_chunk)(self.result) };
         (!handle.is_null()).then(|| Chunk { api: self.api, handle })
     }
 
-    /// How many columns there are.
+    /// Number of columns.
     pub fn columns(&mut self) -> u64 {
-        // SAFETY: the result is whole.
+        // SAFETY: the result is complete.
         unsafe { (self.api.column_count)(&raw mut self.result) }
     }
 
-    /// All rows that are left, of texts and numbers, as texts.
+    /// All remaining rows as strings. The columns must be strings or numbers.
     pub fn texts(&mut self) -> Result<Vec<Vec<String>>, Failure> {
         let types = self.types(u64::MAX);
         let mut all = Vec::new();
@@ -85,7 +85,7 @@ impl<'a> Answer<'a> {
     }
 
     fn column(&mut self, index: u64) -> Column {
-        // SAFETY: the result has such a column, and the type is destroyed.
+        // SAFETY: the result has this column, and the type is destroyed.
         unsafe {
             let code = (self.api.column_type)(&raw mut self.result, index);
             if code != DECIMAL {
@@ -109,14 +109,14 @@ impl Drop for Answer<'_> {
     }
 }
 
-/// The type of a column: of a decimal, that of its integers, and how many of their digits are behind the point.
+/// The type of a column. For a decimal: the type of its underlying integer, and the number of fractional digits.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     code: c_int,
     scale: u8,
 }
 
-// `duckdb_type`, as far as its values are read.
+// The values of `duckdb_type` that can be read.
 const BOOLEAN: c_int = 1;
 const TINYINT: c_int = 2;
 const SMALLINT: c_int = 3;
@@ -133,22 +133,22 @@ const VARCHAR: c_int = 17;
 const BLOB: c_int = 18;
 const DECIMAL: c_int = 19;
 
-/// Some rows.
+/// A chunk of rows.
 pub struct Chunk<'a> {
     api: &'a Api,
     handle: Handle,
 }
 
 impl Chunk<'_> {
-    /// How many.
+    /// Number of rows.
     pub fn rows(&self) -> u64 {
-        // SAFETY: the chunk is there.
+        // SAFETY: the chunk exists.
         unsafe { (self.api.data_chunk_get_size)(self.handle) }
     }
 
-    /// A value. Fails for a type that is not read.
+    /// A value. Fails for an unsupported type.
     pub fn value(&self, row: usize, index: u64, column: Column) -> Result<Owned, Failure> {
-        // SAFETY: the chunk has such a row and column, and the column's values are of its type.
+        // SAFETY: the chunk has this row and column, and the column's values are of its type.
         unsafe {
             let vector = (self.api.data_chunk_get_vector)(self.handle, index);
             let valid = (self.api.vector_get_validity)(vector);
@@ -166,7 +166,7 @@ impl Chunk<'_> {
                 USMALLINT => i128::from(*data.cast::<u16>().add(row)),
                 UINTEGER => i128::from(*data.cast::<u32>().add(row)),
                 UBIGINT => i128::from(*data.cast::<u64>().add(row)),
-                // Its two halves, the lower one first.
+                // Two halves, the lower one first.
                 HUGEINT => data.cast::<i128>().add(row).read_unaligned(),
                 FLOAT => return Ok(Owned::Real(f64::from(*data.cast::<f32>().add(row)))),
                 DOUBLE => return Ok(Owned::Real(*data.cast::<f64>().add(row))),
@@ -177,7 +177,7 @@ impl Chunk<'_> {
                 }
                 BLOB => return Ok(Owned::Bytes(bytes(data.cast::<Bytes>().add(row)).into())),
                 code => {
-                    let what = format!("column {} has the type {code}, which is not read: cast it", index + 1);
+                    let what = format!("column {} has the unsupported type {code}: cast it", index + 1);
                     return Err(Failure::new(FailureKind::Other, what));
                 }
             };
@@ -196,7 +196,7 @@ impl Drop for Chunk<'_> {
     }
 }
 
-/// `duckdb_string_t`: short ones lie within, of longer ones the beginning and a pointer.
+/// `duckdb_string_t`: short strings are stored inline, longer ones as a prefix and a pointer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Bytes {
@@ -204,10 +204,9 @@ struct Bytes {
     rest: [u8; 12],
 }
 
-/// # Safety
-/// It is a value of a chunk that lives.
+/// # Safety The value belongs to a chunk that still exists.
 unsafe fn bytes<'a>(value: *const Bytes) -> &'a [u8] {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let length = (*value).length as usize;
         let start = if length <= 12 {

@@ -14,29 +14,29 @@ use std::task::Poll;
 
 /// A connection, and its prepared statements.
 pub struct DuckdbSession {
-    /// Behind the connection and its statements, which must go before it.
+    /// Outlives the connection and its statements, which `Drop` closes first.
     database: Arc<Database>,
     connection: Handle,
     statements: Arc<[Statement]>,
     prepared: Vec<Handle>,
-    /// The texts cut at their placeholders, where values are to be written into them.
+    /// The statements split at their parameters, used if values are inserted into the text.
     templates: Vec<Template>,
     prepare: PrepareMode,
     text: String,
     in_transaction: bool,
 }
 
-// SAFETY: a session is used by one client at a time; DuckDB's connections may move between threads.
+// SAFETY: one client at a time uses a session; DuckDB's connections may move between threads.
 unsafe impl Send for DuckdbSession {}
 
-/// Ends what a connection is doing.
+/// Interrupts a connection's current operation.
 pub struct Interrupt<'a>(&'a DuckdbSession);
 
-// SAFETY: of the session it only uses the connection's handle, and interrupting one is for other threads to do.
+// SAFETY: it only uses the connection's handle, and other threads may interrupt a connection.
 unsafe impl Send for Interrupt<'_> {}
 
 impl Interrupt<'_> {
-    /// Ends it. What it is doing fails.
+    /// Interrupts the current operation, which then fails.
     pub(super) fn now(&self) {
         // SAFETY: the connection is open as long as the session is.
         unsafe { (self.0.api().interrupt)(self.0.connection) };
@@ -53,7 +53,7 @@ impl DuckdbSession {
         let mut connection = null_mut();
         // SAFETY: the database is open.
         if unsafe { (database.api.connect)(database.handle, &raw mut connection) } != OK {
-            let what = format!("connecting to {}: DuckDB says no reason", database.target.path);
+            let what = format!("cannot connect to {}: DuckDB gives no reason", database.target.path);
             return Err(Failure::new(FailureKind::Connection, what));
         }
         let templates = match prepare {
@@ -76,17 +76,17 @@ impl DuckdbSession {
         &self.database.api
     }
 
-    /// The connection's handle, for what else is done with one.
+    /// The connection's handle, for other API functions.
     pub(super) fn connection(&self) -> Handle {
         self.connection
     }
 
-    /// What ends what the connection is doing, from another thread.
+    /// A handle to interrupt the connection from another thread.
     pub(super) fn interrupting(&self) -> Interrupt<'_> {
         Interrupt(self)
     }
 
-    /// Runs a text, which may be several statements, and gives the last one's answer.
+    /// Runs one or more statements and returns the result of the last.
     pub(super) fn query(&self, sql: &str) -> Result<Answer<'_>, Failure> {
         let text = text_for_c(sql)?;
         // SAFETY: the connection is open.
@@ -95,16 +95,16 @@ impl DuckdbSession {
         })
     }
 
-    /// Runs a text that changes something, or nothing.
+    /// Runs statements and ignores their result.
     pub(super) fn run(&self, sql: &str) -> Result<(), Failure> {
         self.query(sql).map(drop)
     }
 
-    /// Prepares a text, which must be one statement. It is to be destroyed.
+    /// Prepares a text, which must be one statement. The caller must destroy the handle.
     pub(super) fn parse(&self, sql: &str) -> Result<Handle, Failure> {
         let text = text_for_c(sql)?;
         let mut statement = null_mut();
-        // SAFETY: the connection is open; a statement that failed holds the reason and is destroyed.
+        // SAFETY: the connection is open; a failed statement contains the error and is destroyed.
         unsafe {
             if (self.api().prepare)(self.connection, text.as_ptr(), &raw mut statement) == OK {
                 return Ok(statement);
@@ -113,12 +113,13 @@ impl DuckdbSession {
             (self.api().destroy_prepare)(&raw mut statement);
             Err(Failure::new(
                 FailureKind::Other,
-                why.unwrap_or_else(|| "it says no reason".into()),
+                why.unwrap_or_else(|| "no reason given".into()),
             ))
         }
     }
 
-    /// Prepares a statement of the plan, unless it may leave the database. It is to be destroyed.
+    /// Prepares a statement of the plan, unless it may access something outside the database. The caller must destroy
+    /// the handle.
     fn prepare_one(&self, sql: &str) -> Result<Handle, Failure> {
         let statement = self.parse(sql).map_err(|failure| self.explain(failure))?;
         if !self.database.target.confined {
@@ -135,10 +136,10 @@ impl DuckdbSession {
         }
     }
 
-    /// Runs a text, unless it may leave the database.
+    /// Runs a text, unless it may access something outside the database.
     pub(super) fn run_confined(&self, sql: &str) -> Result<(), Failure> {
         if confinement::has_several_statements(sql) {
-            // DuckDB prepares one statement at a time, and a later one may need what an earlier one makes.
+            // DuckDB prepares one statement at a time, and a later one may depend on an earlier one.
             if let Some(why) = confinement::problem_of_text(sql) {
                 return Err(Failure::new(FailureKind::Other, format!("{DENIED}: {why}")));
             }
@@ -148,7 +149,7 @@ impl DuckdbSession {
         self.run(sql)
     }
 
-    /// A failure, which says so if what confines the statements caused it.
+    /// Marks a failure that was caused by the confinement.
     #[cold]
     fn explain(&self, failure: Failure) -> Failure {
         const CAUSES: [&str; 4] = [
@@ -165,10 +166,10 @@ impl DuckdbSession {
         }
     }
 
-    /// Runs one statement, its parameters null.
+    /// Runs one statement with null parameters.
     pub(super) fn run_with_nulls(&self, sql: &str) -> Result<(), Failure> {
         let statement = self.parse(sql)?;
-        // SAFETY: the statement is prepared, and has so many parameters.
+        // SAFETY: the statement is prepared and has this number of parameters.
         let done = unsafe {
             for index in 1..=(self.api().nparams)(statement) {
                 (self.api().bind_null)(statement, index);
@@ -181,11 +182,11 @@ impl DuckdbSession {
 
     /// Destroys a prepared statement.
     pub(super) fn forget(&self, mut statement: Handle) {
-        // SAFETY: it was prepared by this connection; none is allowed.
+        // SAFETY: this connection prepared it; a null handle is allowed.
         unsafe { (self.api().destroy_prepare)(&raw mut statement) };
     }
 
-    /// What kind of statement a text is prepared into (`duckdb_statement_type`).
+    /// The type of a prepared statement (`duckdb_statement_type`).
     pub(super) fn kind_of(&self, sql: &str) -> Result<i32, Failure> {
         let statement = self.parse(sql)?;
         // SAFETY: the statement is prepared.
@@ -207,7 +208,7 @@ impl DuckdbSession {
         // SAFETY: the statement is prepared.
         check_count(unsafe { (self.api().nparams)(statement) } as usize, params.len())?;
         for (index, value) in (1..).zip(params.iter()) {
-            // SAFETY: the statement is prepared and has such a parameter; the library copies texts and bytes.
+            // SAFETY: the statement is prepared and has this parameter; the library copies strings and blobs.
             let state = unsafe {
                 match value {
                     Value::Null => (self.api().bind_null)(statement, index),
@@ -220,7 +221,7 @@ impl DuckdbSession {
                 }
             };
             if state != OK {
-                let what = format!("the value of parameter {index} is refused");
+                let what = format!("the value of parameter {index} was refused");
                 return Err(Failure::new(FailureKind::Other, what));
             }
         }
@@ -299,7 +300,8 @@ impl DuckdbSession {
 
     fn run_control(&mut self, control: Control) -> Result<(), Failure> {
         match control {
-            // There is one way to begin: writers do not wait for one another, and the second to change a row fails.
+            // There is only one way to begin: writers don't wait for each other, and the second one to change a row
+            // fails.
             Control::Begin(_) => {
                 self.run("begin transaction")?;
                 self.in_transaction = true;
@@ -307,7 +309,7 @@ impl DuckdbSession {
             }
             Control::Commit => {
                 let done = self.run("commit");
-                // A commit that fails has rolled back.
+                // A failed commit has rolled back.
                 self.in_transaction = false;
                 done
             }
@@ -356,7 +358,7 @@ impl Drop for DuckdbSession {
             self.forget(statement);
         }
         let api = &self.database.api;
-        // SAFETY: nothing of the connection is left; a transaction that is open is rolled back.
+        // SAFETY: the connection's statements have been destroyed; an open transaction is rolled back.
         unsafe { (api.disconnect)(&raw mut self.connection) };
     }
 }

@@ -1,5 +1,5 @@
-//! Which statements write: DuckDB explains them in a transaction that only reads, and refuses those that write. It plans a
-//! statement for that, and runs none.
+//! Determines which statements write: DuckDB explains them in a read-only transaction and rejects statements that
+//! write. They are planned but not executed.
 
 use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, kinds};
 use crate::tokens::{Token, tokenize};
@@ -7,13 +7,13 @@ use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::PrepareMode;
 
-/// Whether a text is one query.
+/// Whether a text is a single query.
 pub fn is_query(session: &DuckdbSession, sql: &str) -> bool {
     session.kind_of(sql) == Ok(kinds::SELECT)
 }
 
-/// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
-/// earlier one makes, is unknown.
+/// Determines for each statement of a file whether it writes. A statement that cannot be prepared, for example because
+/// an earlier one creates its table, is unknown.
 pub fn writes<'a>(target: &DuckdbTarget, statements: impl Iterator<Item = &'a str>) -> Result<Vec<Writes>, Failure> {
     let engine = DuckdbEngine::new(target, &[], PrepareMode::Once, false)?;
     let session = engine.open()?;
@@ -34,13 +34,13 @@ pub fn judge(session: &DuckdbSession, sql: &str) -> Writes {
             },
         },
         Ok(kind) => Writes::Yes(format!(
-            "DuckDB calls it a statement of type {kind}, which is not a query"
+            "DuckDB reports the statement type {kind}, which is not a query"
         )),
     }
 }
 
 fn explained(session: &DuckdbSession, sql: &str) -> Writes {
-    // Versions before 1.3 have no such transactions, so that nothing is known of their statements.
+    // Versions before 1.3 have no read-only transactions, so the answer is unknown.
     if let Err(failure) = session.run("begin transaction read only") {
         return Writes::Unknown(failure.message.clone());
     }

@@ -1,4 +1,4 @@
-//! Filling collections: documents in long messages, each the array of one insert.
+//! Fills collections with insert commands that contain many documents.
 
 use super::command::Command;
 use super::options::Options;
@@ -15,14 +15,15 @@ use dbdyno_plan::document::{FailureKind, Load, LoadTable};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
 
-/// Documents are sent in messages of about this many bytes, and at most so many of them: no server takes more than 100,000.
+/// Approximate size in bytes, and maximum number of documents, of one insert. No server accepts more than 100,000
+/// documents.
 const MESSAGE: usize = 1 << 20;
 const DOCUMENTS: u32 = 10_000;
 
-/// The field that is a document's key.
+/// The primary key field.
 const KEY: &str = "_id";
 
-/// Runs the commands before the rows, inserts these, and runs those that come after.
+/// Runs the commands before the rows, inserts the rows, and runs the commands after them.
 pub fn load(target: &MongodbTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let engine = MongodbEngine::new(target, &[])?;
     block_on(fill(&engine, load, seed))
@@ -52,7 +53,7 @@ impl Loader for MongodbSession {
     }
 }
 
-/// Sends what is written; gives the `n` of the answer.
+/// Sends the buffered message and returns `n` from the response.
 async fn answered(session: &mut MongodbSession) -> Result<Option<i64>, Failure> {
     let wire = session.wire();
     wire.connection.flush().await?;
@@ -64,7 +65,7 @@ async fn answered(session: &mut MongodbSession) -> Result<Option<i64>, Failure> 
     }
 }
 
-/// Inserts the rows of a table, and gives their number.
+/// Inserts the rows of a table and returns their number.
 async fn insert(session: &mut MongodbSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
     let database = session.database().to_owned();
     let mut source = rows::RowSource::of(table, seed)?;
@@ -80,14 +81,14 @@ async fn insert(session: &mut MongodbSession, table: &LoadTable, seed: u64) -> R
         while there && documents < DOCUMENTS && wire.connection.out.len() - message < MESSAGE {
             put_row(table, &values, &mut wire.connection.out);
             documents += 1;
-            // A row that cannot be read ends the load: what is in the buffer then is never sent.
+            // An unreadable row aborts the load, so the buffered message is never sent.
             there = source.next(&mut values)?;
         }
         wire.end_sequence(sequence);
         wire.end(message);
         let inserted = answered(session).await?.ok_or_else(garbled)?;
         if inserted != i64::from(documents) {
-            let message = format!("of {documents} documents, {inserted} went in");
+            let message = format!("only {inserted} of {documents} documents were inserted");
             return Err(Failure::new(FailureKind::Other, message));
         }
         rows += u64::from(documents);
@@ -95,7 +96,7 @@ async fn insert(session: &mut MongodbSession, table: &LoadTable, seed: u64) -> R
     Ok(rows)
 }
 
-/// Writes a row as a document. A whole number that is its key becomes an identifier.
+/// Writes a row as a document. An integer key becomes an ObjectId.
 fn put_row(table: &LoadTable, values: &Values, out: &mut bytes::BytesMut) {
     let document = put::begin(out);
     for (column, value) in table.columns.iter().zip(values.iter()) {

@@ -1,4 +1,4 @@
-//! MongoDB, and what speaks its protocol: the system, and what holds of it in its own words.
+//! Contract checks for MongoDB and servers that speak its protocol, including checks specific to them.
 
 use super::{MongodbEngine, MongodbSession, MongodbTarget, bulk};
 use dbdyno_contract::client::{Client, wait};
@@ -16,20 +16,20 @@ use dbdyno_plan::transaction::BeginMode;
 use dbdyno_program::value::{Owned, Value};
 use serde_json::json;
 
-/// Makes the checks in the target's database.
+/// Runs the checks in the target's database.
 pub fn check(target: &MongodbTarget, tell: Tell<'_>) -> Result<(), Failure> {
     carry_out::<Mongodb>(|number| Ok(Mongodb::new(serde_json::to_value(target)?, number)), tell);
     Ok(())
 }
 
-/// A database, and a collection in it.
+/// A database with one collection.
 pub struct Mongodb {
     target: serde_json::Value,
     table: String,
 }
 
 impl Mongodb {
-    /// A collection in the target's database.
+    /// Uses a collection in the target's database.
     pub fn new(target: serde_json::Value, number: u32) -> Self {
         let table = table_name(number);
         Self { target, table }
@@ -39,7 +39,7 @@ impl Mongodb {
         MongodbEngine::new(&read(changed(&self.target, changes)?)?, &statements(texts))
     }
 
-    /// A session whose target has other fields, for other texts, in which `{t}` is the collection.
+    /// A session with changed target fields and other statements; `{t}` stands for the collection.
     fn client_with(&self, changes: serde_json::Value, texts: &[&str]) -> Result<Client<MongodbSession>, Failure> {
         let texts: Vec<String> = texts.iter().map(|text| text.replace("{t}", &self.table)).collect();
         Ok(Client(wait(self.try_engine(changes, &texts)?.connect(0))?))
@@ -52,7 +52,7 @@ impl System for Mongodb {
     const TEXT: &str = "";
     const BYTES: &str = "";
     const ID: &str = "_id";
-    // FerretDB looks at all.
+    // FerretDB scans the whole collection.
     const COMPARED: u64 = 64;
     const KEY: &str = "";
     const NAMES: &[&str] = &["FerretDB", "MongoDB"];
@@ -63,16 +63,16 @@ impl System for Mongodb {
         let mut all = system_checks::<Self>();
         all.retain(|check| !REPLACED.contains(&check.name));
         for check in all.iter_mut().filter(|check| EMPTY.contains(&check.name)) {
-            check.run = says_nothing;
+            check.run = not_applicable;
         }
         all.extend(checks!(servers: many_sessions_work_at_once));
         all.extend(checks!(
             failures_have_their_kind_and_leave_the_session_usable,
-            a_transaction_cannot_be_begun,
-            a_statement_that_is_no_command_is_told_at_once,
+            transactions_are_refused,
+            a_statement_that_is_not_a_command_is_refused_at_once,
             fields_have_the_types_of_the_server,
-            rows_come_in_batches_and_the_first_is_taken,
-            each_kind_of_answer_gives_its_rows,
+            rows_are_read_in_batches_and_the_first_is_captured,
+            each_kind_of_response_returns_its_rows,
             a_statement_that_takes_too_long_is_a_timeout,
             connection_errors_are_explained,
             very_long_values_are_sent_and_received,
@@ -95,7 +95,7 @@ impl System for Mongodb {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Some versions take it for a failure that there is none.
+        // Some versions report an error if the collection doesn't exist.
         let _ = self.client(PrepareMode::Once)?.run(DROP, &[]);
         Ok(())
     }
@@ -139,22 +139,22 @@ impl System for Mongodb {
     }
 }
 
-/// The checks of all systems that are others here.
+/// General checks that are replaced here.
 const REPLACED: [&str; 2] = [
     "failures_have_their_kind_and_leave_the_session_usable",
-    "an_engine_says_what_it_is_and_how_it_will_do_each_statement",
+    "an_engine_reports_its_version_and_query_plans",
 ];
 
-/// The checks that say nothing here.
+/// General checks that don't apply here.
 const EMPTY: [&str; 4] = [
-    "a_transaction_ends_as_it_is_told",
+    "a_transaction_commits_or_rolls_back",
     "a_failure_in_a_transaction_is_rolled_back",
-    "statements_are_prepared_ahead_or_it_is_told_which_cannot_be",
-    "closing_ends_what_is_open",
+    "statements_are_prepared_ahead_or_named_in_the_error",
+    "closing_rolls_back_an_open_transaction",
 ];
 
-fn says_nothing(_: &Mongodb) -> Outcome {
-    let why = "a single server has no transactions, and there is nothing to prepare";
+fn not_applicable(_: &Mongodb) -> Outcome {
+    let why = "a single server has neither transactions nor prepared statements";
     Err(Problem::NotApplicable(why.into()))
 }
 
@@ -170,7 +170,7 @@ fn failures_have_their_kind_and_leave_the_session_usable(system: &Mongodb) -> Ou
         let wrong = client.run(WRONG, &[]).failure()?;
         same!(wrong.kind, FailureKind::Other);
         ensure!(wrong.message.contains("nowhere"), "{wrong}");
-        // What does not fit into its place is never sent.
+        // A value of the wrong type is never sent.
         let unfit = client.run(SELECT, &[Value::Real(0.5)]).failure()?;
         ensure!(unfit.message.contains("24 hexadecimal digits"), "{unfit}");
         same!(client.run(UPDATE_ONE, &[Value::Integer(1)])?.changed, 1);
@@ -178,22 +178,19 @@ fn failures_have_their_kind_and_leave_the_session_usable(system: &Mongodb) -> Ou
     Ok(())
 }
 
-fn a_transaction_cannot_be_begun(system: &Mongodb) -> Outcome {
+fn transactions_are_refused(system: &Mongodb) -> Outcome {
     let mut client = system.fresh(PrepareMode::Once)?;
     for control in [Control::Begin(BeginMode::Immediate), Control::Commit] {
         let failure = client.control(control).failure()?;
-        ensure!(
-            failure.message.contains("no transactions on a single server"),
-            "{failure}"
-        );
+        ensure!(failure.message.contains("no transactions on a single"), "{failure}");
     }
-    // None is open, which is what rolling back is to bring about.
+    // No transaction is open, so a rollback succeeds.
     client.control(Control::Rollback)?;
     same!(client.run(INSERT, &row(1))?.changed, 1);
     Ok(())
 }
 
-fn a_statement_that_is_no_command_is_told_at_once(system: &Mongodb) -> Outcome {
+fn a_statement_that_is_not_a_command_is_refused_at_once(system: &Mongodb) -> Outcome {
     let texts = [r#"{"ping": 1}"#.to_owned(), "select 1".to_owned()];
     let failure = system.try_engine(json!({}), &texts).failure()?;
     ensure!(
@@ -236,7 +233,7 @@ fn fields_have_the_types_of_the_server(system: &Mongodb) -> Outcome {
     Ok(())
 }
 
-fn rows_come_in_batches_and_the_first_is_taken(system: &Mongodb) -> Outcome {
+fn rows_are_read_in_batches_and_the_first_is_captured(system: &Mongodb) -> Outcome {
     let mut first = system.fresh(PrepareMode::Once)?;
     for id in 1..=20 {
         first.run(INSERT, &row(id))?;
@@ -247,7 +244,7 @@ fn rows_come_in_batches_and_the_first_is_taken(system: &Mongodb) -> Outcome {
         (r#""batchSize": 6, "limit": 13"#, 13),
         (r#""singleBatch": true, "batchSize": 5"#, 5),
     ] {
-        // A field that is not there is null, and leaves the others where they are.
+        // A missing field is null and doesn't shift other columns.
         let find =
             format!(r#"{{"find": "{{t}}", "sort": {{"_id": -1}}, "projection": {{"x": 1, "s": 1, "i": 1}}, {more}}}"#);
         let mut client = system.client_with(json!({}), &[&find])?;
@@ -260,7 +257,7 @@ fn rows_come_in_batches_and_the_first_is_taken(system: &Mongodb) -> Outcome {
     Ok(())
 }
 
-fn each_kind_of_answer_gives_its_rows(system: &Mongodb) -> Outcome {
+fn each_kind_of_response_returns_its_rows(system: &Mongodb) -> Outcome {
     let mut first = system.fresh(PrepareMode::Once)?;
     for id in 1..=4 {
         first.run(INSERT, &row(id))?;
@@ -274,26 +271,26 @@ fn each_kind_of_answer_gives_its_rows(system: &Mongodb) -> Outcome {
         format!(r#"{{"delete": "{{t}}", "deletes": [{{"q": {id}, "limit": 1}}]}}"#),
         r#"{"ping": 1}"#.to_owned(),
         format!(r#"{{"count": "{{t}}", "query": {id}}}"#),
-        // It is as it is to be: found, and not changed.
+        // The document already has this value: found, but not changed.
         format!(r#"{{"update": "{{t}}", "updates": [{{"q": {id}, "u": {{"$set": {{"s": "x"}}}}}}]}}"#),
     ];
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut client = system.client_with(json!({}), &texts)?;
-    let mut of = |statement: usize, params: &[Value<'_>]| -> Result<_, Failure> {
+    let mut run = |statement: usize, params: &[Value<'_>]| -> Result<_, Failure> {
         let (rows, columns) = client.fetch(statement, params, 1)?;
         let column = columns.into_iter().next().unwrap_or(Owned::Null);
         Ok((rows.returned, rows.changed, column))
     };
     let text = |text: &str| Owned::Text(text.into());
-    same!(of(0, &[])?, (1, 0, text("x")));
-    same!(of(1, &[])?, (1, 0, Owned::Integer(100)));
-    same!(of(6, &[Value::Integer(1)])?, (0, 1, Owned::Null));
-    same!(of(2, &[Value::Integer(1)])?, (1, 1, Owned::Integer(10)));
-    same!(of(2, &[Value::Integer(9)])?, (0, 0, Owned::Null));
-    same!(of(5, &[Value::Integer(2)])?, (1, 0, Owned::Integer(1)));
-    same!(of(3, &[Value::Integer(2)])?, (0, 1, Owned::Null));
-    same!(of(5, &[Value::Integer(2)])?, (1, 0, Owned::Integer(0)));
-    same!(of(4, &[])?, (0, 0, Owned::Null));
+    same!(run(0, &[])?, (1, 0, text("x")));
+    same!(run(1, &[])?, (1, 0, Owned::Integer(100)));
+    same!(run(6, &[Value::Integer(1)])?, (0, 1, Owned::Null));
+    same!(run(2, &[Value::Integer(1)])?, (1, 1, Owned::Integer(10)));
+    same!(run(2, &[Value::Integer(9)])?, (0, 0, Owned::Null));
+    same!(run(5, &[Value::Integer(2)])?, (1, 0, Owned::Integer(1)));
+    same!(run(3, &[Value::Integer(2)])?, (0, 1, Owned::Null));
+    same!(run(5, &[Value::Integer(2)])?, (1, 0, Owned::Integer(0)));
+    same!(run(4, &[])?, (0, 0, Owned::Null));
     Ok(())
 }
 
@@ -304,7 +301,7 @@ fn a_statement_that_takes_too_long_is_a_timeout(system: &Mongodb) -> Outcome {
         "columns": [{"name": "s", "stream": 1, "fill": {"kind": "text", "min": 100, "max": 100}}],
     });
     system.load(json!({"before": [], "tables": [table], "after": []}), 1)?;
-    // Of its kind, this reads and compares all documents.
+    // Unlike the other checks' statements, this one compares all documents.
     let slow = r#"{"find": "{t}", "filter": {"s": {"$regex": "^no such text"}}}"#;
     let mut client = system.client_with(json!({"session": [["maxTimeMS", "1"]]}), &[slow, r#"{"ping": 1}"#])?;
     for _ in 0..2 {
@@ -320,7 +317,7 @@ fn connection_errors_are_explained(system: &Mongodb) -> Outcome {
     for (changes, words) in [
         (json!({"host": "127.0.0.1", "port": 1}), "nothing listens there"),
         (json!({"host": "no-such-host.invalid"}), "no-such-host.invalid"),
-        (json!({"host": "/nowhere/socket"}), "there is no such socket"),
+        (json!({"host": "/nowhere/socket"}), "no such socket"),
         (json!({"user": "no_such_user", "password": "wrong"}), "no_such_user"),
     ] {
         let engine = system.try_engine(changes, &[])?;
@@ -336,7 +333,7 @@ fn connection_errors_are_explained(system: &Mongodb) -> Outcome {
 }
 
 fn very_long_values_are_sent_and_received(system: &Mongodb) -> Outcome {
-    // Nearly as long as a document may be.
+    // Close to the maximum document size.
     let long = "0123456789abcde\n".repeat((15 << 20) / 16);
     drop(system.fresh(PrepareMode::Once)?);
     let insert = r#"{"insert": "{t}", "documents": [{"_id": {"$oid": "?"}, "s": "?"}]}"#;
@@ -362,11 +359,11 @@ fn an_engine_reports_its_version_and_query_plans(system: &Mongodb) -> Outcome {
     );
     ensure!(facts.source_id.is_some() && !facts.durability.because.is_empty());
     let Some(plan) = facts.plans.get(&format!("s{SELECT}")) else {
-        return Err(Problem::Failed("the plan of a look-up is not shown".into()));
+        return Err(Problem::Failed("the query plan of a lookup is missing".into()));
     };
     let plan = plan.join("\n");
     if facts.engine == "FerretDB" {
-        // It is told by the process, where that is there to be looked at.
+        // FerretDB's settings come from its process, if it is local.
         let synchronous = facts.settings.get("synchronous").map(String::as_str);
         let unsynced = facts.durability.class == DurabilityClass::ProcessSafe;
         same!(unsynced, synchronous == Some("off"), "synchronous={synchronous:?}");
@@ -379,7 +376,7 @@ fn an_engine_reports_its_version_and_query_plans(system: &Mongodb) -> Outcome {
     for statement in [WRONG, UPDATE_ONE] {
         ensure!(!facts.plans.contains_key(&format!("s{statement}")));
     }
-    // Of a server that is not the laboratory's, FerretDB tells nothing.
+    // FerretDB reports no settings for a server that dbdyno didn't start.
     let facts = system.try_engine(json!({"process": null}), &[])?.facts()?;
     ensure!(facts.engine == "MongoDB" || facts.durability.class == DurabilityClass::None);
     Ok(())

@@ -1,4 +1,4 @@
-//! Commands: JSON that is turned into BSON once, with places for its parameters.
+//! Commands: JSON that is converted to BSON once, with placeholders for its parameters.
 
 use super::json::Json;
 use super::options::Options;
@@ -10,53 +10,53 @@ use dbdyno_engine::{Failure, check_count};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::{Value, Values};
 
-/// A command, ready to be sent with values for its parameters.
+/// A command, ready to be sent with parameter values.
 #[derive(Debug)]
 pub struct Command {
     parts: Vec<Part>,
     parameters: usize,
-    /// What its answer says.
+    /// The kind of response.
     pub answer: Answer,
     /// The columns of its rows.
     pub columns: Columns,
-    /// How many documents are to come at once, where the text says it.
+    /// The batch size, if the text specifies it.
     pub batch: Option<i64>,
 }
 
-/// What the answer to a command says of rows.
+/// How a response represents rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// Its `n` is a row of one column.
+    /// Its `n` is a row with one column.
     Count,
-    /// Its `n` is how many documents were inserted, found to be updated, or deleted.
+    /// Its `n` is the number of documents inserted, matched for an update, or deleted.
     Changes,
-    /// Each of its `values` is a row of one column.
+    /// Each of its `values` is a row with one column.
     Values,
-    /// Its `value` is a document, or there was none.
+    /// Its `value` is a document, or null.
     Value,
-    /// The documents of its cursor are rows, if it has one.
+    /// The documents of its cursor, if any, are rows.
     Cursor,
 }
 
-/// Which fields of a document are its columns.
+/// Which fields of a document are columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Columns {
-    /// Those that the projection names, in its order; one that is not there is null.
+    /// The fields named by the projection, in its order. A missing field is null.
     Named(Vec<String>),
-    /// All but `_id`, as they come.
+    /// All fields except `_id`, in document order.
     AsTheyCome,
 }
 
 impl Command {
-    /// Reads a command's text. The error says what is wrong with it.
+    /// Parses a command. The error describes the problem.
     pub fn new(text: &str, database: &str, options: &Options) -> Result<Self, String> {
         let json = read(text)?;
         Self::of(&json, database, options)
     }
 
-    /// The command that asks how the server means to carry one out; `None`: it is not one that only reads documents. What
-    /// changes them is left out, because FerretDB takes its explanation for that of a search without a condition, and a
-    /// count is asked for as the search that it is, for the same reason.
+    /// The command that returns the query plan of another command; `None` if that one doesn't only read documents.
+    /// Updates are left out, because FerretDB explains them as a search without a filter. A count is explained as a
+    /// find, for the same reason.
     pub fn explaining(text: &str, database: &str) -> Option<Self> {
         let mut json = read(text).ok()?;
         let Json::Object(fields) = &mut json else {
@@ -83,11 +83,11 @@ impl Command {
 
     fn of(json: &Json, database: &str, options: &Options) -> Result<Self, String> {
         let Json::Object(fields) = json else {
-            return Err("a command is an object, as in {\"ping\": 1}".into());
+            return Err("a command must be an object, such as {\"ping\": 1}".into());
         };
-        let (name, _) = fields.first().ok_or("a command has at least a field with its name")?;
+        let (name, _) = fields.first().ok_or("a command needs a field with its name")?;
         if let Some((own, _)) = fields.iter().find(|(field, _)| field == "$db") {
-            return Err(format!("`{own}` is said by the target"));
+            return Err(format!("`{own}` is set by the target"));
         }
         let mut builder = Builder::default();
         builder.open(fields, |builder| {
@@ -114,12 +114,12 @@ impl Command {
         })
     }
 
-    /// How many parameters it has.
+    /// Number of parameters.
     pub fn parameters(&self) -> usize {
         self.parameters
     }
 
-    /// Writes its document with values for its parameters; `opened` is room that is used again.
+    /// Writes its document with parameter values. `opened` is a reusable buffer.
     #[inline]
     pub fn write(&self, values: &Values, opened: &mut Vec<usize>, out: &mut BytesMut) -> Result<(), Failure> {
         check_count(self.parameters, values.len())?;
@@ -145,7 +145,7 @@ impl Command {
 }
 
 fn read(text: &str) -> Result<Json, String> {
-    serde_json::from_str(text).map_err(|error| format!("this is not the JSON of a command: {error}"))
+    serde_json::from_str(text).map_err(|error| format!("not a command in JSON: {error}"))
 }
 
 #[inline]
@@ -156,23 +156,19 @@ fn put_formed(name: &[u8], form: Form, value: Value<'_>, out: &mut BytesMut) -> 
         (Form::ObjectId, Value::Text(text)) => match ObjectId::parse_str(text) {
             Ok(id) => put::object_id(name, id, out),
             Err(_) => {
-                return Err(unfit(
-                    "an object's identifier is a whole number, or 24 hexadecimal digits",
-                ));
+                return Err(unfit("an ObjectId must be an integer or 24 hexadecimal digits"));
             }
         },
         (Form::Date, Value::Integer(value)) => put::date(name, value, out),
         (Form::ObjectId, _) => {
-            return Err(unfit(
-                "an object's identifier is a whole number, or 24 hexadecimal digits",
-            ));
+            return Err(unfit("an ObjectId must be an integer or 24 hexadecimal digits"));
         }
-        (Form::Date, _) => return Err(unfit("a date is a whole number of milliseconds since 1970")),
+        (Form::Date, _) => return Err(unfit("a date must be an integer number of milliseconds since 1970")),
     }
     Ok(())
 }
 
-/// The columns of the rows: a projection that says what is to be there names them.
+/// The columns of the rows. An inclusive projection names them.
 fn columns(json: &Json) -> Columns {
     let last_of_pipeline = || match json.get("pipeline")? {
         Json::List(stages) => stages.iter().rev().find_map(|stage| stage.get("$project")),
@@ -216,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn values_go_where_their_places_are() {
+    fn values_replace_their_placeholders() {
         let find = r#"{"find": "foo", "filter": {"i": "?", "s": {"$gte": "?", "$lt": "x"}}, "limit": 2}"#;
         assert_eq!(
             written(find, &[Value::Integer(7), Value::Text("ü")]).unwrap(),
@@ -249,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_told() {
+    fn invalid_commands_are_refused() {
         for (text, words) in [
             ("select 1", "not the JSON"),
             ("[]", "an object"),
@@ -267,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_those_of_the_projection() {
+    fn columns_follow_the_projection() {
         let columns = |text| Command::new(text, "d", &Options::default()).unwrap().columns;
         let named = |names: &[&str]| Columns::Named(names.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(columns(r#"{"find": "t"}"#), Columns::AsTheyCome);

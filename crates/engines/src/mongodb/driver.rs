@@ -1,4 +1,4 @@
-//! MongoDB as the worker drives it.
+//! The driver for MongoDB.
 
 use super::{MongodbEngine, MongodbTarget, bulk, check, writes};
 use crate::server::ServerProcess;

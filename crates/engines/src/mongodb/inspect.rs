@@ -1,4 +1,4 @@
-//! What the server is, read back from itself; of FerretDB, which does not tell, from how its process was started.
+//! Reads facts about the server. FerretDB reports no settings, so they are taken from its process's command line.
 
 use super::MongodbEngine;
 use super::command::Command;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 type Settings = BTreeMap<String, String>;
 
-/// Parameters of MongoDB's that say what a result is worth. Not all versions have them all.
+/// MongoDB parameters that affect a result. Not all versions have all of them.
 const SHOWN: [&str; 12] = [
     "featureCompatibilityVersion",
     "internalQueryFrameworkControl",
@@ -33,20 +33,20 @@ const SHOWN: [&str; 12] = [
     "wiredTigerEngineRuntimeConfig",
 ];
 
-/// Options of MongoDB's command line that say where the server lies.
+/// MongoDB command-line options that describe locations.
 const PLACES: [&str; 5] = ["net.", "processManagement.", "storage.dbPath", "systemLog.", "config"];
 
-/// The option by which FerretDB is told where its SQLite databases are, and which pragmas they get.
+/// FerretDB's option for the location of its SQLite databases and their pragmas.
 const SQLITE_URL: &str = "--sqlite-url";
 
-/// What FerretDB sets by itself, and SQLite's own standard as FerretDB's is built.
+/// FerretDB's default pragmas, and the defaults of its SQLite build.
 const FERRETDB_PRAGMAS: [(&str, &str); 3] = [
     ("busy_timeout", "10000"),
     ("journal_mode", "wal"),
     ("synchronous", "full"),
 ];
 
-/// Reads the version, the settings in force and the plans of the statements.
+/// Reads the version, the effective settings and the query plans.
 pub async fn facts(engine: &MongodbEngine) -> Result<Facts, Failure> {
     let mut session = engine.open().await?;
     let place = ask(&mut session, rawdoc! {"buildInfo": 1_i64}).await?;
@@ -94,7 +94,7 @@ async fn ask(session: &mut MongodbSession, command: RawDocumentBuf) -> Result<st
     login::ask(session.wire(), "admin", command).await
 }
 
-/// The settings of a MongoDB server: parameters, and what it was started with. Without the right to look, none.
+/// The settings of a MongoDB server: parameters and startup options. Empty without the privilege to see them.
 async fn settings(session: &mut MongodbSession) -> Result<Settings, Failure> {
     let mut settings = Settings::new();
     let asked = ask(session, rawdoc! {"getParameter": "*"}).await;
@@ -121,11 +121,11 @@ async fn settings(session: &mut MongodbSession) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// What the server does not let everyone see is none; what broke the connection is a failure.
+/// Ignores errors of the query, but not a lost connection.
 fn allowed<T>(asked: Result<T, Failure>) -> Result<Option<T>, Failure> {
     match asked {
         Ok(place) => Ok(Some(place)),
-        // Who may not look has this code; a session that is lost has none.
+        // A missing privilege has this code; a lost session has no code.
         Err(failure) if failure.kind == FailureKind::Connection && !failure.message.contains("(13") => Err(failure),
         Err(_) => Ok(None),
     }
@@ -144,7 +144,7 @@ fn flatten(above: &str, options: &RawDocument, settings: &mut Settings) {
     }
 }
 
-/// With what pragmas FerretDB opens its SQLite databases, from the command line of its process, where that is known.
+/// The pragmas with which FerretDB opens its SQLite databases, from its process's command line, if known.
 fn backend(process: Option<&ServerProcess>) -> Settings {
     let line = process.and_then(|process| std::fs::read(format!("/proc/{}/cmdline", process.pid)).ok());
     pragmas(&line.unwrap_or_default())
@@ -181,13 +181,13 @@ fn pragmas(line: &[u8]) -> Settings {
     settings
 }
 
-/// FerretDB answers when SQLite has committed: what `writeConcern` asks for, it passes over.
+/// FerretDB responds after SQLite has committed. It ignores `writeConcern`.
 fn ferretdb_durability(settings: &Settings) -> Durability {
-    let of = |name: &str| settings.get(name).map(String::as_str);
-    let (Some(journal), Some(synchronous)) = (of("journal_mode"), of("synchronous")) else {
+    let setting = |name: &str| settings.get(name).map(String::as_str);
+    let (Some(journal), Some(synchronous)) = (setting("journal_mode"), setting("synchronous")) else {
         return Durability {
             class: DurabilityClass::None,
-            because: "FerretDB does not tell how its backend stores a write".into(),
+            because: "FerretDB does not report how its backend stores a write".into(),
         };
     };
     let (class, why) = match (journal, synchronous) {
@@ -212,14 +212,14 @@ fn ferretdb_durability(settings: &Settings) -> Durability {
     }
 }
 
-/// MongoDB answers when a write is in memory, unless it is told to wait for the journal.
+/// MongoDB responds when a write is in memory, unless asked to wait for the journal.
 fn mongodb_durability(options: &Options) -> Durability {
     let w = options.w.as_deref().unwrap_or("1");
     let (class, why) = match (w, options.journal) {
-        ("0", _) => (DurabilityClass::None, "no answer is waited for"),
+        ("0", _) => (DurabilityClass::None, "writes are not acknowledged"),
         (_, Some(true)) => (
             DurabilityClass::PowerSafe,
-            "a write is acknowledged when it is in the journal on the device",
+            "a write is acknowledged once its journal is synced",
         ),
         _ => (
             DurabilityClass::None,
@@ -234,8 +234,8 @@ fn mongodb_durability(options: &Options) -> Durability {
     }
 }
 
-/// How the server means to carry out each statement that reads, with 1 for its parameters. One that cannot be explained
-/// has no plan.
+/// The query plan of each statement that reads, with 1 for its parameters. A statement that cannot be explained has no
+/// plan.
 async fn plans(engine: &MongodbEngine, session: &mut MongodbSession) -> Result<BTreeMap<String, Vec<String>>, Failure> {
     let mut plans = BTreeMap::new();
     for statement in engine.statements.iter() {
@@ -265,8 +265,8 @@ async fn plans(engine: &MongodbEngine, session: &mut MongodbSession) -> Result<B
     Ok(plans)
 }
 
-/// The steps of an explanation: of MongoDB, its stages from the outermost on; of FerretDB, those of the query it sends to
-/// SQLite, and what of the command that does not hold.
+/// The steps of a query plan. For MongoDB, the stages from the outermost on. For FerretDB, the steps of its SQLite
+/// query, and the parts of the command that it doesn't push down.
 fn steps(answer: &RawDocument) -> Vec<String> {
     let mut steps = Vec::new();
     let lines = find(answer, &["queryPlanner", "Plan"]).and_then(|lines| lines.as_array());
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_durability_of_ferretdb_is_that_of_its_pragmas() {
+    fn the_durability_of_ferretdb_depends_on_its_pragmas() {
         let url = "ferretdb --listen-unix=/s --sqlite-url=file:/d/";
         assert_eq!(class(url), DurabilityClass::PowerSafe);
         assert_eq!(class("ferretdb --sqlite-url file:/d/ --x"), DurabilityClass::PowerSafe);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_durability_of_mongodb_is_that_of_its_writes() {
+    fn the_durability_of_mongodb_depends_on_the_write_concern() {
         let class = |pairs: &[(&str, &str)]| {
             let pairs: Vec<_> = pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
             mongodb_durability(&Options::read(&pairs).unwrap()).class

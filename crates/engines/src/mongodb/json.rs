@@ -1,9 +1,9 @@
-//! JSON whose fields keep their order: a command's first field is its name.
+//! JSON that preserves the order of fields, because a command's first field is its name.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// A value of JSON.
+/// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
     Null,
@@ -16,7 +16,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// The field of a name, where it is an object that has one.
+    /// The field with this name, if the value is an object that has it.
     pub fn get(&self, name: &str) -> Option<&Json> {
         let Self::Object(fields) = self else {
             return None;
@@ -24,14 +24,14 @@ impl Json {
         fields.iter().find(|(each, _)| each == name).map(|(_, value)| value)
     }
 
-    /// Whether it is what a projection says of a field that is to be there.
+    /// Whether a projection with this value includes the field.
     pub fn is_true(&self) -> bool {
         match self {
             Self::Boolean(value) => *value,
             Self::Integer(value) => *value != 0,
             Self::Real(value) => *value != 0.0,
             Self::Null => false,
-            // What the field is to be computed from.
+            // An expression that computes the field.
             Self::Text(_) | Self::List(_) | Self::Object(_) => true,
         }
     }
@@ -67,7 +67,7 @@ impl<'de> Visitor<'de> for Reader {
     fn visit_u64<E: Error>(self, value: u64) -> Result<Json, E> {
         i64::try_from(value).map(Json::Integer).map_err(|_| {
             E::custom(format_args!(
-                "{value} is too large: the largest whole number is {}",
+                "{value} is too large: the largest integer is {}",
                 i64::MAX
             ))
         })
@@ -93,10 +93,10 @@ impl<'de> Visitor<'de> for Reader {
         let mut object: Vec<(String, Json)> = Vec::new();
         while let Some((name, value)) = fields.next_entry::<String, Json>()? {
             if object.iter().any(|(known, _)| *known == name) {
-                return Err(A::Error::custom(format_args!("the field `{name}` is there twice")));
+                return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
             }
             if name.contains('\0') {
-                return Err(A::Error::custom("a field's name holds a character of code 0"));
+                return Err(A::Error::custom("a field's name contains a NUL character"));
             }
             object.push((name, value));
         }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_document_can_hold_is_refused() {
+    fn values_that_bson_cannot_represent_are_refused() {
         for text in [r#"{"a": 1, "a": 2}"#, r#"{"a\u0000": 1}"#, "18446744073709551615", "{"] {
             assert!(serde_json::from_str::<Json>(text).is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! How a connection begins: what the server is, and who we are.
+//! Opens a connection: handshake and authentication.
 
 use super::reply::failure_of;
 use super::scram::Scram;
@@ -15,10 +15,10 @@ use std::ops::Range;
 
 const MECHANISM: &str = "SCRAM-SHA-256";
 
-/// The version of the protocol from which on all commands go as OP_MSG (MongoDB 3.6).
+/// The wire version since which all commands use OP_MSG (MongoDB 3.6).
 const NEEDED_VERSION: i64 = 6;
 
-/// Connects, and logs in where there is a user.
+/// Connects, and logs in if there is a user.
 pub async fn begin(target: &MongodbTarget, auth_source: &str) -> Result<Wire, Failure> {
     let begun = async {
         let mut wire = Wire::connect(target).await?;
@@ -34,12 +34,12 @@ pub async fn begin(target: &MongodbTarget, auth_source: &str) -> Result<Wire, Fa
         .map_err(|failure: Failure| failure.explained(|message| format!("connecting to {}: {message}", target.place())))
 }
 
-/// Sends a command of dbdyno's own, and gives the place of its answer, which says that all is well.
+/// Sends one of dbdyno's own commands and returns the position of its response. Fails if the response is an error.
 pub async fn ask(wire: &mut Wire, database: &str, command: RawDocumentBuf) -> Result<Range<usize>, Failure> {
     answered(answer_limit(), exchange(wire, database, command)).await
 }
 
-/// The same for a part of a measured statement, whose time has no limit.
+/// The same for a part of a measured statement, without a time limit.
 pub async fn exchange(wire: &mut Wire, database: &str, mut command: RawDocumentBuf) -> Result<Range<usize>, Failure> {
     command.append(cstr!("$db"), database);
     let message = wire.begin();
@@ -53,7 +53,7 @@ pub async fn exchange(wire: &mut Wire, database: &str, mut command: RawDocumentB
     }
 }
 
-/// Says hello, and gives the ways in which the user can log in, where the server tells.
+/// Sends hello and returns the user's authentication mechanisms, if the server reports them.
 async fn greet(wire: &mut Wire, whose: Option<String>) -> Result<Vec<String>, Failure> {
     let mut command = rawdoc! {"hello": 1_i64};
     if let Some(whose) = whose {
@@ -69,7 +69,7 @@ async fn greet(wire: &mut Wire, whose: Option<String>) -> Result<Vec<String>, Fa
     let hello = wire.document(&place)?;
     let version = find(hello, &["maxWireVersion"]).and_then(integer);
     if version.is_none_or(|version| version < NEEDED_VERSION) {
-        let message = "the server is too old: it must be MongoDB 5.0 or later, or speak its protocol";
+        let message = "the server is too old: MongoDB 5.0 or later, or a compatible server, is required";
         return Err(Failure::new(FailureKind::Connection, message));
     }
     let mechanisms = hello.get_array("saslSupportedMechs").into_iter().flatten();
@@ -101,7 +101,7 @@ async fn log_in(
     let answer = scram.answer(&payload).map_err(impossible)?;
     let (_, payload, mut done) = go_on(wire, database, conversation, answer.as_bytes()).await?;
     scram.check(&payload).map_err(impossible)?;
-    // Servers want to have the last word themselves, which is empty.
+    // Servers expect a final message, which is empty.
     while !done {
         (_, _, done) = go_on(wire, database, conversation, b"").await?;
     }
@@ -126,7 +126,7 @@ fn binary(bytes: &[u8]) -> Binary {
     }
 }
 
-/// Number and payload of the server's step, and whether it is the last.
+/// The conversation ID and payload of the server's step, and whether it is the last one.
 fn step(answer: &RawDocument) -> Result<(i64, Vec<u8>, bool), Failure> {
     let conversation = find(answer, &["conversationId"]).and_then(integer);
     let done = find(answer, &["done"]).and_then(integer);

@@ -1,8 +1,8 @@
-//! Whether a server loses updates that it acknowledges, where several sessions make them to one document at once.
+//! Tests whether a server loses acknowledged updates if several sessions update one document concurrently.
 //!
-//! A server that reads a document and writes it back in two steps which nothing holds together loses some. That is tried
-//! before the load, in a collection of its own which is dropped again, and only where the statements update documents and
-//! the database is the laboratory's own.
+//! A server that reads a document and writes it back in two separate steps loses some. The test runs before the load,
+//! in a separate collection that is dropped afterwards, and only if the statements update documents and dbdyno created
+//! the database.
 
 use super::MongodbEngine;
 use super::login;
@@ -14,18 +14,18 @@ use dbdyno_engine::{Failure, LostUpdates, Session as _};
 use dbdyno_plan::document::FailureKind;
 use std::time::{Duration, Instant};
 
-/// Sessions that update at once, and how often each does at most; and for how long.
+/// Concurrent sessions, and the maximum number of updates and duration for each.
 const SESSIONS: usize = 4;
 const UPDATES: usize = 50;
 const LONGEST: Duration = Duration::from_millis(250);
 
-/// Commands that change documents by what they are.
+/// Commands that update documents based on their contents.
 const CHANGING: [&str; 3] = ["update", "findandmodify", "findAndModify"];
 
-/// How databases are called that the laboratory makes on servers that run already.
+/// Prefix of the databases that dbdyno creates on running servers.
 const OWN: &str = "dbdyno_";
 
-/// Tries it; none where it is nobody's to try, or it cannot be: what ails the server the load will tell.
+/// Runs the test. `None` if the database isn't dbdyno's, or the test fails; the load will report errors of the server.
 pub async fn probe(engine: &MongodbEngine) -> Option<LostUpdates> {
     let target = &engine.target;
     let is_own = target.process.is_some() || target.database.starts_with(OWN);
@@ -35,8 +35,8 @@ pub async fn probe(engine: &MongodbEngine) -> Option<LostUpdates> {
     }
     let collection = format!("dbdyno_probe_{}", std::process::id());
     let mut first = engine.open().await.ok()?;
-    let found = tried(engine, &mut first, &collection).await;
-    // What could not be made need not be dropped, and a session that is lost has nothing to close.
+    let found = run_probe(engine, &mut first, &collection).await;
+    // If creating the collection failed, dropping it fails too; a lost session cannot be closed.
     let _ = ask(&mut first, rawdoc! {"drop": collection.as_str()}).await;
     let _ = first.close().await;
     found.ok().flatten()
@@ -50,7 +50,7 @@ fn is_changing(text: &str) -> bool {
     })
 }
 
-async fn tried(
+async fn run_probe(
     engine: &MongodbEngine,
     first: &mut MongodbSession,
     collection: &str,
@@ -86,7 +86,7 @@ async fn tried(
     }))
 }
 
-/// Adds 1 to the document again and again, and gives how often that was acknowledged.
+/// Increments the document repeatedly and returns the number of acknowledged updates.
 async fn update(engine: &MongodbEngine, collection: &str) -> Result<u64, Failure> {
     let mut session = engine.open().await?;
     let (mut acknowledged, begun) = (0, Instant::now());
@@ -100,7 +100,7 @@ async fn update(engine: &MongodbEngine, collection: &str) -> Result<u64, Failure
                 acknowledged += u64::from(changed.and_then(integer) == Some(1));
             }
             Err(failure) if failure.kind == FailureKind::Connection => return Err(failure),
-            // What was refused is not acknowledged.
+            // A rejected update is not acknowledged.
             Err(_) => {}
         }
         if begun.elapsed() > LONGEST {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_that_change_documents_are_known() {
+    fn updating_commands_are_recognized() {
         assert!(is_changing(r#"{"update": "t", "updates": []}"#));
         assert!(is_changing(r#" { "findAndModify": "t"}"#));
         assert!(!is_changing(r#"{"find": "update"}"#));

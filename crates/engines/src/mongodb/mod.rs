@@ -1,8 +1,8 @@
 //! MongoDB, and servers that speak its protocol, such as FerretDB.
 //!
-//! A statement is a database command, written as JSON in which a text `?` stands for a parameter. It is turned into BSON
-//! once; at each use the values are put into their places, and the command goes as a whole: there is nothing to prepare on
-//! the server. Of the documents that come back, only those whose fields are captured are looked into.
+//! A statement is a database command in JSON, in which the string `?` stands for a parameter. It is converted to BSON
+//! once. At each execution, the values are inserted and the complete command is sent; there are no prepared statements.
+//! Returned documents are decoded only if their fields are captured.
 
 mod bulk;
 mod check;
@@ -38,7 +38,7 @@ use dbdyno_plan::document::{FailureKind, Statement};
 use options::Options;
 use std::sync::Arc;
 
-/// A server, and the statements its sessions run.
+/// A server, and the statements that its sessions run.
 pub struct MongodbEngine {
     target: MongodbTarget,
     options: Options,
@@ -50,14 +50,13 @@ pub struct MongodbEngine {
 struct Text {
     /// For messages.
     name: String,
-    /// As the plan has it.
+    /// The text as in the plan.
     text: String,
     command: Command,
 }
 
 impl MongodbEngine {
-    /// An engine for a server; nothing is connected yet. An error names the statement that is no command, or the option
-    /// that is none.
+    /// Creates an engine without connecting. The error names the statement that isn't a command, or the invalid option.
     pub fn new(target: &MongodbTarget, statements: &[Statement]) -> Result<Self, Failure> {
         let options = Options::read(&target.session)
             .map_err(|problem| other(format!("connecting to {}: {problem}", target.place())))?;
@@ -116,20 +115,20 @@ fn other(message: String) -> Failure {
     Failure::new(FailureKind::Other, message)
 }
 
-/// The kind under which an error is counted, by its code (MongoDB's `src/mongo/base/error_codes.yml`).
+/// Maps an error to a failure kind by its code (MongoDB's `src/mongo/base/error_codes.yml`).
 fn kind_of(code: i64, message: &str) -> FailureKind {
     match code {
-        // A key that is there already; a document that its collection's rules forbid.
+        // A duplicate key; a document that fails its collection's validation.
         11000 | 11001 | 121 => FailureKind::Constraint,
-        // Another write came between; the transaction is gone.
+        // A write conflict; the transaction was aborted.
         112 | 251 => FailureKind::Serialization,
-        // The time of a statement, of a write's safekeeping or of a message is over, or somebody ended it.
+        // A timeout of a statement, a write concern or the network, or a killed operation.
         50 | 64 | 89 | 202 | 262 | 11601 => FailureKind::Timeout,
-        // A lock could not be had.
+        // A lock timeout.
         24 | 46 => FailureKind::Locked,
-        // FerretDB has no code for what its SQLite says.
+        // FerretDB returns no specific code for SQLite errors.
         1 if message.contains("SQLITE_BUSY") => FailureKind::Locked,
-        // Not allowed, or not known; no such host; the server shuts down, or is not the one that takes writes.
+        // Unauthorized or authentication failed; host not found; server shutting down, or not the primary.
         6 | 7 | 13 | 18 | 91 | 189 | 9001 | 10107 | 11600 | 11602 | 13435 | 13436 => FailureKind::Connection,
         _ => FailureKind::Other,
     }

@@ -1,4 +1,4 @@
-//! What a MongoDB server asked of the device, and what it put off, as `serverStatus` tells. FerretDB does not tell.
+//! Reads a MongoDB server's counters of device operations and deferred work from `serverStatus`. FerretDB reports none.
 
 use super::MongodbEngine;
 use super::login;
@@ -7,7 +7,7 @@ use bson::rawdoc;
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::{Failure, Session as _};
 
-/// Where the figures stand below `wiredTiger`.
+/// Paths of the counters in `serverStatus`.
 const COUNTERS: [(&str, [&str; 3]); 2] = [
     ("syncs", ["wiredTiger", "log", "log sync operations"]),
     ("log_bytes", ["wiredTiger", "log", "log bytes written"]),
@@ -24,7 +24,7 @@ async fn status<const N: usize>(
     let mut session = engine.open().await?;
     let asked = login::ask(session.wire(), "admin", rawdoc! {"serverStatus": 1_i64}).await;
     let mut found = Counters::new();
-    // Who may not look sees nothing.
+    // Users without the privilege see no counters.
     if let Ok(place) = asked {
         let status = session.wire().document(&place)?;
         for (name, path) in wanted {
@@ -41,7 +41,7 @@ pub async fn counters(engine: &MongodbEngine) -> Result<Counters, Failure> {
     status(engine, COUNTERS).await
 }
 
-/// Reads what is put off.
+/// Reads the deferred work.
 pub async fn backlog(engine: &MongodbEngine) -> Result<Backlog, Failure> {
     status(engine, BACKLOG).await
 }

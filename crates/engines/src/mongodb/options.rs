@@ -1,5 +1,4 @@
-//! What a session is begun with: options of MongoDB's connection strings that concern commands, and how long these may
-//! take.
+//! Session options: those of MongoDB's connection strings that affect commands, and their time limit.
 
 use super::json::Json;
 use bson::raw::cstr;
@@ -10,27 +9,27 @@ const KNOWN: &str = "authSource, journal, maxTimeMS, readConcernLevel, w, wtimeo
 /// The options of a session.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The database that knows the user.
+    /// The database that contains the user.
     pub auth_source: Option<String>,
-    /// Whether a write is acknowledged when it is in the journal on the device.
+    /// Whether a write is acknowledged only once its journal is synced.
     pub journal: Option<bool>,
-    /// How many members of a replica set must have a write: a number, or a word such as `majority`.
+    /// Number of replica set members that must have a write, or a word such as `majority`.
     pub w: Option<String>,
     write_timeout_ms: Option<i64>,
     read_concern: Option<String>,
-    /// Milliseconds after which a read ends.
+    /// Time limit for a read in milliseconds.
     max_time_ms: Option<i64>,
 }
 
 impl Options {
-    /// Reads names and values. The error says what is wrong.
+    /// Reads names and values. The error describes the problem.
     pub fn read(pairs: &[(String, String)]) -> Result<Self, String> {
         let mut options = Self::default();
         for (name, value) in pairs {
             let number = || {
                 value
                     .parse()
-                    .map_err(|_| format!("`{name}` is a whole number, and not `{value}`"))
+                    .map_err(|_| format!("`{name}` must be an integer, not `{value}`"))
             };
             match name.as_str() {
                 "authSource" => options.auth_source = Some(value.clone()),
@@ -38,20 +37,20 @@ impl Options {
                     options.journal = Some(match value.as_str() {
                         "true" | "on" | "1" => true,
                         "false" | "off" | "0" => false,
-                        _ => return Err(format!("`journal` is `true` or `false`, and not `{value}`")),
+                        _ => return Err(format!("`journal` must be `true` or `false`, not `{value}`")),
                     });
                 }
                 "w" => options.w = Some(value.clone()),
                 "wtimeoutMS" => options.write_timeout_ms = Some(number()?),
                 "readConcernLevel" => options.read_concern = Some(value.clone()),
                 "maxTimeMS" => options.max_time_ms = Some(number()?),
-                _ => return Err(format!("there is no option `{name}`: known are {KNOWN}")),
+                _ => return Err(format!("unknown option `{name}`; known: {KNOWN}")),
             }
         }
         Ok(options)
     }
 
-    /// The fields that a command gets, unless its text has them.
+    /// The fields to add to a command, unless its text contains them.
     pub fn fields(&self, name: &str, command: &Json) -> RawDocumentBuf {
         let reads = matches!(name, "find" | "aggregate" | "count" | "distinct");
         let writes = matches!(name, "insert" | "update" | "delete" | "findAndModify" | "findandmodify");
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_get_what_concerns_them() {
+    fn commands_get_the_options_that_apply() {
         let all = [
             ("journal", "true"),
             ("wtimeoutMS", "5"),
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_told() {
+    fn invalid_options_are_refused() {
         for (name, value) in [("no_such_setting", "1"), ("journal", "perhaps"), ("maxTimeMS", "x")] {
             let problem = Options::read(&[(name.into(), value.into())]).unwrap_err();
             assert!(problem.contains(name), "{problem}");

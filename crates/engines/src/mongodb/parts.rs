@@ -1,4 +1,4 @@
-//! JSON cut into pieces of BSON: bytes as they are, and places for parameters.
+//! Splits a command into fixed BSON bytes and placeholders for parameters.
 
 use super::json::Json;
 use super::put;
@@ -7,60 +7,60 @@ use bson::oid::ObjectId;
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_program::value::Value;
 
-/// What stands for a parameter in the text of a command.
+/// The placeholder for a parameter in a command's text.
 const PLACE: &str = "?";
 
-/// A piece of a command's document.
+/// A part of a command's document.
 #[derive(Debug)]
 pub enum Part {
-    /// Bytes as they are.
+    /// Fixed bytes.
     Bytes(BytesMut),
-    /// A document whose length depends on the parameters begins, its kind and name being written already.
+    /// Begins a document whose length depends on the parameters. Its type and name have been written.
     Open,
-    /// The innermost such document ends.
+    /// Ends the innermost such document.
     Close,
-    /// A field of this name with the next parameter.
+    /// A field with this name and the next parameter as its value.
     Place(Vec<u8>, Form),
 }
 
-/// What a parameter becomes.
+/// The BSON type of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub enum Form {
-    /// What it is.
+    /// The type of the value.
     Value,
-    /// An object's identifier.
+    /// An ObjectId.
     ObjectId,
-    /// A time, of milliseconds since 1970.
+    /// A date in milliseconds since 1970.
     Date,
 }
 
-/// Turns JSON into parts.
+/// Converts JSON to parts.
 #[derive(Default)]
 pub struct Builder {
-    /// What is done so far.
+    /// The finished parts.
     pub parts: Vec<Part>,
-    /// Bytes that are no part yet.
+    /// Fixed bytes that don't form a part yet.
     pub bytes: BytesMut,
-    /// How many parameters there are so far.
+    /// Number of parameters so far.
     pub parameters: usize,
 }
 
 impl Builder {
-    /// Ends the bytes that stand as they are.
+    /// Ends the current run of fixed bytes.
     pub fn cut(&mut self) {
         if !self.bytes.is_empty() {
             self.parts.push(Part::Bytes(self.bytes.split()));
         }
     }
 
-    /// Writes a document whose length is not known yet; `besides` writes further fields at its end.
-    pub fn open(&mut self, fields: &[(String, Json)], besides: impl FnOnce(&mut Self)) -> Result<(), String> {
+    /// Writes a document of unknown length. `append` adds fields at its end.
+    pub fn open(&mut self, fields: &[(String, Json)], append: impl FnOnce(&mut Self)) -> Result<(), String> {
         self.cut();
         self.parts.push(Part::Open);
         for (name, value) in fields {
             self.field(name.as_bytes(), value)?;
         }
-        besides(self);
+        append(self);
         self.cut();
         self.parts.push(Part::Close);
         Ok(())
@@ -73,7 +73,7 @@ impl Builder {
                 put::field(kind::BOOLEAN, name, &mut self.bytes);
                 self.bytes.put_u8(u8::from(*value));
             }
-            // As short as it can be, as MongoDB's own programs write it.
+            // The shortest type, like MongoDB's own tools.
             Json::Integer(value) => match i32::try_from(*value) {
                 Ok(short) => {
                     put::field(kind::INT32, name, &mut self.bytes);
@@ -109,8 +109,8 @@ impl Builder {
         self.parameters += 1;
     }
 
-    fn document(&mut self, of: u8, name: &[u8], fields: &[(String, Json)]) -> Result<(), String> {
-        put::field(of, name, &mut self.bytes);
+    fn document(&mut self, kind: u8, name: &[u8], fields: &[(String, Json)]) -> Result<(), String> {
+        put::field(kind, name, &mut self.bytes);
         if fields.iter().any(|(_, value)| has_places(value)) {
             return self.open(fields, |_| {});
         }
@@ -122,7 +122,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Writes a value that JSON has no words for ("MongoDB Extended JSON (v2)"); tells whether it is one.
+    /// Writes a value of an extended type ("MongoDB Extended JSON (v2)"). Returns false if it isn't one.
     fn extended(&mut self, name: &[u8], sign: &str, value: &Json) -> Result<bool, String> {
         let wrong = |what: &str| Err(format!("`{sign}`: {what}"));
         match (sign, value) {
@@ -137,13 +137,13 @@ impl Builder {
             ("$date", _) => return wrong("write milliseconds since 1970, or \"?\""),
             ("$numberLong", Json::Text(text)) => match text.parse() {
                 Ok(value) => put::integer(name, value, &mut self.bytes),
-                Err(_) => return wrong("write a whole number as a text"),
+                Err(_) => return wrong("write an integer as a string"),
             },
             ("$numberDouble", Json::Text(text)) => match text.parse() {
                 Ok(value) => put::value(name, Value::Real(value), &mut self.bytes),
-                Err(_) => return wrong("write a number as a text"),
+                Err(_) => return wrong("write a number as a string"),
             },
-            // An operator, such as `$inc`, or what the server may know.
+            // An operator such as `$inc`, or unknown.
             _ => return Ok(false),
         }
         Ok(true)

@@ -1,7 +1,7 @@
-//! Documents that the load writes (bsonspec.org, version 1.1), into the buffer that is sent.
+//! Encodes BSON for the load (bsonspec.org, version 1.1), directly into the send buffer.
 //!
-//! A document of the crate `bson` has memory of its own and is copied when it is whole: a `find` so written takes 17 times as
-//! long, and a row 7 times. What is not written in the load is written by it.
+//! A document of the crate `bson` allocates and is copied when complete: writing a `find` that way takes 17 times as
+//! long, and a row 7 times. Code outside the load uses that crate.
 
 use super::scan::kind;
 use bson::RawDocument;
@@ -26,7 +26,7 @@ pub fn end(start: usize, out: &mut BytesMut) {
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Writes a field's kind and name; its value follows. The name must not hold a zero.
+/// Writes a field's type and name; the value follows. The name must not contain a zero byte.
 #[inline]
 pub fn field(kind: u8, name: &[u8], out: &mut BytesMut) {
     out.put_u8(kind);
@@ -36,13 +36,13 @@ pub fn field(kind: u8, name: &[u8], out: &mut BytesMut) {
 
 /// Writes the fields of a document.
 pub fn fields(document: &RawDocument, out: &mut BytesMut) {
-    // A document has four bytes of length before its fields, and a zero after them.
+    // A document has a length of four bytes before its fields, and a zero byte after them.
     if let [_, _, _, _, fields @ .., _] = document.as_bytes() {
         out.put_slice(fields);
     }
 }
 
-/// Writes a field with a text.
+/// Writes a string field.
 #[inline]
 pub fn text(name: &[u8], value: &str, out: &mut BytesMut) {
     field(kind::STRING, name, out);
@@ -51,21 +51,21 @@ pub fn text(name: &[u8], value: &str, out: &mut BytesMut) {
     out.put_u8(0);
 }
 
-/// Writes a field with a whole number.
+/// Writes an integer field.
 #[inline]
 pub fn integer(name: &[u8], value: i64, out: &mut BytesMut) {
     field(kind::INT64, name, out);
     out.put_i64_le(value);
 }
 
-/// Writes a field with an object's identifier.
+/// Writes an ObjectId field.
 #[inline]
 pub fn object_id(name: &[u8], id: ObjectId, out: &mut BytesMut) {
     field(kind::OBJECT_ID, name, out);
     out.put_slice(&id.bytes());
 }
 
-/// Writes a field with a time, in milliseconds since 1970.
+/// Writes a date field, in milliseconds since 1970.
 #[inline]
 pub fn date(name: &[u8], milliseconds: i64, out: &mut BytesMut) {
     field(kind::DATE, name, out);
@@ -98,7 +98,7 @@ mod tests {
     use bson::rawdoc;
 
     #[test]
-    fn what_is_written_is_what_the_library_writes() {
+    fn the_encoding_equals_the_librarys() {
         let id = ObjectId::from_bytes([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 255]);
         let theirs = rawdoc! {
             "n": null, "i": -7_i64, "r": 0.5, "t": "ü", "b": bson::Binary { subtype: BinarySubtype::Generic, bytes: vec![0, 1] },

@@ -1,4 +1,4 @@
-//! What a server answers to a command: rows, numbers of documents, or an error.
+//! Reads a server's response to a command: rows, document counts, or an error.
 
 use super::command::{Answer, Columns, Command};
 use super::kind_of;
@@ -8,16 +8,16 @@ use bson::RawDocument;
 use dbdyno_engine::{Capture, Failure, Rows};
 use dbdyno_plan::document::FailureKind;
 
-/// An answer that says no error.
+/// A successful response.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// The rows in it.
+    /// Its rows.
     pub rows: Rows,
-    /// The cursor that has more of them, and its collection.
+    /// The cursor with further rows, and its collection.
     pub more: Option<(i64, String)>,
 }
 
-/// Reads an answer; the columns of its first row go to `capture`.
+/// Reads a response. The columns of its first row are captured.
 #[inline]
 pub fn read(answer: &[u8], command: &Command, capture: &mut Capture<'_>) -> Result<Read, Failure> {
     let mut parts = Parts::default();
@@ -131,7 +131,7 @@ fn read_cursor(
     Ok(())
 }
 
-/// Gives the columns of a document to those who want them; those that are not there are null.
+/// Captures the columns of a document; missing ones are null.
 fn take_row(document: Document<'_>, columns: &Columns, capture: &mut Capture<'_>) -> Result<(), Failure> {
     capture.clear();
     match columns {
@@ -153,7 +153,7 @@ fn take_row(document: Document<'_>, columns: &Columns, capture: &mut Capture<'_>
     Ok(())
 }
 
-/// The failure that an answer tells of, if it does: of the whole command, of one of its writes, or of their safekeeping.
+/// The failure in a response, if any: of the command, of one of its writes, or of the write concern.
 #[cold]
 pub fn failure_of(answer: &RawDocument) -> Result<Option<Failure>, Failure> {
     let ok = answer.get("ok").map_err(|_| garbled())?;
@@ -169,10 +169,10 @@ pub fn failure_of(answer: &RawDocument) -> Result<Option<Failure>, Failure> {
         .map(told))
 }
 
-/// The failure that a document with a code and a message is.
+/// The failure in a document with a code and a message.
 fn told(error: &RawDocument) -> Failure {
     let code = find(error, &["code"]).and_then(integer);
-    let message = error.get_str("errmsg").unwrap_or("the server does not say why");
+    let message = error.get_str("errmsg").unwrap_or("the server gives no reason");
     let kind = code.map_or(FailureKind::Other, |code| kind_of(code, message));
     let code = code.map_or_else(|| "?".to_owned(), |code| code.to_string());
     let failure = match error.get_str("codeName") {

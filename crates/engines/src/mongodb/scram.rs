@@ -1,4 +1,4 @@
-//! SCRAM-SHA-256 (RFC 5802, RFC 7677): a password is shown to be known, and the server shows that it knows it too.
+//! SCRAM-SHA-256 (RFC 5802, RFC 7677): both sides prove that they know the password.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,32 +6,32 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 use std::io::Read as _;
 
-/// The most rounds that a server may ask for: what takes some seconds here.
+/// Maximum iteration count that a server may request; it takes some seconds here.
 const MOST_ROUNDS: u32 = 10_000_000;
 
-/// A proof under way.
+/// An authentication in progress.
 pub struct Scram {
     password: String,
     nonce: String,
-    /// The first message without its head.
+    /// The first message without its header.
     first: String,
-    /// What the server's last message must hold.
+    /// The expected signature in the server's last message.
     signature: Vec<u8>,
 }
 
 impl Scram {
-    /// Begins with a random nonce. The error says why there is none.
+    /// Begins with a random nonce.
     pub fn new(user: &str, password: &str) -> Result<Self, String> {
         let mut random = [0; 18];
         std::fs::File::open("/dev/urandom")
             .and_then(|mut file| file.read_exact(&mut random))
-            .map_err(|error| format!("reading random numbers: {error}"))?;
+            .map_err(|error| format!("cannot read random numbers: {error}"))?;
         Self::with_nonce(user, password, STANDARD.encode(random))
     }
 
     fn with_nonce(user: &str, password: &str, nonce: String) -> Result<Self, String> {
         let password = stringprep::saslprep(password)
-            .map_err(|_| "the password holds a character that no password may hold")?
+            .map_err(|_| "the password contains a prohibited character")?
             .into_owned();
         let user = user.replace('=', "=3D").replace(',', "=2C");
         let first = format!("n={user},r={nonce}");
@@ -43,12 +43,12 @@ impl Scram {
         })
     }
 
-    /// The first message: who we are.
+    /// The client's first message.
     pub fn first(&self) -> String {
         format!("n,,{}", self.first)
     }
 
-    /// The message that answers the server's first.
+    /// The client's response to the server's first message.
     pub fn answer(&mut self, server_first: &[u8]) -> Result<String, String> {
         let server_first = std::str::from_utf8(server_first).map_err(|_| unreadable())?;
         let nonce = part(server_first, "r=").ok_or_else(unreadable)?;
@@ -71,7 +71,7 @@ impl Scram {
         Ok(format!("{without_proof},p={}", STANDARD.encode(proof)))
     }
 
-    /// Checks the server's last message.
+    /// Verifies the server's last message.
     pub fn check(&self, server_last: &[u8]) -> Result<(), String> {
         let signature = std::str::from_utf8(server_last)
             .ok()
@@ -80,7 +80,7 @@ impl Scram {
         if signature.as_ref() == Some(&self.signature) {
             Ok(())
         } else {
-            Err("the server does not show that it knows the password".into())
+            Err("the server failed to prove that it knows the password".into())
         }
     }
 }
@@ -90,7 +90,7 @@ fn part<'a>(message: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn unreadable() -> String {
-    "the server's part of SCRAM-SHA-256 cannot be read".into()
+    "the server sent an invalid SCRAM-SHA-256 message".into()
 }
 
 fn hmac(key: &[u8], parts: &[&[u8]]) -> Result<Vec<u8>, String> {
@@ -99,7 +99,7 @@ fn hmac(key: &[u8], parts: &[&[u8]]) -> Result<Vec<u8>, String> {
     Ok(mac.finalize().into_bytes().to_vec())
 }
 
-/// PBKDF2 with one block, which is what SCRAM calls `Hi`.
+/// PBKDF2 with one block; SCRAM's function `Hi`.
 fn salted(password: &[u8], salt: &[u8], rounds: u32) -> Result<Vec<u8>, String> {
     let mut last = hmac(password, &[salt, &[0, 0, 0, 1]])?;
     let mut sum = last.clone();
@@ -114,9 +114,9 @@ fn salted(password: &[u8], salt: &[u8], rounds: u32) -> Result<Vec<u8>, String> 
 mod tests {
     use super::*;
 
-    /// The exchange that RFC 7677 gives in its section 3.
+    /// The example exchange in section 3 of RFC 7677.
     #[test]
-    fn the_example_of_the_rfc_comes_out() {
+    fn the_example_of_the_rfc_is_reproduced() {
         let mut scram = Scram::with_nonce("user", "pencil", "rOprNGfwEbeRWgbNEkqO".into()).unwrap();
         assert_eq!(scram.first(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
         let first = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";

@@ -1,4 +1,4 @@
-//! One session: what is asked of it, and how the answer is read.
+//! One session: sends commands and reads the responses.
 
 use super::Text;
 use super::login;
@@ -14,7 +14,7 @@ use dbdyno_program::value::Values;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Where users are kept, unless the target says otherwise.
+/// Default authentication database.
 const AUTH_SOURCE: &str = "admin";
 
 /// One session on a server.
@@ -22,9 +22,9 @@ pub struct MongodbSession {
     wire: Wire,
     database: Arc<str>,
     statements: Arc<[Text]>,
-    /// The statement whose answer is awaited.
+    /// The statement whose response is awaited.
     asked: usize,
-    /// Room for the documents that a command has open as it is written.
+    /// Reusable buffer for the open documents while a command is written.
     opened: Vec<usize>,
 }
 
@@ -68,7 +68,7 @@ impl MongodbSession {
 }
 
 impl Session for MongodbSession {
-    /// There is nothing to prepare on such servers: each command goes as a whole.
+    /// There are no prepared statements: each command is sent in full.
     async fn prepare_all(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -86,11 +86,11 @@ impl Session for MongodbSession {
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
         match control {
-            // None is ever open.
+            // No transaction is ever open.
             Control::Rollback => Poll::Ready(Ok(())),
             Control::Begin(_) | Control::Commit => Poll::Ready(Err(Failure::new(
                 FailureKind::Other,
-                "there are no transactions on a single server of MongoDB's kind: each command is one of its own",
+                "there are no transactions on a single MongoDB-compatible server; each command is atomic by itself",
             ))),
         }
     }
@@ -114,7 +114,7 @@ impl Session for MongodbSession {
         Ok(rows)
     }
 
-    /// Servers have no word for it: the connection's end is the session's.
+    /// There is no logout command; closing the connection ends the session.
     async fn close(self) -> Result<(), Failure> {
         Ok(())
     }

@@ -1,35 +1,35 @@
-//! What a plan says of a server of MongoDB's kind.
+//! The MongoDB target of a plan.
 
 use crate::server::{ServerProcess, place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A MongoDB server (or one that speaks its protocol, such as FerretDB), and how each client connects to it.
+/// A MongoDB server, or a compatible one such as FerretDB, and how each client connects to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MongodbTarget {
-    /// Its host; one that begins with `/` is the path of its Unix socket.
+    /// Host name, or the path of a Unix socket if it begins with `/`.
     pub host: String,
-    /// Its port; of a Unix socket, any.
+    /// Its port; ignored for a Unix socket.
     pub port: u16,
-    /// The user; left out: nobody logs in.
+    /// The user; without one, clients don't log in.
     #[serde(default)]
     pub user: Option<String>,
-    /// The user's password, where one is needed.
+    /// The user's password, if required.
     #[serde(default)]
     pub password: Option<String>,
     /// The database.
     pub database: String,
-    /// Options of MongoDB's connection strings that each session has: name and value.
+    /// Options of MongoDB's connection strings for each session: name and value.
     #[serde(default)]
     pub session: Vec<(String, String)>,
-    /// The server, where it runs on this machine and is the laboratory's.
+    /// The server's process, if dbdyno started it on this machine.
     #[serde(default)]
     pub process: Option<ServerProcess>,
 }
 
 impl MongodbTarget {
-    /// Where it is, for messages.
+    /// Its address, for messages.
     pub fn place(&self) -> String {
         place(&self.host, self.port)
     }

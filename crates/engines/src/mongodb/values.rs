@@ -1,4 +1,4 @@
-//! What BSON's values are to a variable and to people, and the raw documents of the crate `bson` by paths.
+//! Converts BSON values for variables and for display, and navigates raw documents of the crate `bson`.
 
 use bson::oid::ObjectId;
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, RawDocument};
@@ -7,12 +7,12 @@ use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::Owned;
 use std::fmt::Write as _;
 
-/// The document that some bytes are.
+/// Interprets bytes as a document.
 pub fn document(bytes: &[u8]) -> Result<&RawDocument, Failure> {
     RawDocument::from_bytes(bytes).map_err(|_| garbled())
 }
 
-/// The value at the end of a path of names, where there is one.
+/// The value at the end of a path of names, if it exists.
 pub fn find<'a>(document: &'a RawDocument, path: &[&str]) -> Option<RawBsonRef<'a>> {
     let (last, above) = path.split_last()?;
     let mut document = document;
@@ -22,7 +22,7 @@ pub fn find<'a>(document: &'a RawDocument, path: &[&str]) -> Option<RawBsonRef<'
     document.get(last).ok()?
 }
 
-/// The whole number that a value is; a truth value is one, and so is a number without a fraction.
+/// The value as an integer. Booleans and doubles are converted.
 pub fn integer(value: RawBsonRef<'_>) -> Option<i64> {
     match value {
         RawBsonRef::Double(value) => Some(value as i64),
@@ -33,14 +33,14 @@ pub fn integer(value: RawBsonRef<'_>) -> Option<i64> {
     }
 }
 
-/// The identifier that stands for a whole number: four zeros, and the number's bytes, so that they sort alike.
+/// The ObjectId that represents an integer: four zero bytes and the big-endian integer, so that the order is preserved.
 pub fn object_id(value: i64) -> ObjectId {
     let mut id = [0; 12];
     id[4..].copy_from_slice(&value.to_be_bytes());
     ObjectId::from_bytes(id)
 }
 
-/// The whole number that an identifier stands for, or its 24 digits.
+/// The integer that an ObjectId represents, or its 24 digits.
 pub fn of_object_id(id: ObjectId) -> Owned {
     match id.bytes() {
         [0, 0, 0, 0, number @ ..] => Owned::Integer(i64::from_be_bytes(number)),
@@ -48,7 +48,7 @@ pub fn of_object_id(id: ObjectId) -> Owned {
     }
 }
 
-/// Milliseconds since 1970 as a text, UTC.
+/// Milliseconds since 1970 as text in UTC.
 pub fn of_date(milliseconds: i64) -> Owned {
     let time = DateTime::from_millis(milliseconds).to_time_0_3();
     let (date, hour, minute, second) = (time.date(), time.hour(), time.minute(), time.second());
@@ -61,14 +61,14 @@ pub fn of_decimal(decimal: Decimal128) -> Owned {
     decimal.to_string().parse().map(Owned::Real).unwrap_or_default()
 }
 
-/// A document, or an array, as JSON for people to read. The crate's own has its names sorted, or its texts as they are.
+/// A document or array as JSON for display. The `bson` crate's own conversion sorts names or doesn't escape strings.
 pub fn json(document: &RawDocument, is_array: bool) -> String {
     let mut out = String::new();
     write_document(document, is_array, &mut out);
     out
 }
 
-/// A value for people to read: a text without quotes, and else JSON.
+/// A value for display: strings without quotes, other values as JSON.
 pub fn shown(value: RawBsonRef<'_>) -> String {
     let mut out = String::new();
     match value {
@@ -113,13 +113,10 @@ fn write_json(value: RawBsonRef<'_>, out: &mut String) {
     };
 }
 
-/// The failure of a server that does not speak as MongoDB's do.
+/// The failure if the server doesn't follow MongoDB's protocol.
 #[cold]
 pub fn garbled() -> Failure {
-    Failure::new(
-        FailureKind::Connection,
-        "the server sent what is no message of MongoDB's protocol",
-    )
+    Failure::new(FailureKind::Connection, "the server sent an invalid MongoDB message")
 }
 
 #[cfg(test)]
@@ -128,7 +125,7 @@ mod tests {
     use bson::rawdoc;
 
     #[test]
-    fn whole_numbers_are_identifiers_and_back() {
+    fn integers_convert_to_object_ids_and_back() {
         for value in [0, 1, -1, i64::MAX, i64::MIN] {
             assert_eq!(of_object_id(object_id(value)), Owned::Integer(value));
         }
@@ -153,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_json_for_people() {
+    fn documents_are_displayed_as_json() {
         let document = rawdoc! {
             "a": [1, true, null, 0.5], "b": {"c": "say \"x\""}, "d": DateTime::from_millis(0), "e": object_id(7), "f": {}
         };
@@ -165,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_values() {
+    fn paths_are_followed_to_values() {
         let document = rawdoc! {"a": {"b": 3.0}, "n": true};
         assert_eq!(find(&document, &["a", "b"]).and_then(integer), Some(3));
         assert_eq!(find(&document, &["n"]).and_then(integer), Some(1));

@@ -1,5 +1,4 @@
-//! Messages each way (MongoDB's documentation, "MongoDB Wire Protocol"): OP_MSG, a document that is a command, and one
-//! that answers it.
+//! Messages in both directions ("MongoDB Wire Protocol"): OP_MSG, with a command or its response as a document.
 
 use super::target::MongodbTarget;
 use super::values::{self, garbled};
@@ -9,11 +8,11 @@ use bytes::BufMut as _;
 use dbdyno_engine::Failure;
 use std::ops::Range;
 
-/// Length, number, the number that is answered, kind.
+/// Message length, request ID, response-to ID, opcode.
 const HEAD: usize = 16;
 const OP_MSG: i32 = 2013;
 
-/// The longest message there is, by what servers say of themselves, and something for what is around it.
+/// Maximum message size according to the servers' own limits, plus a margin.
 const LONGEST: usize = 48_000_000 + (1 << 20);
 
 const CHECKSUM_PRESENT: u32 = 1;
@@ -21,12 +20,12 @@ const CHECKSUM_PRESENT: u32 = 1;
 /// A connection to a server.
 pub struct Wire {
     pub connection: Connection,
-    /// The number of the last message that was sent.
+    /// The request ID of the last message sent.
     number: i32,
 }
 
 impl Wire {
-    /// Connects to where a server is.
+    /// Connects to a server.
     pub async fn connect(target: &MongodbTarget) -> Result<Self, Failure> {
         let connection = if target.host.starts_with('/') {
             Connection::unix(&target.host).await?
@@ -36,7 +35,7 @@ impl Wire {
         Ok(Self { connection, number: 0 })
     }
 
-    /// Begins a message; its document is appended to `connection.out`, and [`Self::end`] ends it.
+    /// Begins a message. Append its document to `connection.out`, then call [`Self::end`].
     #[inline]
     pub fn begin(&mut self) -> usize {
         self.number = self.number.wrapping_add(1);
@@ -47,7 +46,7 @@ impl Wire {
         out.put_i32_le(0);
         out.put_i32_le(OP_MSG);
         out.put_u32_le(0);
-        // A section of the first kind: one document.
+        // A section of kind 0: one document.
         out.put_u8(0);
         start
     }
@@ -60,12 +59,12 @@ impl Wire {
         out[start..start + 4].copy_from_slice(&length.to_le_bytes());
     }
 
-    /// Takes back what was written of the message that begins at `start`.
+    /// Discards the message that begins at `start`.
     pub fn forget(&mut self, start: usize) {
         self.connection.out.truncate(start);
     }
 
-    /// Begins a section of the second kind: documents that are an array of the command's. [`Self::end_sequence`] ends it.
+    /// Begins a section of kind 1: documents that form an array of the command. [`Self::end_sequence`] ends it.
     pub fn begin_sequence(&mut self, name: &str) -> usize {
         let out = &mut self.connection.out;
         out.put_u8(1);
@@ -81,7 +80,7 @@ impl Wire {
         self.end(start);
     }
 
-    /// The place of the answer to the last message, for [`Self::bytes`]. It stays there until the next is asked for.
+    /// The position of the response to the last message, for [`Self::bytes`]. It stays valid until the next call.
     #[inline]
     pub async fn answer(&mut self) -> Result<Range<usize>, Failure> {
         loop {
@@ -92,13 +91,13 @@ impl Wire {
         }
     }
 
-    /// The bytes of an answer's document.
+    /// The bytes of a response's document.
     #[inline(always)]
     pub fn bytes(&self, place: &Range<usize>) -> &[u8] {
         self.connection.taken(place.clone())
     }
 
-    /// The document of an answer.
+    /// The document of a response.
     pub fn document(&self, place: &Range<usize>) -> Result<&RawDocument, Failure> {
         values::document(self.bytes(place))
     }

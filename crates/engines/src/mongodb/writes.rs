@@ -1,9 +1,9 @@
-//! Which commands write, by their names: a server has no transactions that only read.
+//! Determines which commands write, by their names, because the server has no read-only transactions.
 
 use super::json::Json;
 use dbdyno_engine::writes::Writes;
 
-/// Those that only read, whatever their fields are, but for the stages of an aggregation that write what they found.
+/// Commands that only read, with any fields, except aggregations with stages that write.
 const READING: [&str; 25] = [
     "aggregate",
     "buildInfo",
@@ -32,10 +32,10 @@ const READING: [&str; 25] = [
     "whatsmyuri",
 ];
 
-/// The stages of an aggregation that write.
+/// Aggregation stages that write.
 const WRITING_STAGES: [&str; 2] = ["$out", "$merge"];
 
-/// Those that name a database other than their own.
+/// Commands that name another database.
 const ELSEWHERE: [&str; 6] = [
     "clone",
     "cloneCollection",
@@ -45,25 +45,25 @@ const ELSEWHERE: [&str; 6] = [
     "shutdown",
 ];
 
-/// Tells whether a command writes.
+/// Whether a command writes.
 pub fn writes(command: &str) -> Writes {
     let Some((json, name)) = named(command) else {
-        return Writes::Unknown("it is no command".into());
+        return Writes::Unknown("not a command".into());
     };
     if !READING.contains(&name.as_str()) {
-        return Writes::Yes(format!("`{name}` is not among the commands that only read"));
+        return Writes::Yes(format!("`{name}` is not a known read-only command"));
     }
     match find(&json, &|field, _| WRITING_STAGES.contains(&field)) {
-        Some(stage) => Writes::Yes(format!("`{stage}` writes what was found")),
+        Some(stage) => Writes::Yes(format!("`{stage}` writes the results")),
         None => Writes::No,
     }
 }
 
-/// Tells what a command names beyond its own database, if it does.
+/// What a command accesses outside its own database, if anything.
 pub fn reach(command: &str, own: &[String]) -> Option<String> {
     let (json, name) = named(command)?;
     if ELSEWHERE.contains(&name.as_str()) {
-        return Some(format!("`{name}` is about more than its database"));
+        return Some(format!("`{name}` accesses something outside its own database"));
     }
     let elsewhere = |field: &str, value: &Json| {
         let of = match field {
@@ -84,7 +84,7 @@ fn named(command: &str) -> Option<(Json, String)> {
     Some((json, name))
 }
 
-/// The first field, however deep, of which something is true.
+/// The first field, at any depth, for which the condition holds.
 fn find<'a>(json: &'a Json, is: &impl Fn(&str, &Json) -> bool) -> Option<&'a str> {
     match json {
         Json::Object(fields) => fields.iter().find_map(|(name, value)| {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_that_write_are_told_by_name_and_stage() {
+    fn writing_commands_are_recognized_by_name_and_stage() {
         for (command, reads) in [
             (r#"{"find": "t", "filter": {"_id": "?"}}"#, true),
             (r#"{"count": "t"}"#, true),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_to_another_database_is_told() {
+    fn writes_to_another_database_are_reported() {
         let own = ["dbdyno_trial".to_owned()];
         for (command, elsewhere) in [
             (r#"{"insert": "t", "documents": [{}]}"#, false),

@@ -1,4 +1,4 @@
-//! Filling tables with LOAD DATA, whose file never was one: its rows are made as the server asks for them.
+//! Fills tables with LOAD DATA LOCAL. The "file" is generated while the server reads it.
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
@@ -16,10 +16,10 @@ use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
 use mysql_common::constants::{CapabilityFlags, Command};
 
-/// Rows are sent in packets of about this many bytes.
+/// Approximate size in bytes of the packets with rows.
 const PACKET: usize = 64 * 1024;
 
-/// Creates the tables and fills them; analyses them when the indexes are there.
+/// Creates the tables and fills them. Analyzes them after the indexes are created.
 pub fn load(target: &ServerTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let engine = MysqlEngine::new(target, &[], PrepareMode::Once);
     block_on(fill(&engine, load, seed))
@@ -27,10 +27,11 @@ pub fn load(target: &ServerTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
 
 async fn fill(engine: &MysqlEngine, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let clock = Clock::get();
-    // A text of the plan may be several statements.
-    let besides = CapabilityFlags::CLIENT_LOCAL_FILES | CapabilityFlags::CLIENT_MULTI_STATEMENTS;
+    // A text of the plan may contain several statements.
+    let extra_capabilities = CapabilityFlags::CLIENT_LOCAL_FILES | CapabilityFlags::CLIENT_MULTI_STATEMENTS;
     let statements = engine.statements.clone();
-    let mut session = MysqlSession::open_with(&engine.target, statements, PrepareMode::Once, besides).await?;
+    let mut session =
+        MysqlSession::open_with(&engine.target, statements, PrepareMode::Once, extra_capabilities).await?;
     let mut report = rows::fill(&mut session, load, seed, clock).await?;
     let start = clock.now();
     for table in rows::names(load) {
@@ -46,7 +47,7 @@ impl Loader for MysqlSession {
     }
 
     async fn copy(&mut self, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
-        // As with SQLite. Notes are not what says that a row went in as something else than it was.
+        // Foreign keys as for SQLite. Notes are disabled because they don't indicate changed values.
         self.query("set foreign_key_checks = 0, sql_notes = 0").await?;
         let rows = load_rows(self, table, seed).await?;
         self.query("set foreign_key_checks = default, sql_notes = default")
@@ -55,7 +56,7 @@ impl Loader for MysqlSession {
     }
 }
 
-/// Loads a table, and gives the number of its rows.
+/// Loads a table and returns the number of rows.
 async fn load_rows(session: &mut MysqlSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
     let name = backquoted(&table.name);
     let columns: Vec<String> = table.columns.iter().map(|column| backquoted(&column.name)).collect();
@@ -88,8 +89,8 @@ async fn load_rows(session: &mut MysqlSession, table: &LoadTable, seed: u64) -> 
     Ok(rows)
 }
 
-/// What loads a table from a file that the client has. The file's text is UTF-8; what is no text comes as hexadecimal
-/// digits, because servers refuse, or cut, what is not valid in the file's encoding.
+/// The LOAD DATA statement. The file is UTF-8, and binary columns are hexadecimal, because servers reject or truncate
+/// bytes that are invalid in the file's encoding.
 fn statement(table: &str, columns: &[String], bytes: &[bool]) -> String {
     let is_bytes = |at: usize| bytes.get(at).copied().unwrap_or(false);
     let mut places = Vec::with_capacity(columns.len());
@@ -107,7 +108,8 @@ fn statement(table: &str, columns: &[String], bytes: &[bool]) -> String {
     } else {
         format!(" set {}", set.join(", "))
     };
-    // Hexadecimal, so that it is the same whatever sql_mode says of backslashes: tab, backslash, line feed.
+    // Hexadecimal literals, so that the separators don't depend on how sql_mode treats backslashes: tab, backslash,
+    // line feed.
     format!(
         "load data local infile 'rows' into table {table} character set utf8mb4 fields terminated by x'09' escaped by \
          x'5c' lines terminated by x'0a' ({}){set}",
@@ -115,9 +117,9 @@ fn statement(table: &str, columns: &[String], bytes: &[bool]) -> String {
     )
 }
 
-/// Why the server does not even ask for the rows.
+/// The failure if the server rejects the statement before it reads any row.
 fn refused(body: &[u8]) -> Failure {
-    // That the server does not allow it has numbers of its own in MySQL and MariaDB, and an older one.
+    // MySQL and MariaDB use different error numbers for a forbidden LOAD DATA LOCAL, and older versions use a third.
     let forbidden = body.get(1..3).is_some_and(|number| {
         let number = u16::from_le_bytes([number[0], number[1]]);
         matches!(number, 1148 | 3948 | 4166)
@@ -130,8 +132,8 @@ fn refused(body: &[u8]) -> Failure {
     error(body).explained(|message| format!("{message}{advice}"))
 }
 
-/// Sends the rows and the packet without any that ends them; gives their number, and why there are no more, if it is a
-/// failure. The server must be told of the end in any case.
+/// Sends the rows and the empty packet that ends them. Returns the number of rows, and the failure that ended them
+/// early, if any. The server needs the end packet in any case.
 async fn send_rows(
     session: &mut MysqlSession,
     source: &mut rows::RowSource<'_>,
@@ -168,7 +170,7 @@ async fn send(session: &mut MysqlSession, text: &[u8]) -> Result<(), Failure> {
     wire.connection.flush().await
 }
 
-/// A row that could not go in as it was is skipped or changed, and the server only warns of it.
+/// The server skips or changes a row that it cannot store, and only warns.
 async fn check(session: &mut MysqlSession, rows: u64, done: Done) -> Result<(), Failure> {
     if done.warnings == 0 && done.changed == rows {
         return Ok(());
@@ -181,19 +183,22 @@ async fn check(session: &mut MysqlSession, rows: u64, done: Done) -> Result<(), 
             let state = if number == 1062 { "23000" } else { "" };
             Failure::new(super::kind(number, state), format!("{words} ({number})"))
         }
-        // MySQL before 5.7 skips a row whose key is there already without a warning, and no other row.
+        // MySQL before 5.7 silently skips rows with a duplicate key, but no other rows.
         Err(_) if done.warnings == 0 && done.changed < rows => Failure::new(
             FailureKind::Constraint,
             format!(
-                "of {rows} rows, {} went in: the keys of the others were there already",
+                "only {} of {rows} rows were inserted: the keys of the remaining rows already exist",
                 done.changed
             ),
         ),
-        Err(_) => Failure::new(FailureKind::Other, format!("of {rows} rows, {} went in", done.changed)),
+        Err(_) => Failure::new(
+            FailureKind::Other,
+            format!("only {} of {rows} rows were inserted", done.changed),
+        ),
     })
 }
 
-/// Writes a row as the text that the server is told to expect; `bytes` says which columns are hexadecimal digits.
+/// Writes a row in the format of the LOAD DATA statement. `bytes`: which columns are hexadecimal.
 fn line(values: &Values, bytes: &[bool], out: &mut Vec<u8>) {
     use std::io::Write as _;
     for (at, value) in values.iter().enumerate() {
@@ -221,7 +226,7 @@ fn line(values: &Values, bytes: &[bool], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Turns the bytes from `start` on into two hexadecimal digits each.
+/// Converts the bytes from `start` on into two hexadecimal digits each.
 fn to_digits(start: usize, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let length = out.len() - start;
@@ -233,14 +238,14 @@ fn to_digits(start: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Puts a backslash before what would end a field or a line, or escape what follows it.
+/// Escapes characters that would end a field or a line, and the escape character.
 fn escape(start: usize, out: &mut Vec<u8>) {
     let special = |byte: &u8| matches!(byte, b'\\' | b'\t' | b'\n');
     let more = out[start..].iter().filter(|byte| special(byte)).count();
     let mut to = out.len() + more;
     let mut from = out.len();
     out.resize(to, 0);
-    // From the end on, until there is no more to make room for.
+    // Backward, until no more characters need escaping.
     while to > from {
         from -= 1;
         to -= 1;
@@ -265,7 +270,7 @@ mod tests {
     use dbdyno_program::value::Owned;
     use proptest::prelude::*;
 
-    /// Reads a line as the server does.
+    /// Reads a line like the server.
     fn read(line: &[u8], bytes: &[bool]) -> Vec<Option<Vec<u8>>> {
         let (mut fields, mut field, mut null) = (Vec::new(), Vec::new(), false);
         let mut rest = line.iter();
@@ -296,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_row_is_a_line_whatever_it_holds(items in proptest::collection::vec((any::<bool>(), prop_oneof![
+        fn a_row_is_one_line_for_any_value(items in proptest::collection::vec((any::<bool>(), prop_oneof![
             Just(Owned::Null),
             "[a\\\\\t\n\r\0'ü]*".prop_map(Owned::Text),
             proptest::collection::vec(any::<u8>(), 0..40).prop_map(Owned::Bytes),
@@ -317,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_as_they_are() {
+    fn numbers_are_written_unchanged() {
         let mut values = Values::default();
         [Value::Integer(-3), Value::Real(0.5), Value::Integer(7)]
             .into_iter()
@@ -328,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_takes_no_files_is_told_what_would_be_right() {
+    fn a_forbidden_load_suggests_local_infile() {
         let forbidden = refused(b"\xff\x6c\x0f#42000Loading local data is disabled");
         assert!(
             forbidden.message.ends_with("`set global local_infile = on`"),
@@ -339,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_bytes_are_set_from_digits() {
+    fn binary_columns_are_loaded_from_hexadecimal() {
         let columns = ["`a`".to_owned(), "`b`".to_owned()];
         let sql = statement("`t`", &columns, &[false, true]);
         assert!(sql.ends_with("(`a`, @c1) set `b` = unhex(@c1)"), "{sql}");

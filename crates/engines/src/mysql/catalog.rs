@@ -1,4 +1,4 @@
-//! The tables that the statements name, as MariaDB's and MySQL's catalogue has them.
+//! Reads the statements' tables from MariaDB's and MySQL's catalog.
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
@@ -12,12 +12,12 @@ const TABLES: &str = "select table_name, engine, data_length + index_length, tab
 const COLUMNS: &str = "select table_name, column_name, column_type, collation_name from information_schema.columns \
      where table_schema = database() order by table_name, ordinal_position";
 
-/// Whether an index may be used: as MariaDB says it, as MySQL does, and where neither is known.
+/// Whether the optimizer can use an index: in MariaDB, in MySQL, and in versions without either column.
 const USABLE: [&str; 3] = ["ignored = 'NO'", "is_visible = 'YES'", "true"];
 
 type Row = Vec<Option<String>>;
 
-/// Reads the catalogue.
+/// Reads the catalog.
 pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<Catalog, Failure> {
     let mut catalog = Catalog::default();
     let named = |table: &str| engine.statements.iter().any(|each| names(&each.statement.sql, table));
@@ -82,7 +82,7 @@ fn add_key(catalog: &mut Catalog, row: &[Option<String>], named: impl Fn(&str) -
     });
 }
 
-/// What the server does not answer is not known; what broke the connection is a failure.
+/// Ignores errors of the query, but not a lost connection.
 async fn rows(session: &mut MysqlSession, sql: &str) -> Result<Option<Vec<Row>>, Failure> {
     match session.query(sql).await {
         Err(failure) if failure.kind == FailureKind::Connection => Err(failure),
@@ -90,7 +90,7 @@ async fn rows(session: &mut MysqlSession, sql: &str) -> Result<Option<Vec<Row>>,
     }
 }
 
-/// What the name of a collation says: `utf8mb4_general_ci`, `utf8mb4_0900_as_cs`, `latin1_bin`, `binary`.
+/// Derives properties from a collation's name: `utf8mb4_general_ci`, `utf8mb4_0900_as_cs`, `latin1_bin`, `binary`.
 fn of_name(name: &str) -> Collation {
     let lower = name.to_lowercase();
     let by_bytes = lower == "binary" || lower.ends_with("_bin");
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_collations_say_whether_they_regard_case() {
+    fn collation_names_tell_whether_case_matters() {
         let case = |name: &str| of_name(name).regards_case;
         assert_eq!(case("utf8mb4_general_ci"), Some(false));
         assert_eq!(case("utf8mb4_uca1400_ai_ci"), Some(false));

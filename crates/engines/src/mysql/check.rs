@@ -1,4 +1,4 @@
-//! MariaDB and MySQL.
+//! Contract checks for MariaDB and MySQL.
 
 use super::{MysqlEngine, bulk};
 use crate::server::ServerTarget;
@@ -14,7 +14,7 @@ use dbdyno_program::value::{Owned, Value as Sent};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Makes the checks in the target's database.
+/// Runs the checks in the target's database.
 pub fn check(target: &ServerTarget, tell: Tell<'_>) -> Result<(), Failure> {
     carry_out::<Mysql>(|number| Ok(Mysql::new(serde_json::to_value(target)?, number)), tell);
     Ok(())
@@ -42,8 +42,8 @@ impl System for Mysql {
     fn checks() -> Vec<Check<Self>> {
         let mut all = server_checks();
         all.extend(checks!(
-            the_durability_is_that_of_the_tables,
-            text_in_the_text_is_what_it_was_whatever_backslashes_mean,
+            the_durability_depends_on_the_storage_engines,
+            strings_in_statements_are_preserved_with_any_sql_mode,
         ));
         all
     }
@@ -66,7 +66,7 @@ impl System for Mysql {
 }
 
 impl Server for Mysql {
-    // A sleep or a benchmark that is ended says so in its value, and is no failure.
+    // A query, because an interrupted `sleep` or `benchmark` returns a value instead of an error.
     const SLOW: &str = "select count(*) from information_schema.collations a, information_schema.collations b, \
                         information_schema.collations c, information_schema.collations d";
     const NUMBER: &str = "select connection_id()";
@@ -95,7 +95,7 @@ impl Server for Mysql {
                 return Ok(json!([[name, value]]));
             }
         }
-        let why = "the server ends no statement by itself: MySQL does from 5.7.8 on, MariaDB from 10.1 on";
+        let why = "the server has no statement timeout; MySQL has one since 5.7.8, MariaDB since 10.1";
         Err(Problem::NotApplicable(why.into()))
     }
 
@@ -122,7 +122,7 @@ impl Server for Mysql {
     }
 }
 
-fn text_in_the_text_is_what_it_was_whatever_backslashes_mean(system: &Mysql) -> Outcome {
+fn strings_in_statements_are_preserved_with_any_sql_mode(system: &Mysql) -> Outcome {
     for mode in ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"] {
         let session = json!({"session": [["sql_mode", mode]]});
         let engine = system.engine_of(session, &["select ?".into()], PrepareMode::Never)?;
@@ -135,8 +135,8 @@ fn text_in_the_text_is_what_it_was_whatever_backslashes_mean(system: &Mysql) -> 
     Ok(())
 }
 
-fn the_durability_is_that_of_the_tables(system: &Mysql) -> Outcome {
-    // A database of its own: what others have in theirs must not count.
+fn the_durability_depends_on_the_storage_engines(system: &Mysql) -> Outcome {
+    // A separate database, so that other users' tables don't count.
     let database = format!("d{}", system.table());
     let texts = [
         format!("create database {database}"),
@@ -146,7 +146,7 @@ fn the_durability_is_that_of_the_tables(system: &Mysql) -> Outcome {
     ];
     let mut client = Client(wait(system.engine_for(&texts, PrepareMode::Never)?.connect(0))?);
     if let Err(failure) = client.run(0, &[]) {
-        return Err(Problem::NotApplicable(format!("no database can be made: {failure}")));
+        return Err(Problem::NotApplicable(format!("cannot create a database: {failure}")));
     }
     let mut durability = |create: usize| -> Result<Durability, Failure> {
         client.run(create, &[])?;

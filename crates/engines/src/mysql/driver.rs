@@ -1,4 +1,4 @@
-//! MariaDB and MySQL as the worker drives it.
+//! The driver for MariaDB and MySQL.
 
 use super::{DIALECT, MysqlEngine, bulk, check, databases, hold, reach, space, writes};
 use crate::reach::{others, reach as find_reach};
@@ -16,7 +16,7 @@ use dbdyno_program::Programs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A target.
+/// A MariaDB or MySQL target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct MysqlTarget(pub ServerTarget);

@@ -1,4 +1,4 @@
-//! How many rows the planner expected: MariaDB's `ANALYZE`, MySQL's `EXPLAIN ANALYZE`.
+//! Row estimates of the planner, from MariaDB's `ANALYZE` or MySQL's `EXPLAIN ANALYZE`.
 
 mod mariadb;
 mod mysql;
@@ -16,8 +16,8 @@ use dbdyno_plan::literal::Literal;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Runs each statement once that has values for it, and gives what was expected and found. One that writes, takes too long
-/// or cannot be analysed otherwise has no estimates.
+/// Executes each statement that has example values once, and returns its estimates. Statements that write, take too
+/// long or cannot be analyzed are left out.
 pub async fn estimates(target: &ServerTarget, statements: &[Text], is_mariadb: bool, budget: TimeBudget) -> Estimates {
     let mut found = Estimates::new();
     let target = ServerTarget {
@@ -38,8 +38,8 @@ pub async fn estimates(target: &ServerTarget, statements: &[Text], is_mariadb: b
     found
 }
 
-/// Runs a statement in a transaction that only reads, of a session that only reads, and rolls it back. As in
-/// [`super::writes`], one that gives no rows is not run.
+/// Runs a statement in a read-only transaction of a read-only session, and rolls it back. As in [`super::writes`], a
+/// statement that returns no rows is not executed.
 async fn analyse(
     target: &ServerTarget,
     statement: &Statement,
@@ -76,7 +76,7 @@ async fn analyse(
         .render(&values_of(values), session.dialect(), &mut text);
     text.insert_str(0, verb);
     let answer = session.query_within(longest + answer_limit(), &text).await;
-    // MySQL gives what it has where the time is over, with a warning.
+    // At the time limit, MySQL returns a partial result with a warning.
     let warned = session.query("show warnings").await;
     session.query("rollback").await?;
     session.close().await?;
@@ -93,10 +93,10 @@ async fn analyse(
     })
 }
 
-/// Words of a statement that may end before all of its rows have come. MariaDB's plan does not say it.
+/// Words of a statement that may end before all rows have been read. MariaDB's plan doesn't show this.
 const STOPPING: [&str; 3] = ["limit", "fetch", "rownum"];
 
-/// Whether a warning (its level, number and words) says that the statement was ended.
+/// Whether a warning (level, number, message) reports that the statement was interrupted.
 fn was_interrupted(warning: &[Option<String>]) -> bool {
     matches!(
         warning.get(1).and_then(Option::as_deref),

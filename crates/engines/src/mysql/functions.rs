@@ -1,6 +1,6 @@
 //! Names before a parenthesis that a read may contain: native functions and keywords.
 
-/// Native functions that only read, or affect only the session.
+/// Native functions that only read, or only affect the session.
 const READING: &str = "abs acos add_months adddate addtime aes_decrypt aes_encrypt any_value ascii asin atan atan2 avg bin \
     bin_to_uuid bit_and bit_count bit_length bit_or bit_xor cast ceil ceiling char char_length character_length \
     charset chr coalesce coercibility collation column_add column_check column_create column_delete column_exists \
@@ -43,15 +43,15 @@ const KEYWORDS: &str = "return against all and any as between binary bit by case
     separator set signed some sounds straight_join table then time timestamp union unsigned use using varbinary \
     varchar vector when where window with within xor year";
 
-/// The beginnings of the names of spatial functions.
+/// Prefix of the names of spatial functions.
 const SPATIAL: &str = "st_";
 
-/// Whether a name without quotes, in lower case, is a keyword that a parenthesis may follow.
+/// Whether an unquoted lower-case name is a keyword that a parenthesis may follow.
 pub fn is_keyword(name: &str) -> bool {
     contains(KEYWORDS, name)
 }
 
-/// Whether a native function, its name in lower case, only reads.
+/// Whether a native function (in lower case) only reads.
 pub fn only_reads(name: &str) -> bool {
     contains(READING, name) || name.starts_with(SPATIAL)
 }

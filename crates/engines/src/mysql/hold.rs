@@ -1,4 +1,4 @@
-//! A named lock that stands for databases of one run.
+//! A named lock that marks the databases of one run as in use.
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
@@ -10,10 +10,10 @@ use dbdyno_plan::document::{FailureKind, PrepareMode};
 
 const NAMES: [&str; 2] = ["_trial", "_template"];
 
-/// Holds the lock of a token, tells which databases no session holds one for, and waits until it is `over`.
+/// Holds the lock of a token, reports which databases no session holds a lock for, and waits until it is `over`.
 ///
-/// Whoever makes a database holds its lock before, so that one without was left behind. Where the server does not show even
-/// the own lock, none is told to be left.
+/// A run takes the lock before it creates its databases, so a database without a lock is a leftover. If the server
+/// doesn't even show this session's own lock, no databases are reported.
 pub fn hold(
     target: &ServerTarget,
     token: &str,
@@ -24,7 +24,7 @@ pub fn hold(
     block_on(async {
         let mut session = MysqlSession::open(target, MysqlEngine::texts(&[]), PrepareMode::Never).await?;
         if !is(&mut session, &format!("get_lock('dbdyno_{token}', 0)"), "1").await? {
-            let message = format!("the lock `dbdyno_{token}` is another's");
+            let message = format!("another session holds the lock `dbdyno_{token}`");
             return Err(Failure::new(FailureKind::Other, message));
         }
         let mut left = Vec::new();
@@ -42,7 +42,7 @@ pub fn hold(
     })
 }
 
-/// The name of the lock that stands for a database, if one does.
+/// The name of the lock that marks a database as in use, if the name belongs to a run.
 fn lock_of(database: &str) -> Option<&str> {
     let lock = NAMES.iter().find_map(|end| database.strip_suffix(end))?;
     holding::number(lock.strip_prefix("dbdyno_")?).ok()?;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn databases_of_runs_are_known_by_their_names() {
+    fn databases_of_runs_are_recognized_by_name() {
         assert_eq!(lock_of("dbdyno_0123456789ab_trial"), Some("dbdyno_0123456789ab"));
         assert_eq!(lock_of("dbdyno_0123456789ab_template"), Some("dbdyno_0123456789ab"));
         for other in [

@@ -1,4 +1,4 @@
-//! What the server is, read back from itself.
+//! Reads facts about the server.
 
 use super::DIALECT;
 use super::MysqlEngine;
@@ -11,7 +11,7 @@ use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::{Value, Values};
 use std::collections::BTreeMap;
 
-/// Variables that say what a result is worth, whether or not they were changed. No server has all of them.
+/// Variables that affect a result, reported whether or not they were changed. No server has all of them.
 const SHOWN: &str = "\
      'innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin', 'innodb_buffer_pool_size', 'innodb_doublewrite', \
      'transaction_isolation', 'tx_isolation', 'sql_mode', 'max_connections', 'innodb_flush_method', \
@@ -21,7 +21,7 @@ const SHOWN: &str = "\
      'aria_pagecache_buffer_size', 'tmp_table_size', 'innodb_flush_neighbors', 'innodb_autoinc_lock_mode', \
      'binlog_row_image'";
 
-/// Variables that say where the server lies, or which it counts up by itself: they say nothing of how it works.
+/// Variables that describe locations, or that the server updates itself. They don't affect how it works.
 const PLACES: &str = "\
      'basedir', 'datadir', 'socket', 'pid_file', 'tmpdir', 'slave_load_tmpdir', 'replica_load_tmpdir', 'hostname', \
      'port', 'log_error', 'lc_messages_dir', 'character_sets_dir', 'plugin_dir', 'general_log_file', \
@@ -32,7 +32,7 @@ const PLACES: &str = "\
      'system_time_zone', 'back_log', 'skip_networking', 'bind_address', 'ssl_ca', 'ssl_cert', 'ssl_key', \
      'tls_version'";
 
-/// Reads the version, the settings in force and the plans of the statements.
+/// Reads the version, the effective settings and the query plans.
 pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
     let mut session = MysqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Once).await?;
     let version = words(&mut session, "select version()").await?.join("");
@@ -76,8 +76,7 @@ pub async fn facts(engine: &MysqlEngine) -> Result<Facts, Failure> {
     })
 }
 
-/// The global variables that are not as the server's makers left them, as far as it tells: without the right to look,
-/// none.
+/// Global variables with non-default values, as far as the server reports them; none without the privilege to see them.
 async fn changed(session: &mut MysqlSession, is_mariadb: bool) -> BTreeMap<String, String> {
     let sql = if is_mariadb {
         format!(
@@ -108,30 +107,30 @@ async fn pairs(session: &mut MysqlSession, sql: &str) -> Result<BTreeMap<String,
     Ok(rows.into_iter().filter_map(pair).collect())
 }
 
-/// From the settings and the engines of the tables: when is a commit acknowledged?
+/// The durability, from the settings and the tables' storage engines.
 fn durability(settings: &BTreeMap<String, String>, engines: &[String]) -> Durability {
-    let of = |name: &str| settings.get(name).map_or("?", String::as_str);
-    let standard = [of("default_storage_engine").to_owned()];
-    // As long as there are no tables, those to come are the standard engine's.
+    let setting = |name: &str| settings.get(name).map_or("?", String::as_str);
+    let standard = [setting("default_storage_engine").to_owned()];
+    // If there are no tables yet, the default storage engine counts.
     let engines = if engines.is_empty() { &standard[..] } else { engines };
     if let Some(other) = engines.iter().find(|engine| !engine.eq_ignore_ascii_case("InnoDB")) {
         return Durability {
             class: DurabilityClass::None,
-            because: format!("{other} tables have no transactions, and are not synced"),
+            because: format!("{other} tables are not transactional and not synced"),
         };
     }
-    let flush = of("innodb_flush_log_at_trx_commit");
-    let (log, sync, method) = (of("log_bin"), of("sync_binlog"), of("innodb_flush_method"));
-    let pages = of("innodb_doublewrite");
+    let flush = setting("innodb_flush_log_at_trx_commit");
+    let (log, sync, method) = (setting("log_bin"), setting("sync_binlog"), setting("innodb_flush_method"));
+    let pages = setting("innodb_doublewrite");
     let logs = log.eq_ignore_ascii_case("on") || log == "1";
     let class = match flush {
-        // The log is written some time after the commit is acknowledged, by a thread of the server.
+        // A server thread writes the log some time after the commit is acknowledged.
         "0" => DurabilityClass::None,
         "2" => DurabilityClass::ProcessSafe,
-        // Recovery rolls back what the binary log does not hold.
+        // Recovery rolls back transactions that are missing in the binary log.
         _ if logs && sync != "1" => DurabilityClass::ProcessSafe,
         _ if matches!(method.to_ascii_lowercase().as_str(), "nosync" | "littlesync") => DurabilityClass::ProcessSafe,
-        // MySQL can also write only which pages were being written, by which a torn one is seen and not repaired.
+        // MySQL can also record only which pages were being written, so that a torn page is detected but not repaired.
         _ if matches!(
             pages.to_ascii_lowercase().as_str(),
             "off" | "0" | "false" | "detect_only"
@@ -155,18 +154,18 @@ fn durability(settings: &BTreeMap<String, String>, engines: &[String]) -> Durabi
     }
 }
 
-/// By the name of a statement: the lines of its plan, or the names of indexes.
+/// By statement name: the lines of its plan, or the names of indexes.
 type ByStatement = BTreeMap<String, Vec<String>>;
 
-/// How the server means to carry out each statement, with 1 for its parameters: it plans by the values. A statement
-/// that cannot be explained (or whose table is not there yet) has no plan. Beside it, the indexes that the server found
-/// possible and uses none of.
+/// The query plan of each statement, with 1 for its parameters, because the optimizer needs values. A statement that
+/// cannot be explained, for example because its table doesn't exist yet, has no plan. Also returns the indexes that the
+/// server considered possible, for tables where it uses none.
 async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<(ByStatement, ByStatement), Failure> {
     let mut plans = BTreeMap::new();
     let mut passed_over = BTreeMap::new();
     let mut sql = String::new();
     for text in engine.statements.iter() {
-        // As a string it is compared with columns of numbers and of text alike; behind LIMIT it must be a number.
+        // A string can be compared with numeric and text columns; after LIMIT, a number is required.
         for one in [None, Some(Value::Text("1")), Some(Value::Integer(1))] {
             match (one, &text.example) {
                 (None, None) => continue,
@@ -195,7 +194,7 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<(BySt
     Ok((plans, passed_over))
 }
 
-/// The indexes that a row of an explanation finds possible, where it uses none.
+/// The possible indexes in a row of EXPLAIN, if the row uses none.
 fn possible(row: &[Option<String>]) -> Vec<String> {
     let behind = usize::from(row.len() > 10);
     let at = |index: usize| row.get(index + behind).and_then(Option::as_deref).unwrap_or_default();
@@ -205,8 +204,8 @@ fn possible(row: &[Option<String>]) -> Vec<String> {
     at(4).split(',').map(str::to_owned).collect()
 }
 
-/// One row of an explanation: id, select_type, table, (MySQL: partitions,) type, possible_keys, key, key_len, ref,
-/// rows, (MySQL: filtered,) Extra. How many rows are expected is left out: it changes from one look to the next.
+/// One row of EXPLAIN: id, select_type, table, (MySQL: partitions,) type, possible_keys, key, key_len, ref, rows,
+/// (MySQL: filtered,) Extra. The row estimate is left out because it varies between calls.
 fn step(row: &[Option<String>]) -> String {
     let more = row.len().saturating_sub(10);
     let at = |index: usize| row.get(index).and_then(Option::as_deref);

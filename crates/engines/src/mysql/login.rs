@@ -1,4 +1,4 @@
-//! How a connection begins: the server's greeting, who we are, and what it asks for to believe it.
+//! Opens a connection: greeting, capabilities, TLS, and authentication.
 
 use super::wire::{Wire, error, garbled, ok};
 use crate::server::net::{Connection, FULL, LONGEST};
@@ -19,26 +19,26 @@ use rustls::pki_types::pem::PemObject as _;
 use std::collections::HashMap;
 use std::fmt::Display;
 
-/// The encoding and order of texts, `utf8mb4_general_ci`, as the answer to the greeting has it too.
+/// The character set and collation of the connection, `utf8mb4_general_ci`, also used in the handshake response.
 const UTF8MB4: u8 = 45;
 
 /// A connection that is ready for statements.
 pub struct Begun {
     /// The connection.
     pub wire: Wire,
-    /// The status flags of its first answer.
+    /// The status flags of the server's first OK packet.
     pub status: u16,
 }
 
-/// Connects and logs in, with capabilities beside those that every session has.
-pub async fn begin(target: &ServerTarget, besides: CapabilityFlags) -> Result<Begun, Failure> {
+/// Connects and logs in. `extra_capabilities`: in addition to those that every session has.
+pub async fn begin(target: &ServerTarget, extra_capabilities: CapabilityFlags) -> Result<Begun, Failure> {
     let begun = async {
         let connection = if target.host.starts_with('/') {
             Connection::unix(&target.host).await?
         } else {
             Connection::tcp(&target.host, target.port).await?
         };
-        log_in(Wire::new(connection), target, besides).await
+        log_in(Wire::new(connection), target, extra_capabilities).await
     };
     logged_in(begun).await.map_err(|failure| {
         failure.explained(|message| {
@@ -48,7 +48,7 @@ pub async fn begin(target: &ServerTarget, besides: CapabilityFlags) -> Result<Be
     })
 }
 
-async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags) -> Result<Begun, Failure> {
+async fn log_in(mut wire: Wire, target: &ServerTarget, extra_capabilities: CapabilityFlags) -> Result<Begun, Failure> {
     let place = wire.packet().await?;
     let body = wire.body(&place);
     if body.first() == Some(&0xff) {
@@ -59,21 +59,21 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
     let needed = CapabilityFlags::CLIENT_PROTOCOL_41 | CapabilityFlags::CLIENT_SECURE_CONNECTION;
     if !there.contains(needed | CapabilityFlags::CLIENT_PLUGIN_AUTH) {
         let version = greeting.server_version_str();
-        let message = format!("the server's version is {version}, which is too old: it must be 5.5.7 or later");
+        let message = format!("the server's version {version} is too old; 5.5.7 or later is required");
         return Err(Failure::new(FailureKind::Connection, message));
     }
     let mut password = Password {
         password: target.password.as_deref().unwrap_or("").as_bytes(),
         nonce: greeting.nonce(),
         plugin: match greeting.auth_plugin() {
-            // What else it prefers, it will ask for with a nonce of its own.
+            // If the server prefers another plugin, it requests it later with a new nonce.
             Some(AuthPlugin::CachingSha2Password) => AuthPlugin::CachingSha2Password,
             _ => AuthPlugin::MysqlNativePassword,
         },
     };
     let wanted = needed
         | CapabilityFlags::CLIENT_PLUGIN_AUTH
-        // Said of the answer below anyway; MariaDB goes by what was said when TLS was asked for.
+        // Set in the response below anyway, but MariaDB uses the flags of the TLS request.
         | CapabilityFlags::CLIENT_CONNECT_WITH_DB
         | CapabilityFlags::CLIENT_LONG_PASSWORD
         | CapabilityFlags::CLIENT_LONG_FLAG
@@ -83,7 +83,7 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
         | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
         | CapabilityFlags::CLIENT_DEPRECATE_EOF
         | CapabilityFlags::CLIENT_CONNECT_ATTRS
-        | besides;
+        | extra_capabilities;
     let mut capabilities = wanted & there;
     let attributes = there
         .contains(CapabilityFlags::CLIENT_CONNECT_ATTRS)
@@ -102,7 +102,7 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
     }
     let response = HandshakeResponse::new(
         Some(password.answer()?),
-        // From this version on there is utf8mb4.
+        // utf8mb4 exists since this version.
         (5, 5, 3),
         Some(target.user.as_bytes()),
         Some(target.database.as_bytes()),
@@ -134,10 +134,10 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
                         )
                     }));
                 }
-                // MariaDB says no more than that, also where it only wants the connection encrypted.
+                // MariaDB reports the same error if it only requires an encrypted connection.
                 let bare = there.contains(CapabilityFlags::CLIENT_SSL) && !wire.connection.is_private();
                 return Err(if bare && failure.message.ends_with("(1045, 28000)") {
-                    failure.explained(|message| format!("{message}; it may demand TLS, which was not used"))
+                    failure.explained(|message| format!("{message}; it may require TLS, which was not used"))
                 } else {
                     failure
                 });
@@ -156,7 +156,7 @@ async fn log_in(mut wire: Wire, target: &ServerTarget, besides: CapabilityFlags)
     }
 }
 
-/// Says that the rest is encrypted, and begins with that.
+/// Requests TLS and performs the TLS handshake.
 async fn encrypt(wire: &mut Wire, tls: &Tls, host: &str, capabilities: CapabilityFlags) -> Result<(), Failure> {
     let request = SslRequest::new(capabilities, LONGEST as u32, UTF8MB4);
     let mut payload = Vec::new();
@@ -172,7 +172,7 @@ async fn reply(wire: &mut Wire, payload: &[u8]) -> Result<(), Failure> {
     wire.connection.flush().await
 }
 
-/// A password, and what it is to be shown with.
+/// A password, and the data needed to prove it.
 struct Password<'a> {
     password: &'a [u8],
     nonce: Vec<u8>,
@@ -180,7 +180,7 @@ struct Password<'a> {
 }
 
 impl Password<'_> {
-    /// What shows that we know it; without a password, nothing.
+    /// The proof that we know the password; empty without a password.
     fn answer(&self) -> Result<Vec<u8>, Failure> {
         let answer = match &self.plugin {
             AuthPlugin::MysqlNativePassword => scramble_native(&self.nonce, self.password).map(Vec::from),
@@ -188,13 +188,13 @@ impl Password<'_> {
                 let nonce = self.nonce.first_chunk().ok_or_else(garbled)?;
                 scramble_sha256(nonce, self.password).map(Vec::from)
             }
-            // An empty password: what the server says of it tells more than the plugin's name.
+            // An empty password: the server's error is more helpful than the plugin's name.
             _ => Some(vec![0]),
         };
         Ok(answer.unwrap_or_default())
     }
 
-    /// The plugin that the server asked for, if it is none that is known here.
+    /// The plugin that the server requested, if it isn't supported.
     fn unknown(&self) -> Option<String> {
         match &self.plugin {
             AuthPlugin::MysqlNativePassword | AuthPlugin::CachingSha2Password => None,
@@ -202,11 +202,11 @@ impl Password<'_> {
         }
     }
 
-    /// The server asks for another plugin: its name, and a new nonce.
+    /// Handles the server's request for another plugin: its name, and a new nonce.
     fn switch(&mut self, switch: &[u8]) -> Result<(), Failure> {
         if switch.is_empty() {
             return Err(impossible(
-                "the server asks for a password of the kind before version 4.1",
+                "the server requires the old password format from before version 4.1",
             ));
         }
         let end = switch.iter().position(|byte| *byte == 0).ok_or_else(garbled)?;
@@ -216,8 +216,8 @@ impl Password<'_> {
         Ok(())
     }
 
-    /// What `caching_sha2_password` has to say: that the server knows the password's hash, or wants the password
-    /// itself.
+    /// Handles a message of `caching_sha2_password`: either the server knows the password's hash, or it needs the
+    /// password.
     fn more(&self, more: &[u8], is_private: bool) -> Result<Option<Vec<u8>>, Failure> {
         if !matches!(self.plugin, AuthPlugin::CachingSha2Password) {
             return Err(garbled());
@@ -226,7 +226,8 @@ impl Password<'_> {
         password.push(0);
         match more {
             [0x03] => Ok(None),
-            // No one listens on a socket or can read what is encrypted; else the password goes under the server's public key, which it is asked for.
+            // A Unix socket or TLS protects the password. Otherwise encrypt it with the server's public key, which we
+            // request first.
             [0x04] if is_private => Ok(Some(password)),
             [0x04] => Ok(Some(vec![0x02])),
             key if !key.starts_with(b"-----BEGIN PUBLIC KEY-----") => Err(garbled()),
@@ -242,7 +243,7 @@ impl Password<'_> {
     }
 }
 
-/// Encrypts a password with a server's RSA key (PEM). Nothing, if it is not one.
+/// Encrypts a password with a server's RSA key (PEM). `None` if the key is invalid.
 fn encrypt_for(key: &[u8], password: &[u8]) -> Option<Vec<u8>> {
     let key = SubjectPublicKeyInfoDer::from_pem_slice(key).ok()?;
     let key = OaepPublicEncryptingKey::new(PublicEncryptingKey::from_der(&key).ok()?).ok()?;
@@ -278,7 +279,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
         #[test]
-        fn whatever_a_server_sends_is_a_login_or_a_failure(
+        fn any_server_input_is_a_login_or_a_failure(
             (at, byte) in (0_usize..80, any::<u8>()), plugin in 0_usize..3, mut packets in any_packets(), whole: bool,
         ) {
             let plugins = ["mysql_native_password", "caching_sha2_password", "other"];
@@ -298,7 +299,7 @@ mod tests {
         }
 
         #[test]
-        fn a_key_that_was_changed_is_used_or_refused(at in 27_usize..440, byte: u8, cut in 0_usize..440) {
+        fn a_modified_key_is_used_or_refused(at in 27_usize..440, byte: u8, cut in 0_usize..440) {
             let password = Password {
                 password: b"secret", nonce: NONCE.to_vec(), plugin: AuthPlugin::CachingSha2Password,
             };
@@ -310,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Logs in at a server that gives some answers: how that ended, and what the server heard.
+    /// Logs in to a server that sends the given answers. Returns the result and the packets that the server received.
     fn log_in_at(plugin: &str, answers: &[&[u8]], password: &str) -> (Result<(), Failure>, Vec<Vec<u8>>) {
         let answers = answers.iter().map(|answer| vec![answer.to_vec()]).collect();
         let script = Script::new(plugin, ALL, answers);
@@ -324,9 +325,9 @@ mod tests {
     }
 
     #[test]
-    fn a_password_that_the_server_remembers_is_shown_by_its_hash() {
+    fn a_cached_password_is_proven_by_its_hash() {
         let (begun, heard) = log_in_at("caching_sha2_password", &[&[1, 3]], "secret");
-        // The server says that it is content, and OK is yet to come.
+        // The server accepts the hash, but its OK packet is missing.
         assert!(begun.unwrap_err().message.contains("closed the connection"));
         let hash = scramble_sha256(NONCE, b"secret").unwrap();
         assert!(holds(&heard[0], b"me\0\x20") && holds(&heard[0], &hash));
@@ -334,14 +335,14 @@ mod tests {
     }
 
     #[test]
-    fn a_password_that_the_server_does_not_remember_goes_as_it_is_over_a_socket() {
+    fn an_uncached_password_is_sent_in_plain_text_over_a_socket() {
         let (begun, heard) = log_in_at("caching_sha2_password", &[&[1, 4], &ok()], "secret");
         begun.unwrap();
         assert_eq!(heard[1], b"secret\0");
     }
 
     #[test]
-    fn without_a_socket_a_password_goes_under_the_servers_key() {
+    fn without_a_socket_the_password_is_encrypted_with_the_servers_key() {
         let password = Password {
             password: b"secret",
             nonce: NONCE.to_vec(),
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn another_plugin_is_taken_where_the_server_asks_for_it() {
+    fn a_requested_plugin_switch_is_followed() {
         let switch = b"\xfemysql_native_password\0ABCDEFGHIJKLMNOPQRST\0";
         let (begun, heard) = log_in_at("caching_sha2_password", &[switch, &ok()], "secret");
         begun.unwrap();
@@ -365,14 +366,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_told() {
+    fn unsupported_logins_are_reported() {
         for (answer, words) in [
             (&b"\xfe"[..], "before version 4.1"),
             (
                 b"\xff\x15\x04#28000Access denied for user 'me'",
                 "Access denied for user 'me' (1045, 28000)",
             ),
-            (b"\x07", "no packet of MySQL's protocol"),
+            (b"\x07", "an invalid MySQL packet"),
         ] {
             let (begun, _) = log_in_at("mysql_native_password", &[answer], "secret");
             let failure = begun.unwrap_err();
@@ -382,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_is_not_known_gets_nothing_and_what_the_server_says_of_it_is_told() {
+    fn an_unknown_plugin_gets_no_password_and_the_servers_error_is_reported() {
         let denied = b"\xff\x15\x04#28000Access denied for user 'me'";
         let (begun, heard) = log_in_at(
             "caching_sha2_password",
@@ -403,10 +404,10 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_too_old_is_told_so() {
+    fn an_old_server_is_reported() {
         let script = Script::new("", CapabilityFlags::CLIENT_PROTOCOL_41.bits(), Vec::new());
         let begun = block_on(begin(&script.target(""), CapabilityFlags::empty()));
         let failure = begun.map(drop).unwrap_err();
-        assert!(failure.message.contains("8.4.0-test, which is too old"), "{failure}");
+        assert!(failure.message.contains("8.4.0-test is too old"), "{failure}");
     }
 }

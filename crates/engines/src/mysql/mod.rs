@@ -1,8 +1,7 @@
 //! MariaDB and MySQL, and servers that speak their protocol.
 //!
-//! As with PostgreSQL, the session writes a statement's packet as soon as it is asked and leaves the answer to be
-//! awaited. A prepared statement is one packet there (execute); its rows come back in the server's own form, and only
-//! those that are captured are looked into.
+//! As for PostgreSQL, the session sends a statement's packet at once and the answer is awaited. A prepared statement
+//! needs one packet (execute). Its rows are in binary format, and only captured ones are decoded.
 
 mod bulk;
 mod catalog;
@@ -39,7 +38,7 @@ use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use std::sync::Arc;
 
-/// The lexical rules of MariaDB and MySQL without `ansi_quotes` and `no_backslash_escapes`.
+/// Lexical rules of MariaDB and MySQL without `ansi_quotes` and `no_backslash_escapes`.
 pub(crate) const SYNTAX: Syntax = Syntax {
     backslashes: true,
     double_quoted_strings: true,
@@ -48,13 +47,13 @@ pub(crate) const SYNTAX: Syntax = Syntax {
     ..Syntax::STANDARD
 };
 
-/// How its statements are written.
+/// Notation of its literals.
 pub(crate) const DIALECT: Dialect = Dialect {
     backslashes: true,
     ..Dialect::STANDARD
 };
 
-/// A server, and the statements its sessions run.
+/// A server, and the statements that its sessions run.
 pub struct MysqlEngine {
     target: ServerTarget,
     statements: Arc<[Text]>,
@@ -64,16 +63,16 @@ pub struct MysqlEngine {
 /// A statement of the plan.
 #[derive(Debug)]
 struct Text {
-    /// As the plan has it.
+    /// The statement as in the plan.
     statement: Statement,
-    /// Cut at its parameters, for values that stand in the text.
+    /// Split at its parameters, to insert values into the text.
     template: Template,
-    /// With the values of its example in it, where it has one.
+    /// With its example values inserted, if it has any.
     example: Option<String>,
 }
 
 impl MysqlEngine {
-    /// An engine for a server; nothing is connected yet.
+    /// Creates an engine without connecting.
     pub fn new(target: &ServerTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
         Self {
             target: target.clone(),
@@ -82,7 +81,7 @@ impl MysqlEngine {
         }
     }
 
-    /// The statements as its sessions take them.
+    /// Prepares the statements for sessions.
     fn texts(statements: &[Statement]) -> Arc<[Text]> {
         let text = |statement: &Statement| Text {
             statement: statement.clone(),
@@ -125,7 +124,7 @@ impl Probe for MysqlEngine {
     }
 }
 
-/// The names of the server's databases, as far as the user may know them.
+/// The names of the server's databases that the user can see.
 pub async fn databases(target: &ServerTarget) -> Result<Vec<String>, Failure> {
     names(&mut MysqlSession::open(target, Arc::new([]), PrepareMode::Never).await?).await
 }
@@ -135,24 +134,23 @@ async fn names(session: &mut MysqlSession) -> Result<Vec<String>, Failure> {
     Ok(rows.into_iter().flatten().flatten().collect())
 }
 
-/// The kind under which an error is counted, by its number and its SQLSTATE ("MariaDB Error Codes"; "MySQL Error
-/// Message Reference"). Where one of the two says more than the other, the number does.
+/// Maps an error to a failure kind by its number and SQLSTATE ("MariaDB Error Codes"; "MySQL Error Message Reference").
+/// The number has priority if it is more specific.
 fn kind(number: u16, state: &str) -> FailureKind {
     match number {
-        // A deadlock, in one's own transaction or in an XA branch.
+        // A deadlock, in this transaction or in an XA branch.
         1213 | 1614 => FailureKind::Deadlock,
-        // The wait for a lock took too long, or none was wanted.
+        // A lock timeout, or NOWAIT.
         1205 | 3572 => FailureKind::Locked,
         // The row was changed since it was read (MariaDB: innodb_snapshot_isolation).
         1020 => FailureKind::Serialization,
-        // The statement's time is over (MySQL, MariaDB), or somebody cancelled it.
+        // A statement timeout (MySQL, MariaDB), or a cancelled statement.
         3024 | 1969 | 1317 => FailureKind::Timeout,
-        // No value for a column that must have one; a check of MySQL's.
+        // A required column without a value, or a CHECK constraint in MySQL.
         1364 | 3819 => FailureKind::Constraint,
-        // Too many connections, in all or of one user; no such database, and none for this user; the server shuts down;
-        // the host is blocked or unknown; the connection was killed or idle for too long; the account is locked, its
-        // password has expired, or its way to log in is not there.
-        // The server takes encrypted connections only (3159).
+        // Too many connections, in total or of one user; unknown database, or access denied; server shutdown; host
+        // blocked or unknown; connection killed or idle for too long; account locked, password expired, or login plugin
+        // missing; encrypted connections required (3159).
         1040 | 1203 | 1226 | 1044 | 1049 | 1053 | 1129 | 1130 | 1927 | 4031 | 3118 | 1862 | 1251 | 1524 | 2006
         | 2013 | 3159 => FailureKind::Connection,
         _ if state.starts_with("08") || state.starts_with("28") => FailureKind::Connection,

@@ -1,4 +1,4 @@
-//! What the server asked of the device, and what it put off, as its status tells.
+//! Reads the server's status counters of device operations and deferred work.
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
@@ -7,7 +7,7 @@ use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use std::collections::BTreeMap;
 
-/// MariaDB tells how many versions of rows are to be purged; MySQL does elsewhere.
+/// MariaDB's status contains the length of the purge history; MySQL reports it elsewhere.
 const STATUS: &str = "show global status where variable_name in ('Innodb_os_log_fsyncs', 'Innodb_data_fsyncs', \
      'Innodb_os_log_written', 'Innodb_rows_inserted', 'Innodb_rows_updated', 'Innodb_rows_deleted', 'Innodb_buffer_pool_reads', \
      'Innodb_buffer_pool_read_requests', 'Innodb_pages_written', 'Innodb_buffer_pool_pages_dirty', 'Innodb_checkpoint_age', 'Innodb_history_list_length')";
@@ -35,7 +35,7 @@ fn named<const N: usize>(status: &BTreeMap<String, f64>, names: [(&'static str, 
     names.into_iter().filter_map(value).collect()
 }
 
-/// Reads the counters. Without one for the log alone, syncs are those of all files of InnoDB.
+/// Reads the counters. If there is no counter for the log alone, `syncs` covers all InnoDB files.
 pub async fn counters(engine: &MysqlEngine) -> Result<Counters, Failure> {
     let status = status(engine).await?;
     let mut found = named(
@@ -63,7 +63,7 @@ pub async fn counters(engine: &MysqlEngine) -> Result<Counters, Failure> {
     Ok(found)
 }
 
-/// Reads what is put off.
+/// Reads the deferred work.
 pub async fn backlog(engine: &MysqlEngine) -> Result<Backlog, Failure> {
     let status = status(engine).await?;
     Ok(named(

@@ -1,9 +1,9 @@
-//! Which MariaDB and MySQL statements lead beyond their database.
+//! Which MariaDB and MySQL statements access something outside their database.
 
 use crate::reach::{Bounds, kind_of};
 use crate::tokens::{Kind, Token, statements};
 
-/// What stays within the database.
+/// Statements that stay within the database.
 pub const BOUNDS: Bounds = Bounds {
     syntax: super::SYNTAX,
     verbs: &[
@@ -24,13 +24,13 @@ pub const BOUNDS: Bounds = Bounds {
     beyond,
 };
 
-/// Words and functions that lead to files of the server's machine, libraries among them.
+/// Words and functions that access files on the server's machine, including libraries.
 const FILES: [&str; 4] = ["dumpfile", "load_file", "outfile", "soname"];
 
 /// Words with which SET changes the server or the account.
 const SET: [&str; 6] = ["default", "global", "password", "persist", "persist_only", "role"];
 
-/// Words with which statements of a routine lead elsewhere, or are strings.
+/// Words with which a routine's statements access something outside, or run strings.
 const IN_CODE: [&str; 13] = [
     "execute",
     "flush",
@@ -68,7 +68,7 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
     {
         return Some("`lock instance` accesses something outside its own database".into());
     }
-    // Of the statements that begin with it, only MariaDB's BEGIN NOT ATOMIC does more than begin a transaction.
+    // Among statements that start with BEGIN, only MariaDB's BEGIN NOT ATOMIC contains code.
     let is_code = verb.is("begin") || verb.is("create") && has(&["function", "procedure", "trigger"]).is_some();
     let leads = |what: &str| format!("`{}` accesses something outside its own database", what.to_lowercase());
     let defined = statements(statement).flat_map(|part| (0..part.len()).map(move |at| &part[at..]));
@@ -140,7 +140,7 @@ fn is_outside_engine(token: &Token<'_>) -> bool {
     name.is_some_and(|name| OUTSIDE.iter().any(|engine| engine.eq_ignore_ascii_case(&name)))
 }
 
-/// The word with which SET changes the account in a statement of a routine, if it does. UPDATE and INSERT have a SET of
+/// The word with which SET changes the account in a routine's statement, if it does. In UPDATE and INSERT, SET assigns
 /// columns.
 fn set_account<'a>(statement: &[Token<'a>]) -> Option<Token<'a>> {
     const BEFORE: [&str; 7] = ["begin", "do", "else", "loop", "repeat", "row", "then"];
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_another_database_is_told() {
+    fn access_to_other_databases_is_reported() {
         for (sql, expected) in [
             ("insert into users values (1)", false),
             ("insert into app.users values (1)", true),

@@ -1,4 +1,4 @@
-//! What the server answers to a statement: the number of rows that it changed, or rows, or an error.
+//! Reads the server's response to a statement: changed rows, a result set, or an error.
 
 use super::values::{Column, field, take_binary, take_text};
 use super::wire::{Wire, error, garbled, number, ok};
@@ -6,31 +6,31 @@ use crate::server::net::{LONGEST_ANSWER, answer_too_long};
 use dbdyno_engine::{Capture, Failure, Marks, Rows};
 use mysql_common::constants::StatusFlags;
 
-/// The most columns that an answer has, by the limits of MariaDB and MySQL for tables and their joins.
+/// Maximum number of columns, by the limits of MariaDB and MySQL for tables and joins.
 const MOST_COLUMNS: u64 = 65_535;
 
-/// Reads answers.
+/// Reads responses.
 pub struct Reader {
-    /// The columns of the last answer into whose rows was looked.
+    /// The columns of the last result set whose rows were decoded.
     pub columns: Vec<Column>,
-    /// What the server last said of the session.
+    /// The session status that the server last reported.
     status: u16,
 }
 
 impl Reader {
-    /// A reader of a session whose status is known.
+    /// A reader for a session with a known status.
     pub fn new(status: u16) -> Self {
         let columns = Vec::new();
         Self { columns, status }
     }
 
-    /// Whether the server last said something of the session.
+    /// Whether the session's status includes a flag.
     #[inline]
     pub fn has(&self, flag: StatusFlags) -> bool {
         self.status & flag.bits() != 0
     }
 
-    /// Reads all results of a statement: most have one.
+    /// Reads all results of a statement; most have one.
     pub async fn read(
         &mut self,
         wire: &mut Wire,
@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// Reads the definitions of columns, which are only looked into if a row is.
+    /// Reads column definitions, which are decoded only if a row will be.
     #[inline]
     async fn read_columns(&mut self, wire: &mut Wire, count: u64, look: bool) -> Result<(), Failure> {
         if count > MOST_COLUMNS {
@@ -111,7 +111,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads all results of a text, and gives the rows of all of them, as text.
+    /// Reads all results of a text and returns their rows as strings.
     pub async fn read_words(&mut self, wire: &mut Wire) -> Result<Vec<Vec<Option<String>>>, Failure> {
         let (mut rows, mut length) = (Vec::new(), 0);
         loop {
@@ -152,13 +152,14 @@ impl Reader {
     }
 }
 
-/// Whether a packet ends the rows. One that begins alike but is as long as can be is a row, with a very long field.
+/// Whether a packet ends the rows. A packet with the same first byte but maximum length is a row with a very long
+/// field.
 #[inline(always)]
 fn ends_rows(body: &[u8]) -> bool {
     body.first() == Some(&0xfe) && body.len() < 0xff_ff_ff
 }
 
-/// The server's status, from the packet that ends the rows.
+/// The server status in the packet that ends the rows.
 fn status_at_end(wire: &Wire, body: &[u8]) -> Result<u16, Failure> {
     if wire.deprecates_eof {
         return ok(body).map(|done| done.status);
@@ -181,7 +182,7 @@ mod tests {
 
     const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
 
-    /// Runs a text at a server that answers it with some packets.
+    /// Runs a text on a server that responds with the given packets.
     fn run(deprecates_eof: bool, answer: &[&[u8]]) -> Result<(Rows, Owned), Failure> {
         let mut capabilities = CapabilityFlags::all();
         capabilities.set(CapabilityFlags::CLIENT_DEPRECATE_EOF, deprecates_eof);
@@ -202,7 +203,7 @@ mod tests {
         ran.map(|rows| (rows, variables[0].clone()))
     }
 
-    /// A column `a` of integers.
+    /// An integer column `a`.
     fn column() -> Vec<u8> {
         let mut packet = b"\x03def\0\0\0\x01a\0".to_vec();
         packet.extend_from_slice(&[0x0c, 63, 0, 20, 0, 0, 0, 8, 0, 0, 0, 0, 0]);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_end_as_the_server_was_told_to_end_them() {
+    fn rows_end_according_to_the_capabilities() {
         let two = Rows {
             returned: 2,
             changed: 0,
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_behind_some_rows_and_a_connection_that_ends_there_are_failures() {
+    fn an_error_or_a_closed_connection_after_rows_is_a_failure() {
         let error = b"\xff\xb1\x07#70100Query execution was interrupted";
         let failure = run(true, &[&[1], &column(), b"\x0217", error]).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout);
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_is_sent_to_a_server_that_asks_for_one() {
+    fn an_unsolicited_file_request_is_refused() {
         let failure = run(true, &[b"\xfb/etc/passwd"]).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Connection);
     }

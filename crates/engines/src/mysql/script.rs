@@ -1,18 +1,18 @@
-//! For tests: a server that says what it was told to say, whatever it hears.
+//! For tests: a server that sends scripted answers.
 
 use crate::server::ServerTarget;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
 
-/// A server of one connection.
+/// A server for one connection.
 pub struct Script {
     directory: tempfile::TempDir,
     server: JoinHandle<Vec<Vec<u8>>>,
 }
 
 impl Script {
-    /// A server that greets, and then answers each packet it gets with some of its own.
+    /// Sends a greeting, and then answers each received packet with the given packets.
     pub fn new(plugin: &str, capabilities: u32, answers: Vec<Vec<Vec<u8>>>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("socket")).unwrap();
@@ -20,20 +20,20 @@ impl Script {
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut heard = Vec::new();
-            say(&mut stream, 0, &[greeting]);
+            send(&mut stream, 0, &[greeting]);
             for answer in answers {
-                let Some((number, payload)) = hear(&mut stream) else {
+                let Some((number, payload)) = receive(&mut stream) else {
                     break;
                 };
                 heard.push(payload);
-                say(&mut stream, number.wrapping_add(1), &answer);
+                send(&mut stream, number.wrapping_add(1), &answer);
             }
             heard
         });
         Self { directory, server }
     }
 
-    /// Where it is.
+    /// The target to connect to.
     pub fn target(&self, password: &str) -> ServerTarget {
         ServerTarget {
             host: self.directory.path().join("socket").to_str().unwrap().to_owned(),
@@ -48,13 +48,13 @@ impl Script {
         }
     }
 
-    /// What it heard, when the connection is over.
+    /// The packets it received, once the connection is closed.
     pub fn heard(self) -> Vec<Vec<u8>> {
         self.server.join().unwrap()
     }
 }
 
-/// An OK packet of a session outside of a transaction.
+/// An OK packet outside a transaction.
 pub fn ok() -> Vec<u8> {
     vec![0, 0, 0, 2, 0, 0, 0]
 }
@@ -62,7 +62,7 @@ pub fn ok() -> Vec<u8> {
 /// The nonce of the greeting.
 pub const NONCE: &[u8; 20] = b"abcdefghijklmnopqrst";
 
-/// The greeting of a server with some capabilities.
+/// The greeting of a server with these capabilities.
 pub fn greeting(plugin: &str, capabilities: u32) -> Vec<u8> {
     let mut packet = b"\x0a8.4.0-test\0".to_vec();
     packet.extend_from_slice(&7u32.to_le_bytes());
@@ -80,7 +80,7 @@ pub fn greeting(plugin: &str, capabilities: u32) -> Vec<u8> {
     packet
 }
 
-/// Packets as they are sent, numbered from `number` on.
+/// Packets with headers, numbered from `number` on.
 pub fn framed(number: u8, packets: &[Vec<u8>]) -> Vec<u8> {
     let heads = (0_u32..).zip(packets).map(|(at, packet)| {
         let head = packet.len() as u32 | u32::from(number.wrapping_add(at as u8)) << 24;
@@ -89,11 +89,11 @@ pub fn framed(number: u8, packets: &[Vec<u8>]) -> Vec<u8> {
     heads.collect::<Vec<_>>().concat()
 }
 
-fn say(stream: &mut UnixStream, number: u8, packets: &[Vec<u8>]) {
+fn send(stream: &mut UnixStream, number: u8, packets: &[Vec<u8>]) {
     stream.write_all(&framed(number, packets)).unwrap();
 }
 
-/// Packets that begin like those of the protocol and go on with anything.
+/// Packets with a valid first byte and random contents.
 pub fn any_packets() -> impl proptest::strategy::Strategy<Value = Vec<Vec<u8>>> {
     use proptest::prelude::*;
     let first = prop_oneof![
@@ -107,7 +107,7 @@ pub fn any_packets() -> impl proptest::strategy::Strategy<Value = Vec<Vec<u8>>> 
     ];
     let rest = prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..40),
-        // Small numbers, so that lengths and counts fit now and then.
+        // Small numbers, so that lengths and counts are sometimes valid.
         proptest::collection::vec(0_u8..6, 0..40),
         // A column's definition.
         proptest::collection::vec(any::<u8>(), 13).prop_map(|mut end| {
@@ -119,7 +119,7 @@ pub fn any_packets() -> impl proptest::strategy::Strategy<Value = Vec<Vec<u8>>> 
     proptest::collection::vec(packet, 0..8)
 }
 
-fn hear(stream: &mut UnixStream) -> Option<(u8, Vec<u8>)> {
+fn receive(stream: &mut UnixStream) -> Option<(u8, Vec<u8>)> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).ok()?;
     let mut payload = vec![0; usize::from(head[0]) | usize::from(head[1]) << 8];

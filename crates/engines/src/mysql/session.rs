@@ -1,4 +1,4 @@
-//! One session: what is asked of it, and how the answer is read.
+//! One session: sends statements and reads the responses.
 
 use super::DIALECT;
 use super::Text;
@@ -23,18 +23,19 @@ use std::time::Duration;
 struct Prepared {
     /// The server's number for it.
     number: u32,
-    /// The types its parameters had the last time.
+    /// The parameter types of the last execution.
     bound: Vec<u8>,
 }
 
-/// What the answer that is awaited begins with.
+/// The response that is being awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum Awaited {
     /// The results of a text.
     Text,
-    /// The results of a statement that was prepared before.
+    /// The results of a prepared statement.
     Prepared(usize),
-    /// A statement's preparation. What executes it then lies ready in `later`; `keep`: it is not closed behind that.
+    /// The response to a prepare. The execution that follows is in `later`. `keep`: don't close the statement
+    /// afterwards.
     Preparation { index: usize, keep: bool },
 }
 
@@ -43,10 +44,10 @@ pub struct MysqlSession {
     wire: Wire,
     statements: Arc<[Text]>,
     prepare: PrepareMode,
-    /// Of each statement that stays prepared; empty until it is.
+    /// The prepared statements that are kept; `None` until prepared.
     prepared: Vec<Option<Prepared>>,
-    asked: Asked,
-    /// The parameters of a statement that is being prepared, and their types.
+    awaiting: Awaited,
+    /// The parameters, and their types, of the statement being prepared.
     later: BytesMut,
     bound: Vec<u8>,
     reader: Reader,
@@ -62,20 +63,20 @@ impl MysqlSession {
         Self::open_with(target, statements, prepare, CapabilityFlags::empty()).await
     }
 
-    /// Opens a session with capabilities beside those that every session has.
+    /// Opens a session. `extra_capabilities`: in addition to those that every session has.
     pub(super) async fn open_with(
         target: &ServerTarget,
         statements: Arc<[Text]>,
         prepare: PrepareMode,
-        besides: CapabilityFlags,
+        extra_capabilities: CapabilityFlags,
     ) -> Result<Self, Failure> {
-        let begun = begin(target, besides).await?;
+        let begun = begin(target, extra_capabilities).await?;
         let mut session = Self {
             wire: begun.wire,
             prepared: statements.iter().map(|_| None).collect(),
             statements,
             prepare,
-            asked: Asked::Text,
+            awaiting: Awaited::Text,
             later: BytesMut::new(),
             bound: Vec::new(),
             reader: Reader::new(begun.status),
@@ -96,7 +97,7 @@ impl MysqlSession {
         &mut self.wire
     }
 
-    /// How literals are written in this session's texts.
+    /// The notation of literals in this session.
     pub(super) fn dialect(&self) -> &'static Dialect {
         if self.reader.has(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES) {
             &Dialect::STANDARD
@@ -105,14 +106,14 @@ impl MysqlSession {
         }
     }
 
-    /// Prepares a statement, closes it again, and tells how many columns the rows have that it gives; 0: it gives none.
+    /// Prepares and closes a statement. Returns the number of result columns, 0 if it returns no rows.
     pub(super) async fn columns_of(&mut self, index: usize) -> Result<u16, Failure> {
         let (number, columns) = answered(answer_limit(), self.prepare_one(index)).await?;
         self.close_statement(number);
         Ok(columns)
     }
 
-    /// Prepares a statement, and gives the server's number for it and how many columns it gives.
+    /// Prepares a statement. Returns the server's number for it and the number of result columns.
     async fn prepare_one(&mut self, index: usize) -> Result<(u32, u16), Failure> {
         let sql = self.statements[index].statement.sql.as_bytes();
         self.wire.command(Command::COM_STMT_PREPARE as u8, sql);
@@ -120,12 +121,12 @@ impl MysqlSession {
         self.read_shape(index).await
     }
 
-    /// Prepares a statement whose preparation has been asked for, and gives the server's number for it.
+    /// Reads the response to a prepare. Returns the server's number for the statement.
     async fn read_preparation(&mut self, index: usize) -> Result<u32, Failure> {
         self.read_shape(index).await.map(|(number, _)| number)
     }
 
-    /// The same, with the number of columns that it gives.
+    /// The same, with the number of result columns.
     async fn read_shape(&mut self, index: usize) -> Result<(u32, u16), Failure> {
         let place = self.wire.packet().await?;
         let body = self.wire.body(&place);
@@ -139,7 +140,7 @@ impl MysqlSession {
         let number = u32::from_le_bytes([*n0, *n1, *n2, *n3]);
         let (parameters, columns) = (u16::from_le_bytes([*p0, *p1]), u16::from_le_bytes([*c0, *c1]));
         for definitions in [parameters, columns] {
-            // Behind the definitions comes an EOF packet, where there is such a thing.
+            // An EOF packet follows the definitions, unless it is deprecated.
             let end = u32::from(definitions > 0 && !self.wire.deprecates_eof);
             for _ in 0..u32::from(definitions) + end {
                 self.wire.packet().await?;
@@ -150,12 +151,12 @@ impl MysqlSession {
         Ok((number, columns))
     }
 
-    /// Closes a statement. Nothing is answered, so that it goes with whatever is asked next.
+    /// Closes a statement. There is no response, so it is sent with the next request.
     fn close_statement(&mut self, number: u32) {
         self.wire.command(Command::COM_STMT_CLOSE as u8, &number.to_le_bytes());
     }
 
-    /// Writes the packet that runs a statement, or that prepares it.
+    /// Writes the packet that runs or prepares a statement.
     #[inline]
     fn ask(&mut self, index: usize, params: &Values) -> Result<(), Failure> {
         let statement = &self.statements[index];
@@ -165,14 +166,14 @@ impl MysqlSession {
             let statement = &self.statements[index];
             statement.template.render(params, dialect, &mut self.text);
             self.wire.command(Command::COM_QUERY as u8, self.text.as_bytes());
-            self.asked = Asked::Text;
+            self.awaiting = Awaited::Text;
         } else if let Some(prepared) = &mut self.prepared[index] {
             let start = self.wire.begin();
             let out = &mut self.wire.connection.out;
             put_execution(prepared.number, out);
             bind(params, &mut prepared.bound, out);
             self.wire.end(start);
-            self.asked = Asked::Prepared(index);
+            self.awaiting = Awaited::Prepared(index);
         } else {
             self.wire
                 .command(Command::COM_STMT_PREPARE as u8, statement.statement.sql.as_bytes());
@@ -180,7 +181,7 @@ impl MysqlSession {
             self.bound.clear();
             bind(params, &mut self.bound, &mut self.later);
             let keep = self.prepare == PrepareMode::Once;
-            self.asked = Asked::Preparation { index, keep };
+            self.awaiting = Awaited::Preparation { index, keep };
         }
         Ok(())
     }
@@ -211,10 +212,10 @@ impl Session for MysqlSession {
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
         let sql = match control {
-            // The engines take their locks as they go: the modes of beginning are SQLite's.
+            // Transactions take locks as they go; the begin modes apply to SQLite only.
             Control::Begin(_) => "start transaction",
             Control::Commit => "commit",
-            // Without autocommit, one that has only failed so far may be open unsaid.
+            // Without autocommit, a transaction whose statements all failed may be open without the flag.
             Control::Rollback
                 if !self.reader.has(StatusFlags::SERVER_STATUS_IN_TRANS)
                     && self.reader.has(StatusFlags::SERVER_STATUS_AUTOCOMMIT) =>
@@ -223,24 +224,24 @@ impl Session for MysqlSession {
             }
             Control::Rollback => "rollback",
         };
-        self.asked = Asked::Text;
+        self.awaiting = Awaited::Text;
         self.wire.command(Command::COM_QUERY as u8, sql.as_bytes());
         awaited(self.wire.connection.send())
     }
 
     async fn answer(&mut self, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
         self.wire.connection.flush().await?;
-        match self.asked {
-            Asked::Text => self.reader.read(&mut self.wire, false, capture, marks).await,
-            Asked::Prepared(index) => {
+        match self.awaiting {
+            Awaited::Text => self.reader.read(&mut self.wire, false, capture, marks).await,
+            Awaited::Prepared(index) => {
                 let read = self.reader.read(&mut self.wire, true, capture, marks).await;
                 if let (Err(_), Some(prepared)) = (&read, &mut self.prepared[index]) {
-                    // Who knows how far the server came with the types.
+                    // The server may not have stored the types.
                     prepared.bound.clear();
                 }
                 read
             }
-            Asked::Preparation { index, keep } => {
+            Awaited::Preparation { index, keep } => {
                 let number = self.read_preparation(index).await?;
                 marks.note_prepared();
                 let start = self.wire.begin();
@@ -272,12 +273,12 @@ impl Session for MysqlSession {
 }
 
 impl MysqlSession {
-    /// Runs a text, and gives the rows of all its statements, as text.
+    /// Runs a text and returns the rows of all its statements as strings.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
         self.query_within(answer_limit(), sql).await
     }
 
-    /// The same, for a text that may take longer than a question.
+    /// The same, with a time limit.
     pub(super) async fn query_within(
         &mut self,
         limit: Duration,
@@ -291,13 +292,13 @@ impl MysqlSession {
         answered(limit, answer).await
     }
 
-    /// The columns of the text that [`Self::query`] last ran.
+    /// The columns of the last [`Self::query`].
     pub(super) fn columns(&self) -> &[Column] {
         &self.reader.columns
     }
 }
 
-/// Writes what executes a statement, up to its parameters: no cursor, once.
+/// Writes the packet that executes a statement, up to its parameters: no cursor, one iteration.
 #[inline]
 fn put_execution(number: u32, out: &mut BytesMut) {
     out.put_u8(Command::COM_STMT_EXECUTE as u8);
@@ -306,7 +307,7 @@ fn put_execution(number: u32, out: &mut BytesMut) {
     out.put_u32_le(1);
 }
 
-/// The text that sets a session's variables. Numbers stand as they are: a variable that is one takes no string.
+/// The statement that sets session variables. Numbers are not quoted, because numeric variables reject strings.
 fn assignments(settings: &[(String, String)]) -> String {
     let assignments = settings.iter().map(|(name, value)| {
         let plain = value.parse::<f64>().is_ok_and(f64::is_finite) || value.eq_ignore_ascii_case("default");
@@ -339,7 +340,7 @@ mod tests {
             prepared: statements.iter().map(|_| None).collect(),
             statements,
             prepare,
-            asked: Asked::Text,
+            awaiting: Awaited::Text,
             later: BytesMut::new(),
             bound: Vec::new(),
             reader: Reader::new(2),
@@ -363,10 +364,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
         #[test]
-        fn whatever_a_server_sends_is_an_answer_or_a_failure(
+        fn any_server_input_is_an_answer_or_a_failure(
             packets in any_packets(), tail in proptest::collection::vec(any::<u8>(), 0..8), deprecates_eof: bool,
         ) {
-            // Of one parameter and no column, so that the execution is reached.
+            // One parameter and no column, so that the execution is reached.
             let prepared = framed(1, &[vec![0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0], vec![0]]);
             let sent = [framed(1, &packets), tail].concat();
             block_on(async {

@@ -1,5 +1,4 @@
-//! The space that tables and indexes take, as InnoDB tells: sizes by its statistics, the fill of leaves by those in its
-//! buffer pool.
+//! Sizes of tables and indexes in InnoDB: sizes from its statistics, the fill factor of leaves from its buffer pool.
 
 use super::DIALECT;
 use super::session::MysqlSession;
@@ -11,7 +10,8 @@ use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Value;
 
-/// Reads it, once the statistics are as the tables are now. A user who may not see InnoDB's gets the tables' alone.
+/// Reads the sizes after updating the statistics. A user without access to InnoDB's statistics only gets the table
+/// sizes.
 pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Object>, Failure> {
     let mut session = MysqlSession::open(target, Vec::new().into(), PrepareMode::Never).await?;
     let mut objects = Vec::new();
@@ -42,14 +42,14 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
                 continue;
             };
             let Ok(bytes) = bytes.parse() else { continue };
-            // The rows are kept in the primary key, or where there is none in an index of InnoDB's own.
+            // Rows are stored in the primary key, or without one in a hidden clustered index.
             let own = index == "PRIMARY" || index == "GEN_CLUST_INDEX";
             let mut made = Object::of(table, (!own).then_some(index.as_str()), bytes);
             made.leaves = leaves.as_ref().and_then(|text| text.parse().ok());
             let mut tree = String::new();
             write_literal(Value::Text(index), &DIALECT, &mut tree);
-            // A leaf's room is the page without its headers, trailer and directory: some 200 of 16,384 bytes, which are
-            // not taken off. Pages above the leaves are among them, about one in 300.
+            // The usable space of a leaf is a little less than the page (about 200 of 16,384 bytes for headers, trailer
+            // and directory), which is ignored here. Inner pages, about one in 300, are included.
             let seen = format!(
                 "select count(*), avg(data_size) / @@innodb_page_size from information_schema.innodb_buffer_page \
                  where table_name = concat('`', database(), '`.`', {name}, '`') and index_name = {tree} and number_records > 0"
@@ -59,7 +59,7 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
             {
                 made.leaf_fill = fill.parse().ok();
                 made.leaves_seen = count.parse().ok();
-                // Statistics of a small tree may say that it has one leaf.
+                // The statistics of a small tree may report a single leaf.
                 made.leaves = made.leaves.map(|leaves| leaves.max(made.leaves_seen.unwrap_or(0)));
             }
             objects.push(made);

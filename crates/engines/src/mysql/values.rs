@@ -1,4 +1,4 @@
-//! Values on their way to the server and back ("Binary Protocol Resultset Row", "COM_STMT_EXECUTE").
+//! Encodes and decodes values ("Binary Protocol Resultset Row", "COM_STMT_EXECUTE").
 
 use super::wire::{counted, garbled, put_number};
 use bytes::{Buf as _, BufMut as _, BytesMut};
@@ -6,7 +6,7 @@ use dbdyno_engine::{Capture, Failure};
 use dbdyno_program::value::{Owned, Value, Values};
 use std::fmt::Write as _;
 
-// The types of columns and parameters (enum_field_types).
+// Types of columns and parameters (enum_field_types).
 const DECIMAL: u8 = 0;
 const TINY: u8 = 1;
 const SHORT: u8 = 2;
@@ -29,24 +29,24 @@ const BLOB: u8 = 252;
 const VAR_STRING: u8 = 253;
 const STRING: u8 = 254;
 
-/// The flag of a column, and of a parameter's type, that says it is never negative.
+/// The flag of a column or parameter type that is unsigned.
 const UNSIGNED: u16 = 0x20;
 
-/// The collation `binary`, which columns of bytes have.
+/// The collation `binary` of binary columns.
 const BINARY: u16 = 63;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
     kind: u8,
     flags: u16,
     collation: u16,
-    /// Digits behind the point, of seconds too.
+    /// Fractional digits, also of seconds.
     decimals: u8,
 }
 
 impl Column {
-    /// Reads a column's definition. What it says of the values stands at its end, behind names of any length.
+    /// Reads a column definition. The type is at its end, after names of variable length.
     pub fn read(body: &[u8]) -> Result<Self, Failure> {
         let Some([0x0c, c0, c1, _, _, _, _, kind, f0, f1, decimals, _, _]) = body.last_chunk::<13>() else {
             return Err(garbled());
@@ -59,14 +59,14 @@ impl Column {
         })
     }
 
-    /// Whether it holds bytes that are no text.
+    /// Whether its values are binary.
     pub fn is_bytes(&self) -> bool {
         self.collation == BINARY && matches!(self.kind, VARCHAR | TINY_BLOB..=STRING)
     }
 }
 
-/// Appends what a statement's execution says of its parameters: which are null, their types where they are not those in
-/// `bound`, which the server knows from the last time, and their values.
+/// Appends the parameters of an execution: the null bitmap, the types if they differ from `bound` (known to the server
+/// from the last execution), and the values.
 #[inline]
 pub fn bind(values: &Values, bound: &mut Vec<u8>, out: &mut BytesMut) {
     let count = values.len();
@@ -85,7 +85,7 @@ pub fn bind(values: &Values, bound: &mut Vec<u8>, out: &mut BytesMut) {
             Value::Bytes(_) => BLOB,
             Value::Null => {
                 out[nulls + at / 8] |= 1 << (at % 8);
-                // It does not matter, so that it may stay.
+                // The type of a null doesn't matter, so it can stay.
                 *bound
             }
         };
@@ -115,9 +115,9 @@ fn put_counted(bytes: &[u8], out: &mut BytesMut) {
     out.put_slice(bytes);
 }
 
-/// Gives the columns of a row of the binary protocol to those who want them.
+/// Captures the columns of a row in the binary protocol.
 pub fn take_binary(row: &[u8], columns: &[Column], capture: &mut Capture<'_>) -> Result<(), Failure> {
-    // A zero, and a bit for each column behind two that are never used.
+    // A zero byte, and a bitmap with two unused bits before the columns.
     let nulls = (columns.len() + 9) / 8;
     let (nulls, mut rest) = row
         .get(1..)
@@ -134,7 +134,7 @@ pub fn take_binary(row: &[u8], columns: &[Column], capture: &mut Capture<'_>) ->
     Ok(())
 }
 
-/// Reads a value in the server's own form off the front of a row.
+/// Reads a binary value from the front of a row.
 fn binary(column: &Column, rest: &mut &[u8], take: impl FnOnce(Value<'_>)) -> Result<(), Failure> {
     let unsigned = column.flags & UNSIGNED != 0;
     let width = match column.kind {
@@ -168,7 +168,7 @@ fn binary(column: &Column, rest: &mut &[u8], take: impl FnOnce(Value<'_>)) -> Re
     Ok(())
 }
 
-/// A date or a time as the text protocol has it. Trailing zeros are not sent.
+/// A date or time formatted as in the text protocol. Trailing zeros are not sent.
 fn moment(column: &Column, fields: &[u8]) -> Result<String, Failure> {
     let mut text = String::new();
     let byte = |at: usize| fields.get(at).copied().unwrap_or(0);
@@ -202,7 +202,7 @@ fn moment(column: &Column, fields: &[u8]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Gives the columns of a row of the text protocol to those who want them.
+/// Captures the columns of a row in the text protocol.
 pub fn take_text(row: &[u8], columns: &[Column], capture: &mut Capture<'_>) -> Result<(), Failure> {
     let mut rest = row;
     for (at, column) in columns.iter().enumerate().take(capture.len()) {
@@ -214,7 +214,7 @@ pub fn take_text(row: &[u8], columns: &[Column], capture: &mut Capture<'_>) -> R
     Ok(())
 }
 
-/// Reads a field off the front of a row of the text protocol.
+/// Reads a field from the front of a row in the text protocol.
 pub fn field<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Failure> {
     if let Some((0xfb, behind)) = rest.split_first() {
         *rest = behind;
@@ -223,7 +223,7 @@ pub fn field<'a>(rest: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Failure> {
     counted(rest).map(Some)
 }
 
-/// A value that the server has said in words.
+/// Converts a value of the text protocol.
 fn said(column: &Column, text: &[u8]) -> Owned {
     let word = std::str::from_utf8(text).ok();
     let real = || word.and_then(|word| word.parse().ok()).map(Owned::Real);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_sent_when_they_are_not_those_of_last_time() {
+    fn types_are_sent_if_they_changed() {
         let mut types = Vec::new();
         let first = bound(&[Value::Integer(1), Value::Text("ab")], &mut types);
         assert_eq!(first, [0, 1, 8, 0, 253, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, b'a', b'b']);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_only_known_of_nulls_is_sent_with_the_first_value() {
+    fn a_type_is_sent_with_the_first_value_after_nulls() {
         let mut types = Vec::new();
         assert_eq!(bound(&[Value::Null], &mut types), [1, 1, 6, 0]);
         assert_eq!(bound(&[Value::Null], &mut types), [1, 0]);

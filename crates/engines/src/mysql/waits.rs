@@ -1,4 +1,4 @@
-//! What the sessions wait for, as the list of processes shows it.
+//! Samples the sessions' waits from the process list.
 
 use super::MysqlEngine;
 use super::session::MysqlSession;
@@ -6,8 +6,8 @@ use dbdyno_engine::waits::{self, Waits};
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 
-/// One look, at the sessions of our user. Of InnoDB's waits for rows the list of processes knows nothing, but the list of
-/// transactions does. What else a state means is not for this query to say.
+/// One sample of our user's sessions. The process list doesn't show InnoDB row lock waits, but the transaction list
+/// does. This query doesn't interpret other states.
 const LOOK: &str = "select case when t.trx_state = 'LOCK WAIT' then 'InnoDB' when p.state <> '' then 'State' \
      else 'CPU' end as class, \
      case when t.trx_state = 'LOCK WAIT' then 'row lock' else coalesce(nullif(p.state, ''), 'running') end as event, \
@@ -16,14 +16,14 @@ const LOOK: &str = "select case when t.trx_state = 'LOCK WAIT' then 'InnoDB' whe
      and p.user = substring_index(user(), '@', 1) \
      and p.command not in ('Sleep', 'Daemon', 'Connect') group by class, event";
 
-/// The same for a user who may not see the list of transactions.
+/// The same for a user who cannot see the transaction list.
 const LOOK_WITHOUT_ROWS: &str = "select case when state <> '' then 'State' else 'CPU' end as class, \
      coalesce(nullif(state, ''), 'running') as event, \
      count(*) from information_schema.processlist where id <> connection_id() and db = database() \
      and user = substring_index(user(), '@', 1) \
      and command not in ('Sleep', 'Daemon', 'Connect') group by class, event";
 
-/// Looks at the sessions every now and then for as long as `running` says so.
+/// Samples the sessions while `running` returns true.
 pub async fn sample(engine: &MysqlEngine, running: &dyn Fn() -> bool) -> Result<Waits, Failure> {
     let mut session = MysqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Never).await?;
     let mut look = LOOK;

@@ -1,5 +1,5 @@
-//! Packets each way (MySQL's documentation, "MySQL Packets"): a length of three bytes, a number, and a payload. A
-//! payload that is too long for one packet goes on in the next.
+//! Packets in both directions ("MySQL Packets"): a length of three bytes, a sequence number, and a payload. A payload
+//! that is too long for one packet continues in the next.
 
 use super::kind;
 use crate::server::net::{self, Connection, too_long};
@@ -8,7 +8,7 @@ use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
 use std::ops::Range;
 
-/// A packet of this length is followed by another of the same payload.
+/// A packet of this length is followed by another one with the same payload.
 const LONGEST: usize = 0xff_ff_ff;
 
 const HEAD: usize = 4;
@@ -16,16 +16,16 @@ const HEAD: usize = 4;
 /// A connection to a server.
 pub struct Wire {
     pub connection: Connection,
-    /// The number of the next packet to be sent.
+    /// The sequence number of the next packet to send.
     number: u8,
     /// Whether rows end with an OK packet and columns with nothing, or both with an EOF packet.
     pub deprecates_eof: bool,
-    /// The longest payload that the server may announce, in bytes.
+    /// Maximum payload size that the server may announce, in bytes.
     pub longest: usize,
 }
 
 impl Wire {
-    /// The packets on a connection.
+    /// Frames packets on a connection.
     pub fn new(connection: Connection) -> Self {
         Self {
             connection,
@@ -35,14 +35,14 @@ impl Wire {
         }
     }
 
-    /// Begins a packet that begins a command; its payload is appended to `connection.out`, and [`Self::end`] ends it.
+    /// Begins the packet of a new command. Append its payload to `connection.out`, then call [`Self::end`].
     #[inline]
     pub fn begin(&mut self) -> usize {
         self.number = 0;
         self.go_on()
     }
 
-    /// Begins a packet that answers one of the server's.
+    /// Begins a packet that responds to one of the server's.
     #[inline]
     pub fn go_on(&mut self) -> usize {
         let start = self.connection.out.len();
@@ -73,7 +73,7 @@ impl Wire {
             self.connection.out.put_slice(&rest[..length]);
             self.number = self.number.wrapping_add(1);
             rest = &rest[length..];
-            // A payload that fills its last packet is ended by one without any.
+            // A payload that exactly fills its last packet is followed by an empty one.
             if length < LONGEST {
                 return;
             }
@@ -89,7 +89,7 @@ impl Wire {
         self.end(start);
     }
 
-    /// The place of the next payload, for [`Self::body`]. It stays there until the next is asked for.
+    /// The position of the next payload, for [`Self::body`]. It stays valid until the next call.
     #[inline]
     pub async fn packet(&mut self) -> Result<Range<usize>, Failure> {
         loop {
@@ -128,7 +128,7 @@ impl Wire {
         Ok(Some(place))
     }
 
-    /// Takes a payload of several packets when all of them have come, and joins it.
+    /// Joins a payload of several packets once all of them have arrived.
     #[cold]
     fn take_long(&mut self) -> Result<Option<Range<usize>>, Failure> {
         let there = self.connection.there();
@@ -168,7 +168,7 @@ fn heading(head: [u8; HEAD]) -> (usize, u8) {
     ((word & LONGEST as u32) as usize, (word >> 24) as u8)
 }
 
-/// Reads a number of one to nine bytes off the front of a payload.
+/// Reads an integer of one to nine bytes from the front of a payload.
 #[inline]
 pub fn number(body: &mut &[u8]) -> Result<u64, Failure> {
     let (first, rest) = body.split_first().ok_or_else(garbled)?;
@@ -177,7 +177,7 @@ pub fn number(body: &mut &[u8]) -> Result<u64, Failure> {
         0xfc => 2,
         0xfd => 3,
         0xfe => 8,
-        // Null, which is no number, and the beginning of an error.
+        // Null or the start of an error, which are not integers.
         0xfb | 0xff => return Err(garbled()),
         small => return Ok(u64::from(*small)),
     };
@@ -187,7 +187,7 @@ pub fn number(body: &mut &[u8]) -> Result<u64, Failure> {
     Ok(body.get_uint_le(bytes))
 }
 
-/// Reads bytes off the front of a payload, before which their number stands.
+/// Reads length-prefixed bytes from the front of a payload.
 #[inline]
 pub fn counted<'a>(body: &mut &'a [u8]) -> Result<&'a [u8], Failure> {
     let length = usize::try_from(number(body)?).map_err(|_| garbled())?;
@@ -196,7 +196,7 @@ pub fn counted<'a>(body: &mut &'a [u8]) -> Result<&'a [u8], Failure> {
     Ok(field)
 }
 
-/// Writes a number as [`number`] reads it.
+/// Writes an integer in the format of [`number`].
 #[inline]
 pub fn put_number(value: u64, out: &mut BytesMut) {
     match value {
@@ -216,10 +216,10 @@ pub fn put_number(value: u64, out: &mut BytesMut) {
     }
 }
 
-/// What an OK packet says.
+/// The contents of an OK packet.
 #[derive(Debug, Clone, Copy)]
 pub struct Done {
-    /// Rows that were changed, or found to need no change.
+    /// Rows changed or matched.
     pub changed: u64,
     /// The server's status flags.
     pub status: u16,
@@ -243,14 +243,14 @@ pub fn ok(body: &[u8]) -> Result<Done, Failure> {
     })
 }
 
-/// What an error packet says, with its number and SQLSTATE.
+/// The failure in an error packet, with its number and SQLSTATE.
 #[cold]
 pub fn error(body: &[u8]) -> Failure {
     let Some((number, rest)) = body.get(1..).and_then(|body| body.split_first_chunk::<2>()) else {
         return garbled();
     };
     let number = u16::from_le_bytes(*number);
-    // Before the client has said what it understands, there is no SQLSTATE.
+    // Before the client has sent its capabilities, there is no SQLSTATE.
     let (state, text) = match rest.split_first_chunk::<6>() {
         Some(([b'#', state @ ..], text)) => (std::str::from_utf8(state).unwrap_or(""), text),
         _ => ("", rest),
@@ -266,10 +266,7 @@ pub fn error(body: &[u8]) -> Failure {
 
 #[cold]
 pub fn garbled() -> Failure {
-    Failure::new(
-        FailureKind::Connection,
-        "the server sent what is no packet of MySQL's protocol",
-    )
+    Failure::new(FailureKind::Connection, "the server sent an invalid MySQL packet")
 }
 
 #[cfg(test)]
@@ -279,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_read_as_they_were_written(value in prop_oneof![0u64..300, 0u64..0x2_0000, any::<u64>()]) {
+        fn integers_survive_a_round_trip(value in prop_oneof![0u64..300, 0u64..0x2_0000, any::<u64>()]) {
             let mut out = BytesMut::new();
             put_number(value, &mut out);
             let mut body = out.as_ref();
@@ -289,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_refused() {
+    fn truncated_payloads_are_refused() {
         for body in [&[][..], &[0xfc, 1], &[0xfe, 1, 2, 3], &[0xfb], &[0xff]] {
             assert!(number(&mut &*body).is_err());
         }
@@ -297,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_has_its_number_its_state_and_its_words() {
+    fn an_error_has_its_number_state_and_message() {
         let failure = error(b"\xff\xbd\x04#40001Deadlock found");
         assert_eq!(failure.kind, FailureKind::Deadlock);
         assert_eq!(failure.message, "Deadlock found (1213, 40001)");
@@ -307,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn long_payloads_are_sent_in_pieces_and_joined_again() {
+    fn long_payloads_are_split_and_joined() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -337,7 +334,7 @@ mod tests {
         echo.join().unwrap();
     }
 
-    /// Sends each payload back in the packets in which it came.
+    /// Sends each payload back in the packets in which it arrived.
     fn echo(mut stream: std::os::unix::net::UnixStream) {
         use std::io::{Read as _, Write as _};
         let mut packets = Vec::new();

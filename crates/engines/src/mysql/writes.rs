@@ -1,7 +1,7 @@
-//! Which statements are known to be reads. No statement is executed: each is cut into tokens and prepared.
+//! Determines which statements are known to be reads. They are tokenized and prepared, but not executed.
 //!
-//! A read is one statement of a form that returns rows and neither writes nor locks. Each function that it or one of its
-//! views calls is a native one on a list, or a stored one that is declared to read and calls only such functions.
+//! A read is a single statement of a form that returns rows and neither writes nor locks. Each function called by it or
+//! by its views is a native one on a list, or a stored one that is declared to read and only calls such functions.
 
 use super::MysqlEngine;
 use super::functions::{is_keyword, only_reads};
@@ -13,16 +13,16 @@ use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use std::collections::BTreeSet;
 
-/// The words that a query begins with, besides a parenthesis.
+/// First words of a query, in addition to a parenthesis.
 const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
 
-/// The words that a statement about the server or a plan begins with.
+/// First words of a statement about the server or a plan.
 const SHOWING: [&str; 4] = ["show", "describe", "desc", "explain"];
 
 /// Reserved words of statements that write, lock or execute.
 const WRITING: [&str; 6] = ["into", "update", "delete", "lock", "procedure", "analyze"];
 
-/// Words of a stored function or a view that do more than read. `insert` and `replace` are functions as well.
+/// Words in a stored function or view that do more than read. `insert` and `replace` are also functions.
 const BODY_EFFECTS: [&str; 17] = [
     "outfile",
     "dumpfile",
@@ -43,8 +43,8 @@ const BODY_EFFECTS: [&str; 17] = [
     "drop",
 ];
 
-/// Errors of the statement itself: its syntax, an unknown column, an unknown function. Others may depend on what earlier
-/// statements of the file do.
+/// Errors of the statement itself: syntax, unknown column, unknown function. Other errors may depend on earlier
+/// statements of the file.
 const OWN_ERRORS: [&str; 3] = ["1064", "1054", "1305"];
 
 /// The servers' own schemas, whose views only read.
@@ -123,7 +123,7 @@ async fn judge(
         columns => columns?,
     };
     Ok(match columns {
-        // MySQL knows the columns of such statements later.
+        // MySQL reports the columns of such statements only during execution.
         0 if !only[0].is_one_of(&SHOWING) => Writes::Yes("it returns no rows".into()),
         _ => Writes::No,
     })
@@ -141,7 +141,7 @@ async fn rejected(session: &mut MysqlSession, index: usize, name: &str) -> Resul
     }
 }
 
-/// Why a statement doesn't have the form of a read.
+/// Why a statement isn't a read, by its form.
 fn writing_form(statement: &[Token<'_>]) -> Option<String> {
     let begin = statement.first()?;
     let reads = begin.is_mark("(") || begin.is_one_of(&QUERIES) || begin.is_one_of(&SHOWING);
@@ -157,7 +157,7 @@ fn writing_form(statement: &[Token<'_>]) -> Option<String> {
     {
         return Some("it takes a value of a sequence".into());
     }
-    // Whichever executable comments a server skips.
+    // Regardless of which executable comments the server skips.
     let follows = |at: usize, words: &[&str]| {
         let behind = statement[at + 1..]
             .iter()
@@ -176,13 +176,13 @@ fn writing_form(statement: &[Token<'_>]) -> Option<String> {
 struct Object {
     name: String,
     is_function: bool,
-    /// As the server's dictionary has it; empty for a view.
+    /// As in the server's dictionary; empty for a view.
     access: String,
     /// `None` if the user may not see it.
     definition: Option<String>,
 }
 
-/// Reads the definitions of all views and stored functions, except the views of the server itself.
+/// Reads the definitions of all views and stored functions, except the server's own views.
 async fn objects(session: &mut MysqlSession) -> Result<Vec<Object>, Failure> {
     let rows = session
         .query(&format!(
@@ -208,8 +208,8 @@ async fn objects(session: &mut MysqlSession) -> Result<Vec<Object>, Failure> {
     Ok(rows.into_iter().filter_map(object).collect())
 }
 
-/// Why code may do more than read: what it calls, itself or through views and stored functions. `seen`: the indices of the
-/// objects that were looked into.
+/// Why code may do more than read, because of what it calls directly or through views and stored functions. `seen`:
+/// indexes of the objects already examined.
 fn writing_call(tokens: &[Token<'_>], objects: &[Object], seen: &mut BTreeSet<usize>) -> Option<String> {
     let calls = calls(tokens);
     let is_stored = |call: &Call| {
@@ -265,7 +265,7 @@ impl Object {
     }
 }
 
-/// Whether a call is a native function that only reads, or no call at all.
+/// Whether a call is a native function that only reads, or not a function call.
 fn is_native(call: &Call) -> bool {
     let name = call.name.to_lowercase();
     !call.qualified
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_call_only_what_is_known() {
+    fn reads_only_call_known_functions() {
         for sql in [
             "select count(*), max(v) from t where a in (1, 2) and b between (1) and (2)",
             "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9) select * from n",
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_known_is_no_read() {
+    fn unknown_statements_are_not_reads() {
         for sql in [
             "select get_lock('a', 1)",
             "select `get_lock`('a', 1)",

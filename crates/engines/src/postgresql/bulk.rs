@@ -1,4 +1,4 @@
-//! Filling tables with COPY.
+//! Fills tables with COPY.
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
@@ -13,10 +13,11 @@ use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
 
-/// Rows are sent in messages of about this many bytes.
+/// Approximate size in bytes of the messages with rows.
 const MESSAGE: usize = 64 * 1024;
 
-/// Creates the tables and fills them; vacuums and analyses them when the indexes are there, and ends with a checkpoint.
+/// Creates the tables and fills them. Vacuums and analyzes them after the indexes are created, and ends with a
+/// checkpoint.
 pub fn load(target: &ServerTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>, Failure> {
     let engine = PostgresqlEngine::new(target, &[], PrepareMode::Once);
     block_on(fill(&engine, load, seed))
@@ -30,7 +31,7 @@ async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<L
     for table in rows::names(load) {
         session.run(&format!("vacuum (analyze) {}", quoted(table))).await?;
     }
-    // Only some users may; without it the server does the same some minutes later.
+    // Requires a privilege; without it, the server checkpoints some minutes later.
     let _ = session.query_within(WORK, "checkpoint").await;
     report.push(Loaded::since("(vacuum and checkpoint)".into(), 0, clock, start));
     Ok(report)
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_a_line_whatever_its_text_holds() {
+    fn a_row_is_one_line_for_any_text() {
         let mut values = Values::default();
         for value in [
             Value::Integer(-3),

@@ -1,4 +1,4 @@
-//! The tables that the statements name, as PostgreSQL's catalogue has them; and the indexes that a plan passes over.
+//! Reads the statements' tables from PostgreSQL's catalog, and finds the indexes used by a plan.
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
@@ -6,8 +6,8 @@ use dbdyno_engine::Failure;
 use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
 use dbdyno_plan::document::FailureKind;
 
-/// The collation of a column or of an index's, `c`: its name, provider, locale and whether it tells all texts apart that
-/// differ; of the database's own, the database's. What a version does not have is null.
+/// The collation `c` of a column or index key: name, provider, locale, and whether it is deterministic. The default
+/// collation is resolved to the database's. Columns that a version lacks are null.
 const COLLATION: &str = "\
     case when c.oid = 100 then coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale', d.datcollate) \
     else c.collname end, \
@@ -16,7 +16,7 @@ const COLLATION: &str = "\
     case when c.oid = 100 then d.datcollate else c.collcollate end, \
     case when c.oid is not null then coalesce(to_jsonb(c) ->> 'collisdeterministic', 'true') end";
 
-/// Tables in the path of search, with their columns.
+/// Tables in the search path, with their columns.
 const COLUMNS: &str = "\
     from pg_class t join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped \
     left join pg_collation c on c.oid = a.attcollation \
@@ -24,7 +24,7 @@ const COLUMNS: &str = "\
     where t.relkind in ('r', 'p', 'm') and pg_table_is_visible(t.oid) and t.relnamespace not in \
     ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
 
-/// The columns of their indexes. What an index only holds beside them has no operator class.
+/// The key columns of their indexes. Included columns have no operator class.
 const KEYS: &str = "\
     from pg_index x join pg_class t on t.oid = x.indrelid join pg_class i on i.oid = x.indexrelid \
     join pg_am m on m.oid = i.relam cross join lateral generate_series(0, x.indnatts - 1) n \
@@ -35,12 +35,12 @@ const KEYS: &str = "\
     where pg_table_is_visible(t.oid) and t.relnamespace not in \
     ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
 
-/// What quotes a text that no statement has in it.
+/// A dollar-quote tag that no statement contains.
 const QUOTE: &str = "$dbdyno_statements$";
 
 type Row = Vec<Option<String>>;
 
-/// Reads the catalogue. What the server does not let this user see is not known.
+/// Reads the catalog. Parts that the user cannot see are left out.
 pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession) -> Result<Catalog, Failure> {
     let mut catalog = Catalog::default();
     let size = rows(session, "select pg_database_size(current_database())").await?;
@@ -51,7 +51,7 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
         .next()
         .and_then(|text| text.parse().ok());
     let named = |table: &str| engine.statements.iter().any(|each| names(&each.numbered, table));
-    // A server can have many thousand tables: it gives those alone whose names stand in the statements.
+    // A server can have many thousands of tables, so it only returns those whose names occur in the statements.
     let texts: Vec<&str> = engine.statements.iter().map(|each| each.numbered.as_str()).collect();
     let asked = format!(
         "and strpos(lower({QUOTE}{}{QUOTE}), lower(t.relname)) > 0",
@@ -73,7 +73,7 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
             });
         }
     }
-    // As of the last ANALYZE or VACUUM; -1 or, before version 14, 0: there was none.
+    // As of the last ANALYZE or VACUUM. -1, or 0 before version 14, means never.
     let sql = format!(
         "select t.relname, t.reltuples::bigint from pg_class t where t.relkind in ('r', 'p', 'm') \
          and pg_table_is_visible(t.oid) and t.reltuples > 0 {asked}"
@@ -117,7 +117,7 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
     Ok(catalog)
 }
 
-/// What the server does not answer is nothing; what broke the connection is a failure.
+/// Ignores errors of the query, but not a lost connection.
 async fn rows(session: &mut PostgresqlSession, sql: &str) -> Result<Vec<Row>, Failure> {
     match session.query(sql).await {
         Err(failure) if failure.kind == FailureKind::Connection => Err(failure),
@@ -131,7 +131,7 @@ fn collation(row: &[Option<String>]) -> Option<Collation> {
         return None;
     };
     let (provider, by_bytes) = match provider.as_str() {
-        // Of the C library's locales the server orders by bytes in these two, not in C.UTF-8.
+        // Among the C library's locales, the server orders by bytes in these two, but not in C.UTF-8.
         "c" => ("libc", matches!(locale.as_deref(), Some("C" | "POSIX"))),
         "i" => ("icu", false),
         "b" => ("builtin", true),
@@ -141,12 +141,12 @@ fn collation(row: &[Option<String>]) -> Option<Collation> {
         name: name.clone(),
         provider: Some(provider.to_owned()),
         by_bytes: Some(by_bytes),
-        // Another may tell capital letters from small ones, or not.
+        // A nondeterministic collation may or may not be case-sensitive.
         regards_case: (exact.as_deref() == Some("true")).then_some(true),
     })
 }
 
-/// The indexes by which a plan looks something up, from its lines: those with a condition below.
+/// The indexes that a plan uses for lookups: those followed by an index condition.
 pub fn looked_up(plan: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut last: Option<String> = None;
@@ -160,7 +160,7 @@ pub fn looked_up(plan: &[String]) -> Vec<String> {
     found
 }
 
-/// The index that a step of a plan uses: `Index Scan using i on t`, `Bitmap Index Scan on i`.
+/// The index in a plan line: `Index Scan using i on t`, `Bitmap Index Scan on i`.
 fn index_of(line: &str) -> Option<String> {
     let step = line.trim_start().trim_start_matches("->").trim_start();
     let name = match step.split_once("Bitmap Index Scan on ") {

@@ -1,4 +1,4 @@
-//! PostgreSQL.
+//! Contract checks for PostgreSQL.
 
 use super::{PostgresqlEngine, bulk};
 use crate::server::ServerTarget;
@@ -13,7 +13,7 @@ use dbdyno_plan::document::PrepareMode;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Makes the checks in the target's database.
+/// Runs the checks in the target's database.
 pub fn check(target: &ServerTarget, tell: Tell<'_>) -> Result<(), Failure> {
     carry_out::<Postgresql>(
         |number| Ok(Postgresql::new(serde_json::to_value(target)?, number)),
@@ -96,7 +96,7 @@ impl Server for Postgresql {
         let Some(data) = self.target["process"]["data"].as_str() else {
             return false;
         };
-        // The first line that fits a user counts. `md5` takes either kind of password.
+        // The first matching line for a user counts. `md5` accepts both kinds of password.
         let file = PathBuf::from(data).join("pg_hba.conf");
         let Ok(rules) = std::fs::read_to_string(&file) else {
             return false;
@@ -113,7 +113,7 @@ impl Server for Postgresql {
         ) else {
             return false;
         };
-        // The server is only told to, and does it in its own time.
+        // The reload is asynchronous.
         (0..100).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             wait(nobody.connect(0)).is_err_and(|failure| failure.message.contains("password"))

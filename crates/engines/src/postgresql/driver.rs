@@ -1,4 +1,4 @@
-//! PostgreSQL as the worker drives it.
+//! The driver for PostgreSQL.
 
 use super::{DIALECT, PostgresqlEngine, bulk, check, hold, reach, space, writes};
 use crate::server::net::block_on;
@@ -15,7 +15,7 @@ use dbdyno_program::Programs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A target.
+/// A PostgreSQL target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct PostgresqlTarget(pub ServerTarget);

@@ -1,4 +1,4 @@
-//! How many rows the planner expected, by `EXPLAIN ANALYZE`: "Using EXPLAIN" of PostgreSQL's documentation.
+//! Row estimates of the planner, from `EXPLAIN ANALYZE` (documentation, "Using EXPLAIN").
 
 use super::session::PostgresqlSession;
 use super::{PostgresqlEngine, Text};
@@ -15,8 +15,8 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Steps that give the rows which they are given, or fewer of them by a `LIMIT`; and those whose rows are not counted, as
-/// of bitmaps, whose heap scan tells them.
+/// Steps that pass rows on, or limit them; and steps without row counts, such as bitmap scans, whose heap scan reports
+/// the rows.
 const PASSING: [&str; 14] = [
     "Hash",
     "Sort",
@@ -34,8 +34,8 @@ const PASSING: [&str; 14] = [
     "WorkTable Scan",
 ];
 
-/// Runs each statement once that has values for it, and gives what was expected and found. One that writes, takes too long
-/// or cannot be analysed otherwise has no estimates.
+/// Executes each statement that has example values once, and returns its estimates. Statements that write, take too
+/// long or cannot be analyzed are left out.
 pub async fn estimates(target: &ServerTarget, statements: &[Text], budget: TimeBudget) -> Estimates {
     let mut found = Estimates::new();
     let target = ServerTarget {
@@ -57,8 +57,8 @@ pub async fn estimates(target: &ServerTarget, statements: &[Text], budget: TimeB
     found
 }
 
-/// Runs a statement under `EXPLAIN ANALYZE` in a transaction that only reads and is rolled back. As in [`super::writes`],
-/// its text is parsed on its own, so that it cannot be several statements of which one ends the transaction.
+/// Runs a statement under `EXPLAIN ANALYZE` in a read-only transaction that is rolled back. As in [`super::writes`],
+/// the text is parsed separately, so it cannot contain a second statement that ends the transaction.
 async fn analyse(
     target: &ServerTarget,
     statement: &Statement,
@@ -75,7 +75,7 @@ async fn analyse(
     session.query("begin read only").await?;
     let limit = longest.as_millis().max(1);
     session.query(&format!("set local statement_timeout = {limit}")).await?;
-    // Behind its first query, no transaction can become one that writes.
+    // After its first query, a transaction can no longer become read-write.
     session.query("select 1").await?;
     let mut variables = [Owned::Null];
     let params = values_of(values);
@@ -97,38 +97,38 @@ async fn analyse(
     Ok(read.map(|mut read| read[0]["Plan"].take()))
 }
 
-/// Where in a plan a step is.
+/// Position of a step in a plan.
 #[derive(Debug, Clone, Copy, Default)]
 struct At {
     depth: u32,
-    /// What lies above may stop asking for rows before they end.
+    /// An ancestor may stop fetching rows early.
     early: bool,
-    /// What lies above asks for some rows again, and they are counted again.
+    /// An ancestor may rescan some rows, which are then counted again.
     again: bool,
-    /// Several processes work below a `Gather`.
+    /// Set below a `Gather`, where several processes work.
     gathered: Option<Gathered>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Gathered {
-    /// How often the `Gather` was executed.
+    /// Executions of the `Gather`.
     executions: f64,
-    /// By what the planner divided the rows of a step whose work is divided (`get_parallel_divisor` of its source).
+    /// The planner's divisor for the rows of a parallel step (`get_parallel_divisor` in its source).
     divisor: f64,
 }
 
-/// Reads a step and those below it.
+/// Reads a step and its descendants.
 fn walk(node: &Value, at: At, all: &mut Vec<Estimate>) {
     let number = |name: &str| node[name].as_f64().unwrap_or_default();
     let kind = text(node, "Node Type");
     let (expected, found, executions) = (number("Plan Rows"), number("Actual Rows"), number("Actual Loops"));
-    // What was not executed has executed nothing below it.
+    // If a step was not executed, its descendants were not either.
     if executions == 0.0 {
         return;
     }
     let partial = text(node, "Partial Mode") == "Partial";
     if !PASSING.contains(&kind) && !at.again && !partial {
-        // Where the work is divided, each process tells its own part: the rows of all count.
+        // In a parallel step, each process reports its own rows; the sum counts.
         let divided = at.gathered.filter(|_| is_divided(node));
         let (expected, found, executions) = match divided {
             Some(gathered) => (
@@ -161,7 +161,7 @@ fn walk(node: &Value, at: At, all: &mut Vec<Estimate>) {
     };
     for child in children(node) {
         let relationship = text(child, "Parent Relationship");
-        // How often a step of a recursion is executed says nothing of how many rows it gives in all.
+        // The number of executions of a recursive step doesn't determine its total rows.
         if kind == "Recursive Union" && relationship == "Inner" {
             continue;
         }
@@ -175,10 +175,10 @@ fn walk(node: &Value, at: At, all: &mut Vec<Estimate>) {
     }
 }
 
-/// Whether a step may stop asking another for rows before they end; `early`: it may itself be stopped.
+/// Whether a step may stop fetching rows from an input early. `early`: the step itself may be stopped.
 fn ends_early(node: &Value, child: &Value, early: bool) -> bool {
     let relationship = text(child, "Parent Relationship");
-    // A subquery is asked for one row, or two; who reads a `WITH` may stop.
+    // A subquery is read for one or two rows; a CTE scan may stop early.
     if matches!(relationship, "InitPlan" | "SubPlan") {
         return true;
     }
@@ -191,7 +191,7 @@ fn ends_early(node: &Value, child: &Value, early: bool) -> bool {
         return false;
     }
     match (text(node, "Node Type"), relationship) {
-        // It may ask for more rows than are expected. Where it gave fewer than that, it has not reached its end.
+        // A limit may exceed the estimate. If it returned fewer rows than estimated, it didn't reach its limit.
         ("Limit", _) => early || node["Actual Rows"].as_f64() >= node["Plan Rows"].as_f64(),
         ("Nested Loop", "Inner") => {
             early
@@ -199,7 +199,7 @@ fn ends_early(node: &Value, child: &Value, early: bool) -> bool {
                 || node["Inner Unique"].as_bool().unwrap_or_default()
         }
         ("Merge Join", _) => true,
-        // With an empty hash table the other side is not read.
+        // If the hash table is empty, the outer input isn't read.
         ("Hash Join", "Outer") => {
             let empty = |each: &Value| {
                 text(each, "Parent Relationship") == "Inner"
@@ -211,7 +211,7 @@ fn ends_early(node: &Value, child: &Value, early: bool) -> bool {
     }
 }
 
-/// Whether the processes below a `Gather` divide a step's work: one of those that it takes its rows from does.
+/// Whether the processes below a `Gather` share a step's work: one of its inputs is parallel.
 fn is_divided(node: &Value) -> bool {
     let takes_from = |child: &&Value| matches!(text(child, "Parent Relationship"), "Outer" | "Member" | "Subquery");
     node["Parallel Aware"].as_bool().unwrap_or_default() || children(node).filter(takes_from).any(is_divided)
@@ -225,7 +225,7 @@ fn text<'a>(node: &'a Value, name: &str) -> &'a str {
     node[name].as_str().unwrap_or_default()
 }
 
-/// A step as `EXPLAIN` writes it in its own format.
+/// A step in the format of `EXPLAIN` text output.
 fn step(node: &Value) -> String {
     let kind = text(node, "Node Type");
     let name = match (kind, text(node, "Strategy"), text(node, "Join Type")) {
@@ -291,10 +291,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_limit_counts_from_where_all_of_it_is_read() {
+    fn steps_below_a_limit_count_if_they_are_read_completely() {
         let limited = |below| node("Limit", "", [5.0, 5.0, 1.0], json!({}), vec![below]);
         assert!(told(&limited(scan("t", "Outer", [9000.0, 5.0, 1.0]))).is_empty());
-        // More came than was expected, and then it was ended.
+        // It returned more rows than estimated before it was stopped.
         assert_eq!(told(&limited(scan("t", "Outer", [2.0, 5.0, 1.0]))), ["Seq Scan on t"]);
         let sorted = node(
             "Sort",
@@ -304,7 +304,7 @@ mod tests {
             vec![scan("t", "Outer", [9000.0, 80.0, 1.0])],
         );
         assert_eq!(told(&limited(sorted)), ["Seq Scan on t"]);
-        // The rows ended before the limit.
+        // The input ended before the limit.
         let unreached = node(
             "Limit",
             "",
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_of_joins_that_are_not_read_to_their_end_are_left_out() {
+    fn join_inputs_that_are_not_read_completely_are_left_out() {
         let join = |kind: &str, how: &str, outer: Value, inner: Value| {
             node(
                 kind,
@@ -336,7 +336,7 @@ mod tests {
             told(&join("Nested Loop", "Inner", outer(), inner())),
             ["Nested Loop", "Seq Scan on a", "Seq Scan on b"]
         );
-        // The inner side of a merge join counts rows again that are read again; below a sort they are read once.
+        // The inner input of a merge join counts rescanned rows twice; below a sort, each row is read once.
         let again = scan("b", "Inner", [10.0, 50_000.0, 1.0]);
         assert_eq!(told(&join("Merge Join", "Inner", outer(), again)), ["Merge Join"]);
         let sorted = node(
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_executed_and_subqueries_that_may_stop_are_left_out() {
+    fn steps_that_never_ran_and_subqueries_are_left_out() {
         let never = scan("b", "Inner", [1000.0, 0.0, 0.0]);
         let of_a_row = scan("c", "SubPlan", [1000.0, 1.0, 10.0]);
         let plan = node(
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_of_all_processes_count() {
+    fn the_rows_of_all_processes_are_summed() {
         let divided = node(
             "Seq Scan",
             "Outer",
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn any_answer_can_be_read() {
+    fn any_output_can_be_read() {
         for plan in [
             json!(null),
             json!([]),

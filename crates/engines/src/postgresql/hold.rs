@@ -1,4 +1,4 @@
-//! An advisory lock that stands for databases of one run.
+//! An advisory lock that marks the databases of one run as in use.
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
@@ -8,22 +8,21 @@ use crate::server::net::block_on;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 
-/// Of the number of the lock, the bits above the token's: `db`. They keep it from those of others.
+/// The high bits of the lock number, "db", which distinguish dbdyno's locks from other applications'.
 const OURS: i64 = 0x6462 << 48;
 
-/// Locks that are held, whichever database their session is connected to (advisory locks are each database's own). The
-/// numbers stand in halves.
+/// The advisory locks held in all databases; their keys are stored in two halves.
 const HELD: &str = "select (classid::bigint << 32) | objid::bigint from pg_locks \
      where locktype = 'advisory' and objsubid = 1 and granted";
 
-/// Databases of the names that are made for runs, with the numbers of their locks.
+/// Databases named like those of runs, with their lock numbers.
 const MADE: &str = "select datname, ('x' || substr(datname, 8, 12))::bit(48)::bigint from pg_database \
      where datname ~ '^dbdyno_[0-9a-f]{12}_(trial|template)$'";
 
-/// Holds the lock of a token, tells which databases no session holds one for, and waits until it is `over`.
+/// Holds the lock of a token, reports which databases no session holds a lock for, and waits until it is `over`.
 ///
-/// Whoever makes a database holds its lock before, so that one without was left behind. Where the list of locks does not
-/// show even the own one, it tells nothing, and none is told to be left.
+/// A run takes the lock before it creates its databases, so a database without a lock is a leftover. If the list of
+/// locks doesn't even contain this session's own, no databases are reported.
 pub fn hold(
     target: &ServerTarget,
     token: &str,
@@ -35,7 +34,7 @@ pub fn hold(
         let mut session = PostgresqlSession::open(target, PostgresqlEngine::texts(&[]), PrepareMode::Never).await?;
         let taken = session.query(&format!("select pg_try_advisory_lock({own})")).await?;
         if taken.into_iter().flatten().flatten().next().as_deref() != Some("t") {
-            let message = format!("the advisory lock {own} is another's");
+            let message = format!("another session holds the advisory lock {own}");
             return Err(Failure::new(FailureKind::Other, message));
         }
         let made = session.query(MADE).await?;

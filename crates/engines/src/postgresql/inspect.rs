@@ -1,4 +1,4 @@
-//! What the server is, read back from itself.
+//! Reads facts about the server.
 
 use super::PostgresqlEngine;
 use super::catalog::{catalog, looked_up};
@@ -9,13 +9,13 @@ use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use dbdyno_plan::document::PrepareMode;
 use std::collections::BTreeMap;
 
-/// Settings that say what a result is worth, whether or not they were changed.
+/// Settings that affect a result, reported whether or not they were changed.
 const SHOWN: &str = "'fsync', 'synchronous_commit', 'full_page_writes', 'wal_level', 'shared_buffers', 'work_mem', \
      'effective_cache_size', 'max_connections', 'max_wal_size', 'checkpoint_timeout', 'wal_sync_method', \
      'default_transaction_isolation', 'random_page_cost', 'jit', 'wal_buffers', 'wal_compression', 'max_parallel_workers_per_gather', \
      'commit_delay', 'autovacuum', 'synchronous_standby_names', 'lc_collate', 'server_encoding', 'track_io_timing'";
 
-/// Reads the version, the settings in force and the plans of the statements.
+/// Reads the version, the effective settings and the query plans.
 pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
     let mut session = PostgresqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Once).await?;
     let one = |rows: Vec<Vec<Option<String>>>| rows.into_iter().flatten().flatten().next().unwrap_or_default();
@@ -55,12 +55,16 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
     })
 }
 
-/// From the settings: when is a commit acknowledged?
+/// The durability, from the settings.
 fn durability(settings: &BTreeMap<String, String>) -> Durability {
-    let of = |name: &str| settings.get(name).map_or("?", String::as_str);
-    let (fsync, commit, pages) = (of("fsync"), of("synchronous_commit"), of("full_page_writes"));
+    let setting = |name: &str| settings.get(name).map_or("?", String::as_str);
+    let (fsync, commit, pages) = (
+        setting("fsync"),
+        setting("synchronous_commit"),
+        setting("full_page_writes"),
+    );
     let class = match (commit, fsync) {
-        // The log is written some time after the commit is acknowledged, by another process.
+        // Another process writes the log some time after the commit is acknowledged.
         ("off", _) => DurabilityClass::None,
         (_, "on") if pages == "off" => DurabilityClass::TornPages,
         (_, "on") => DurabilityClass::PowerSafe,
@@ -72,14 +76,14 @@ fn durability(settings: &BTreeMap<String, String>) -> Durability {
     }
 }
 
-/// By the name of a statement: the lines of its plan, or the names of indexes.
+/// By statement name: the lines of its plan, or the names of indexes.
 type ByStatement = BTreeMap<String, Vec<String>>;
 
-/// How the server means to carry out each statement: with its example's values, or whatever its parameters are. A
-/// statement that cannot be explained (or whose table is not there yet) has no plan.
+/// The query plan of each statement, with its example values or as a generic plan. A statement that cannot be
+/// explained, for example because its table doesn't exist yet, has no plan.
 ///
-/// Beside it, of a plan with an example that looks nothing up, the indexes by which the server would look it up if
-/// scans of tables were dear: its planner takes the scan for cheaper.
+/// For a plan with example values that uses no index lookup, also returns the indexes that the planner would use if
+/// sequential scans were disabled: it considers the scan cheaper.
 async fn plans(
     engine: &PostgresqlEngine,
     session: &mut PostgresqlSession,
@@ -90,7 +94,7 @@ async fn plans(
     for text in engine.statements.iter() {
         if let Some(example) = &text.example {
             let explain = format!("explain (costs off) {example}");
-            // Of several statements, all but the first would be carried out.
+            // If the text had several statements, EXPLAIN would execute all but the first.
             if let Ok(rows) = session.query_one(&explain).await {
                 let plan: Vec<String> = rows.into_iter().flatten().flatten().collect();
                 if looked_up(&plan).is_empty() {
@@ -112,7 +116,7 @@ async fn plans(
         } else {
             format!("({nulls})")
         };
-        // Each text is an exchange of its own: one that fails must not take the others with it.
+        // Each text is sent separately, so that a failing one doesn't abort the others.
         let prepared = session
             .query_one(&format!("prepare dbdyno_plan as {}", text.numbered))
             .await;

@@ -1,7 +1,7 @@
 //! PostgreSQL, and servers that speak its protocol.
 //!
-//! The session writes a statement's messages as soon as it is asked and leaves the answer to be awaited, so that one thread
-//! serves many clients. A prepared statement is one message there (bind, execute, sync) and one back.
+//! The session sends a statement's messages at once and the response is awaited, so that one thread can serve many
+//! clients. A prepared statement takes one message to the server (bind, execute, sync) and one back.
 
 mod bulk;
 mod catalog;
@@ -33,44 +33,44 @@ use dbdyno_engine::{Engine, Facts, Failure};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use std::sync::Arc;
 
-/// The lexical rules of PostgreSQL, with `standard_conforming_strings`.
+/// Lexical rules of PostgreSQL with `standard_conforming_strings`.
 pub(crate) const SYNTAX: Syntax = Syntax {
     escape_and_dollar_strings: true,
     nested_comments: true,
     ..Syntax::STANDARD
 };
 
-/// How its statements are written.
+/// Notation of its literals.
 pub(crate) const DIALECT: Dialect = Dialect {
     bytes: ("'\\x", "'::bytea"),
     not_finite: ["'nan'::float8", "'inf'::float8", "'-inf'::float8"],
     ..Dialect::STANDARD
 };
 
-/// A server, and the statements its sessions run.
+/// A server, and the statements that its sessions run.
 pub struct PostgresqlEngine {
     target: ServerTarget,
     statements: Arc<[Text]>,
     prepare: PrepareMode,
 }
 
-/// A statement of the plan as the protocol takes it.
+/// A statement in the protocol's format.
 #[derive(Debug)]
 struct Text {
-    /// As the plan has it.
+    /// The statement as in the plan.
     statement: Statement,
-    /// What the server knows it by when it is prepared.
+    /// Its name on the server when prepared.
     prepared: String,
     /// With `$1` and so on for the parameters.
     numbered: String,
-    /// Cut at its parameters, for values that stand in the text.
+    /// Split at its parameters, to insert values into the text.
     template: Template,
-    /// With the values of its example in it, where it has one.
+    /// With its example values inserted, if it has any.
     example: Option<String>,
 }
 
 impl PostgresqlEngine {
-    /// An engine for a server; nothing is connected yet.
+    /// Creates an engine without connecting.
     pub fn new(target: &ServerTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
         Self {
             target: target.clone(),
@@ -79,7 +79,7 @@ impl PostgresqlEngine {
         }
     }
 
-    /// The statements as its sessions take them.
+    /// Prepares the statements for sessions.
     fn texts(statements: &[Statement]) -> Arc<[Text]> {
         let text = |(number, statement): (usize, &Statement)| {
             let template = Template::of(statement);
@@ -127,15 +127,15 @@ impl Probe for PostgresqlEngine {
     }
 }
 
-/// The kind under which an SQLSTATE is counted (PostgreSQL's documentation, appendix A).
+/// Maps an SQLSTATE to a failure kind (PostgreSQL documentation, appendix A).
 fn kind(code: &str) -> FailureKind {
     match code {
         "40P01" => FailureKind::Deadlock,
         "40001" => FailureKind::Serialization,
         "55P03" => FailureKind::Locked,
-        // A statement's time is over, or somebody cancelled it.
+        // A statement timeout, or a cancelled statement.
         "57014" | "25P03" => FailureKind::Timeout,
-        // The server shuts down or is not up yet, has no room for another, or not this database.
+        // The server is shutting down or starting up, has too many connections, or lacks the database.
         "57P01" | "57P02" | "57P03" | "53300" | "3D000" => FailureKind::Connection,
         _ if code.starts_with("08") || code.starts_with("28") => FailureKind::Connection,
         _ if code.starts_with("23") => FailureKind::Constraint,

@@ -1,7 +1,7 @@
-//! What the server asked of the device, and what it put off, as its statistics tell.
+//! Reads the server's statistics of device operations and deferred work.
 //!
-//! A session hands its own in when it ends, or a second after it last did. So they are read before the first session of a
-//! trial and after the last.
+//! A session reports its statistics when it ends, and at most once per second. So they are read before the first
+//! session of a trial and after the last.
 
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
@@ -9,23 +9,23 @@ use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 
-/// From version 18 on, syncs are counted among all I/O.
+/// Since version 18, syncs are part of the I/O statistics.
 const SYNCS_OF_18: &str = "select sum(fsyncs), null from pg_stat_io where object = 'wal'";
-/// Version 14 to 17. Where each write of the log is synced as it is made, syncs are not counted, and writes are.
+/// Versions 14 to 17. If each WAL write is synced as it is made, syncs aren't counted, so writes are used.
 const SYNCS_OF_14: &str = "select wal_sync, case when current_setting('wal_sync_method') like 'open%' then wal_write end \
      from pg_stat_wal";
 const LOG: &str = "select wal_bytes, wal_fpi from pg_stat_wal";
 
-/// Pages that its cache lacked and had.
+/// Cache misses and hits.
 const PAGES: &str = "select blks_read, blks_hit from pg_stat_database where datname = current_database()";
-/// Checkpoints, pages that they wrote, and all pages that were written: from version 17 on, and before. Sessions that make a file
-/// longer count as having written its new pages.
+/// Checkpoints, pages written by checkpoints, and all pages written: since version 17, and before. Sessions that extend
+/// a file count as having written its new pages.
 const WRITTEN_OF_17: &str = "select c.num_timed + c.num_requested, c.buffers_written, c.buffers_written + b.buffers_clean + (select coalesce(sum(writes), 0) \
      + coalesce(sum(extends), 0) from pg_stat_io where backend_type = 'client backend' and object = 'relation') \
      from pg_stat_checkpointer c, pg_stat_bgwriter b";
 const WRITTEN_OF_14: &str = "select checkpoints_timed + checkpoints_req, buffers_checkpoint, buffers_checkpoint + buffers_clean + buffers_backend from pg_stat_bgwriter";
 
-/// Bytes of log that the next checkpoint writes the pages of, and versions of rows that vacuum removes.
+/// Bytes of WAL since the last checkpoint, and dead row versions for vacuum to remove.
 const SINCE_CHECKPOINT: &str = "select pg_wal_lsn_diff(pg_current_wal_lsn(), redo_lsn) from pg_control_checkpoint()";
 const OLD_VERSIONS: &str = "select sum(n_dead_tup) from pg_stat_user_tables";
 
@@ -33,7 +33,7 @@ async fn open(engine: &PostgresqlEngine) -> Result<PostgresqlSession, Failure> {
     PostgresqlSession::open(&engine.target, engine.statements.clone(), PrepareMode::Never).await
 }
 
-/// Reads the counters. What a version has not, or a user may not see, is left out.
+/// Reads the counters. Those that a version lacks, or a user may not see, are left out.
 pub async fn counters(engine: &PostgresqlEngine) -> Result<Counters, Failure> {
     let mut session = open(engine).await?;
     let mut found = Counters::new();
@@ -65,7 +65,7 @@ pub async fn counters(engine: &PostgresqlEngine) -> Result<Counters, Failure> {
     Ok(found)
 }
 
-/// Reads what is put off, likewise.
+/// Reads the deferred work, with the same restriction.
 pub async fn backlog(engine: &PostgresqlEngine) -> Result<Backlog, Failure> {
     let mut session = open(engine).await?;
     let mut found = Backlog::new();
@@ -80,7 +80,7 @@ pub async fn backlog(engine: &PostgresqlEngine) -> Result<Backlog, Failure> {
     Ok(found)
 }
 
-/// The numbers of a query's first row; none where it may not be asked.
+/// The numbers in a query's first row; empty if the query isn't permitted.
 async fn numbers(session: &mut PostgresqlSession, sql: &str) -> Vec<Option<f64>> {
     let rows = session.query(sql).await.unwrap_or_default();
     let row = rows.into_iter().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which PostgreSQL statements lead beyond their database. They can't name tables of another database.
+//! Which PostgreSQL statements access something outside their database. They cannot name tables of another database.
 
 use super::session::PostgresqlSession;
 use super::writes::{READING, array, first};
@@ -9,7 +9,7 @@ use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use std::sync::Arc;
 
-/// What stays within the database.
+/// Statements that stay within the database.
 const BOUNDS: Bounds = Bounds {
     syntax: super::SYNTAX,
     verbs: &[
@@ -82,7 +82,7 @@ const OWN: &str = "currval lastval brin_desummarize_range brin_summarize_new_val
     pg_stat_clear_snapshot pg_try_advisory_lock pg_try_advisory_lock_shared pg_try_advisory_xact_lock \
     pg_try_advisory_xact_lock_shared pg_xact_status set_config setval txid_status";
 
-/// Words of code that lead to programs and files, to the whole server, or to statements that are strings.
+/// Words in code that run programs, access files or the whole server, or execute strings.
 const IN_CODE: [&str; 9] = [
     "checkpoint",
     "copy",
@@ -110,8 +110,8 @@ const SHARED: [&str; 11] = [
     "pg_tablespace",
 ];
 
-/// Returns for each text why it leads beyond its database, if it does. The server's catalog says which functions are built
-/// in, and which extensions anyone may create.
+/// Returns for each text why it accesses something outside its database, if it does. The server's catalog tells which
+/// functions are built in, and which extensions any user may create.
 pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
     let target = ServerTarget {
         read_only: true,
@@ -123,7 +123,7 @@ pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option
         let Ok(tokens) = tokenize(text, &BOUNDS.syntax) else {
             continue;
         };
-        // Code that can't be read has been refused.
+        // Unreadable code has been refused already.
         let codes = codes(&tokens).unwrap_or_default();
         let inside = codes.iter().filter_map(|code| tokenize(code, &BOUNDS.syntax).ok());
         let called = std::iter::once(tokens.clone())
@@ -256,7 +256,7 @@ fn beyond(statement: &[Token<'_>]) -> Option<String> {
     }
 }
 
-/// The catalog that a statement writes and that belongs to the whole server, or the settings of the session by their view.
+/// The shared catalog that a statement writes, or the view `pg_settings`.
 fn written_catalog(tokens: &[Token<'_>]) -> Option<String> {
     let defines_view = tokens.iter().any(|token| token.is_one_of(&["rule", "view"]));
     tokens.iter().enumerate().find_map(|(at, token)| {
@@ -273,7 +273,7 @@ fn written_catalog(tokens: &[Token<'_>]) -> Option<String> {
     })
 }
 
-/// Whether SET is of a role, wherever it is. The setting's name may be in quotes.
+/// Whether SET changes the role. The setting's name may be quoted.
 fn sets_role(tokens: &[Token<'_>]) -> bool {
     let sets = |at: usize| {
         let mut behind = tokens[at + 1..]
@@ -284,7 +284,7 @@ fn sets_role(tokens: &[Token<'_>]) -> bool {
     (0..tokens.len()).any(sets)
 }
 
-/// Whether `set_config` sets a role, or a setting whose name is not a literal.
+/// Whether `set_config` changes the role, or a setting whose name is not a literal.
 fn sets_role_by_call(tokens: &[Token<'_>]) -> bool {
     tokens.windows(2).enumerate().any(|(at, pair)| {
         let calls = pair[0].name().is_some_and(|name| name == "set_config") && pair[1].is_mark("(");
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_about_the_whole_server_or_its_machine_is_told() {
+    fn access_to_the_server_or_its_machine_is_reported() {
         for (sql, expected) in [
             ("create role a", true),
             ("alter system set work_mem = '1MB'", true),

@@ -1,4 +1,4 @@
-//! One session: what is asked of it, and how the answer is read.
+//! One session: sends statements and reads the responses.
 
 use super::DIALECT;
 use super::Text;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// What a prepared statement takes and gives.
+/// Types of a prepared statement's parameters and columns.
 #[derive(Debug, Default)]
 struct Shape {
     params: Box<[Oid]>,
@@ -28,19 +28,19 @@ struct Shape {
 pub(super) struct PreparedStatement {
     /// Its name in the session.
     pub name: String,
-    /// How many parameters it has.
+    /// Number of parameters.
     pub parameters: usize,
 }
 
-/// Where the types of the columns to be captured come from.
+/// Source of the types of the captured columns.
 #[derive(Debug, Clone, Copy)]
 enum Columns {
-    /// The statement was described when it was prepared.
-    Of(usize),
-    /// The answer says them.
-    Told,
-    /// The answer says them, and prepares the statement for later uses.
-    Prepares(usize),
+    /// The description from when the statement was prepared.
+    Described(usize),
+    /// The response contains them.
+    InResponse,
+    /// The response contains them, and prepares the statement for later executions.
+    InPrepareResponse(usize),
 }
 
 /// One session on a server.
@@ -48,11 +48,11 @@ pub struct PostgresqlSession {
     wire: Wire,
     statements: Arc<[Text]>,
     prepare: PrepareMode,
-    /// Of each prepared statement; empty until it is prepared.
+    /// The shapes of prepared statements; `None` until prepared.
     shapes: Vec<Option<Shape>>,
-    /// What the answer that is awaited says of its columns.
+    /// Source of the column types for the awaited response.
     columns: Columns,
-    told: Vec<Oid>,
+    response_types: Vec<Oid>,
     /// Whether a transaction is open.
     open: bool,
     text: String,
@@ -69,8 +69,8 @@ impl PostgresqlSession {
             shapes: statements.iter().map(|_| None).collect(),
             statements,
             prepare,
-            columns: Columns::Told,
-            told: Vec::new(),
+            columns: Columns::InResponse,
+            response_types: Vec::new(),
             open: false,
             text: String::new(),
         })
@@ -80,17 +80,17 @@ impl PostgresqlSession {
         &mut self.wire
     }
 
-    /// Whether a transaction was open when the server last answered.
+    /// Whether a transaction was open at the server's last response.
     pub(super) fn in_transaction(&self) -> bool {
         self.open
     }
 
-    /// Runs a text that may hold several statements, and gives the rows of all of them, as text.
+    /// Runs one or more statements and returns the rows of all of them as strings.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
         self.query_within(answer_limit(), sql).await
     }
 
-    /// The same, for a text that may take longer than a question.
+    /// The same, with a time limit.
     pub(super) async fn query_within(
         &mut self,
         limit: Duration,
@@ -100,7 +100,7 @@ impl PostgresqlSession {
         answered(limit, self.rows()).await
     }
 
-    /// Runs a text that may hold one statement alone, and gives its rows, as text.
+    /// Runs a single statement and returns its rows as strings.
     pub(super) async fn query_one(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
         let out = &mut self.wire.connection.out;
         frontend::parse("", sql, [], out).map_err(unsayable)?;
@@ -109,7 +109,7 @@ impl PostgresqlSession {
         answered(answer_limit(), self.rows()).await
     }
 
-    /// Sends what is asked, and reads its rows to the end.
+    /// Sends the request and reads all its rows.
     async fn rows(&mut self) -> Result<Vec<Vec<Option<String>>>, Failure> {
         self.wire.connection.flush().await?;
         let (mut rows, mut failure, mut length) = (Vec::new(), None, 0);
@@ -140,7 +140,7 @@ impl PostgresqlSession {
         }
     }
 
-    /// Reads to the end of what was asked and gives the first failure in it.
+    /// Reads to the end of the response and returns the first failure in it.
     async fn skip_to_ready(&mut self) -> Result<(), Failure> {
         let mut failure = None;
         loop {
@@ -157,7 +157,7 @@ impl PostgresqlSession {
         }
     }
 
-    /// Prepares a statement; gives what the server knows it by, and how many parameters it has.
+    /// Prepares a statement. Returns its name on the server and the number of parameters.
     pub(super) async fn prepare_one(&mut self, index: usize) -> Result<PreparedStatement, Failure> {
         self.prepare(&[index]).await?;
         let parameters = self.shapes[index].as_ref().map_or(0, |shape| shape.params.len());
@@ -165,7 +165,7 @@ impl PostgresqlSession {
         Ok(PreparedStatement { name, parameters })
     }
 
-    /// Prepares some statements in one exchange of messages.
+    /// Prepares several statements in one round trip.
     async fn prepare(&mut self, which: &[usize]) -> Result<(), Failure> {
         for index in which {
             let (statement, out) = (&self.statements[*index], &mut self.wire.connection.out);
@@ -213,7 +213,7 @@ impl PostgresqlSession {
         match self.prepare {
             PrepareMode::Never => {
                 statement.template.render(params, &DIALECT, &mut self.text);
-                self.columns = Columns::Told;
+                self.columns = Columns::InResponse;
                 return frontend::query(&self.text, out).map_err(unsayable);
             }
             PrepareMode::PerTransaction => {
@@ -222,7 +222,7 @@ impl PostgresqlSession {
                 if captures {
                     frontend::describe(b'P', "", out).map_err(unsayable)?;
                 }
-                self.columns = Columns::Told;
+                self.columns = Columns::InResponse;
             }
             PrepareMode::Once => {
                 let name = statement.prepared.as_str();
@@ -230,21 +230,21 @@ impl PostgresqlSession {
                     frontend::parse(name, &statement.numbered, [], out).map_err(unsayable)?;
                     frontend::describe(b'S', name, out).map_err(unsayable)?;
                     bind(name, params, |_| 0, out)?;
-                    self.columns = Columns::Prepares(index);
+                    self.columns = Columns::InPrepareResponse(index);
                     return end(out);
                 };
                 bind(name, params, |at| shape.params.get(at).copied().unwrap_or(0), out)?;
-                self.columns = Columns::Of(index);
+                self.columns = Columns::Described(index);
             }
         }
         end(out)
     }
 
-    /// Gives the columns of a row to those who want them.
+    /// Captures the columns of a row.
     fn take_row(&self, body: &[u8], capture: &mut Capture<'_>) -> Result<(), Failure> {
         let types = match self.columns {
-            Columns::Told | Columns::Prepares(_) => &self.told,
-            Columns::Of(index) => self.shapes[index].as_ref().map_or(&self.told, |shape| &shape.columns),
+            Columns::InResponse | Columns::InPrepareResponse(_) => &self.response_types,
+            Columns::Described(index) => self.shapes[index].as_ref().map_or(&self.response_types, |shape| &shape.columns),
         };
         for (column, field) in Fields::of(body)?.enumerate() {
             match field? {
@@ -278,13 +278,13 @@ impl Session for PostgresqlSession {
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
         let sql = match control {
-            // PostgreSQL takes its locks as it goes: the modes of beginning are SQLite's.
+            // PostgreSQL takes locks as it goes; the begin modes apply to SQLite only.
             Control::Begin(_) => "begin",
             Control::Commit => "commit",
             Control::Rollback if !self.open => return Poll::Ready(Ok(())),
             Control::Rollback => "rollback",
         };
-        self.columns = Columns::Told;
+        self.columns = Columns::InResponse;
         awaited(
             frontend::query(sql, &mut self.wire.connection.out)
                 .map_err(unsayable)
@@ -299,7 +299,7 @@ impl Session for PostgresqlSession {
         loop {
             let message = match self.wire.message().await {
                 Ok(message) => message,
-                // The last words of a server that ends a session are why.
+                // A server that terminates a session sends the reason last.
                 Err(broken) => return Err(failure.unwrap_or(broken)),
             };
             let body = self.wire.body(&message);
@@ -326,12 +326,12 @@ impl Session for PostgresqlSession {
                 b't' => params = oids(body)?,
                 b'T' | b'n' => {
                     if message.tag == b'T' {
-                        column_types(body, &mut self.told)?;
+                        column_types(body, &mut self.response_types)?;
                     }
-                    if let Columns::Prepares(index) = self.columns {
+                    if let Columns::InPrepareResponse(index) = self.columns {
                         self.shapes[index] = Some(Shape {
                             params: std::mem::take(&mut params),
-                            columns: self.told.clone(),
+                            columns: self.response_types.clone(),
                         });
                     }
                 }
@@ -356,7 +356,7 @@ impl Session for PostgresqlSession {
 }
 
 impl PostgresqlSession {
-    /// Runs a copy: `begin` writes nothing itself; the rows follow with `CopyData` messages in the wire's output.
+    /// Begins a COPY. The rows follow as `CopyData` messages in the wire's output.
     pub(super) async fn begin_copy(&mut self, sql: &str) -> Result<(), Failure> {
         frontend::query(sql, &mut self.wire.connection.out).map_err(unsayable)?;
         self.wire.connection.flush().await?;
@@ -375,7 +375,7 @@ impl PostgresqlSession {
         }
     }
 
-    /// Ends a copy.
+    /// Ends a COPY.
     pub(super) async fn end_copy(&mut self) -> Result<(), Failure> {
         frontend::copy_done(&mut self.wire.connection.out);
         self.wire.connection.flush().await?;
@@ -383,7 +383,7 @@ impl PostgresqlSession {
     }
 }
 
-/// Writes what follows a statement's values: run it, and say that you are ready.
+/// Writes the messages after the bind: execute and sync.
 #[inline]
 fn end(out: &mut bytes::BytesMut) -> Result<(), Failure> {
     frontend::execute("", 0, out).map_err(unsayable)?;
@@ -391,7 +391,7 @@ fn end(out: &mut bytes::BytesMut) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the message that binds values to a statement, whose parameters have the types that `oid` gives.
+/// Writes the bind message. `oid` returns the types of the parameters.
 #[inline]
 fn bind(name: &str, params: &Values, oid: impl Fn(usize) -> Oid, out: &mut bytes::BytesMut) -> Result<(), Failure> {
     let formats = params.iter().enumerate().map(|(at, value)| format(oid(at), value));
@@ -401,7 +401,7 @@ fn bind(name: &str, params: &Values, oid: impl Fn(usize) -> Oid, out: &mut bytes
         formats,
         params.iter().enumerate(),
         |(at, value), out| Ok(write(oid(at), value, out)),
-        // Results as text, as psql and most drivers ask for them.
+        // Request results in text format, like psql and most drivers.
         [0],
         out,
     )
@@ -440,7 +440,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The types in a description of parameters.
+/// The types in a parameter description.
 fn oids(body: &[u8]) -> Result<Box<[Oid]>, Failure> {
     let (_, rest) = body.split_first_chunk::<2>().ok_or_else(garbled)?;
     Ok(rest
@@ -449,7 +449,7 @@ fn oids(body: &[u8]) -> Result<Box<[Oid]>, Failure> {
         .collect())
 }
 
-/// The types in a description of rows: behind each column's name, a table and a column number come before its type.
+/// The types in a row description. Each column has a name, a table, a column number, and then its type.
 fn column_types(body: &[u8], types: &mut Vec<Oid>) -> Result<(), Failure> {
     types.clear();
     let (_, mut rest) = body.split_first_chunk::<2>().ok_or_else(garbled)?;
@@ -462,7 +462,7 @@ fn column_types(body: &[u8], types: &mut Vec<Oid>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Rows changed, from the tag of a command that has ended: `INSERT 0 5`, `UPDATE 3`.
+/// Number of changed rows in a command tag: `INSERT 0 5`, `UPDATE 3`.
 #[inline]
 fn changed(tag: &[u8]) -> u64 {
     if tag.starts_with(b"SELECT") {
@@ -494,11 +494,11 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// What a server may send: messages of the protocol with any bodies, and any bytes.
+    /// Arbitrary server output: protocol messages with random bodies, and random bytes.
     fn anything_sent() -> impl Strategy<Value = Vec<u8>> {
         let body = prop_oneof![
             vec(any::<u8>(), 0..60),
-            // A way to log in, or a number of fields, and lengths that fit now and then.
+            // An authentication method, or a number of fields, and lengths that are sometimes valid.
             (0u8..13, vec(0u8..4, 0..60)).prop_map(|(first, rest)| [&[0, first][..], &rest].concat()),
             (0u8..13, vec(any::<u8>(), 0..60)).prop_map(|(method, rest)| [&[0, 0, 0, method][..], &rest].concat()),
         ];
@@ -518,8 +518,8 @@ mod tests {
             shapes: statements.iter().map(|_| None).collect(),
             statements,
             prepare,
-            columns: Columns::Told,
-            told: Vec::new(),
+            columns: Columns::InResponse,
+            response_types: Vec::new(),
             open: false,
             text: String::new(),
         }
@@ -545,7 +545,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
         #[test]
-        fn whatever_a_server_sends_is_an_answer_or_a_failure(sent in anything_sent()) {
+        fn any_server_input_is_an_answer_or_a_failure(sent in anything_sent()) {
             let target = serde_json::json!({
                 "host": "h", "port": 1, "user": "u", "password": "p", "database": "d", "session": [],
             });
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tag_tells_how_many_rows_were_changed() {
+    fn the_command_tag_contains_the_number_of_changed_rows() {
         for (tag, rows) in [
             ("INSERT 0 5\0", 5),
             ("UPDATE 123\0", 123),

@@ -1,4 +1,4 @@
-//! The space that tables and indexes take, as PostgreSQL tells.
+//! Sizes of tables and indexes, as PostgreSQL reports them.
 
 use super::DIALECT;
 use super::session::PostgresqlSession;
@@ -10,14 +10,14 @@ use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Value;
 
-/// The leaves of indexes are told by the extension pgstattuple, where it can be had. It reads all of an index.
+/// The extension pgstattuple, if available, reports the leaves of indexes. It reads the whole index.
 const EXTENSION: &str = "create extension if not exists pgstattuple";
 const LEAVES: [&str; 2] = [
     "s.leaf_pages, s.avg_leaf_density / 100",
     "cross join lateral pgstatindex(i.indexrelid) s",
 ];
 
-/// Reads it.
+/// Reads the sizes.
 pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Object>, Failure> {
     let mut session = PostgresqlSession::open(target, Vec::new().into(), PrepareMode::Never).await?;
     let told = session.query(EXTENSION).await.is_ok();
@@ -40,14 +40,14 @@ pub async fn space(target: &ServerTarget, tables: &[String]) -> Result<Vec<Objec
     Ok(objects)
 }
 
-/// A row's object: the name of an index (none: it is the table), its bytes, leaves, and how full they are.
+/// The object in a row: index name (null for the table), bytes, leaves, and their fill factor.
 fn object(table: &str, row: &[Option<String>]) -> Option<Object> {
     let [name, Some(bytes), leaves, fill] = row else {
         return None;
     };
     Some(Object {
         leaves: leaves.as_ref().and_then(|text| text.parse().ok()),
-        // An index without entries has no density, which is told as NaN.
+        // An index without entries has the density NaN.
         leaf_fill: fill
             .as_ref()
             .and_then(|text| text.parse().ok())

@@ -1,4 +1,4 @@
-//! Values on their way to the server and back, by the types it names (object identifiers of `pg_type`).
+//! Encodes and decodes values by their types (object identifiers of `pg_type`).
 
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_program::value::{Owned, Value};
@@ -15,7 +15,7 @@ const FLOAT4: Oid = 700;
 const FLOAT8: Oid = 701;
 const NUMERIC: Oid = 1700;
 
-/// Whether a parameter goes as the server's own bytes (1) or as text (0).
+/// Whether a parameter is sent in binary (1) or text (0) format.
 #[inline]
 pub fn format(oid: Oid, value: Value<'_>) -> i16 {
     let fits = match (value, oid) {
@@ -28,7 +28,7 @@ pub fn format(oid: Oid, value: Value<'_>) -> i16 {
     i16::from(fits)
 }
 
-/// Writes a parameter in the format that [`format`] gives.
+/// Writes a parameter in the format that [`format`] returns.
 #[inline]
 pub fn write(oid: Oid, value: Value<'_>, out: &mut BytesMut) -> IsNull {
     match (value, oid, format(oid, value)) {
@@ -55,7 +55,7 @@ pub fn write(oid: Oid, value: Value<'_>, out: &mut BytesMut) -> IsNull {
     IsNull::No
 }
 
-/// Reads a column that the server sent as text.
+/// Decodes a column in text format.
 pub fn read(oid: Oid, text: &[u8]) -> Owned {
     let word = std::str::from_utf8(text).ok();
     let whole = || word.and_then(|word| word.parse().ok()).map(Owned::Integer);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_goes_in_the_width_of_its_column_and_as_text_where_it_does_not_fit() {
+    fn a_number_has_the_width_of_its_column_or_is_sent_as_text() {
         assert_eq!(written(INT8, Value::Integer(1)), (1, vec![0, 0, 0, 0, 0, 0, 0, 1]));
         assert_eq!(written(INT4, Value::Integer(-1)), (1, vec![255; 4]));
         assert_eq!(written(INT2, Value::Integer(40_000)), (0, b"40000".to_vec()));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_has_the_type_of_its_column() {
+    fn columns_are_decoded_by_type() {
         assert_eq!(read(INT4, b"-12"), Owned::Integer(-12));
         assert_eq!(read(NUMERIC, b"1.5"), Owned::Real(1.5));
         assert_eq!(read(BOOL, b"t"), Owned::Integer(1));

@@ -1,4 +1,4 @@
-//! The connection: a stream of messages each way, and how it is begun (PostgreSQL's documentation, "Message Flow").
+//! The connection: messages in both directions, and the startup (documentation, "Message Flow").
 
 use super::kind;
 use crate::server::ServerTarget;
@@ -13,10 +13,10 @@ use postgres_protocol::message::frontend;
 use std::fmt::Display;
 use std::ops::Range;
 
-/// A message's first byte and its length.
+/// A message's type byte and its length.
 const HEAD: usize = 5;
 
-/// A message's first byte and where its body lies in the input.
+/// A message's type byte and the position of its body in the input.
 pub struct Message {
     pub tag: u8,
     pub body: Range<usize>,
@@ -25,12 +25,12 @@ pub struct Message {
 /// A connection to a server.
 pub struct Wire {
     pub connection: Connection,
-    /// The longest message that the server may announce, in bytes.
+    /// Maximum message size that the server may announce, in bytes.
     longest: usize,
 }
 
 impl Wire {
-    /// A connection over which nothing has been said yet.
+    /// Wraps a new connection.
     pub fn new(connection: Connection) -> Self {
         Self {
             connection,
@@ -38,7 +38,7 @@ impl Wire {
         }
     }
 
-    /// Connects and identifies itself. The connection is ready for statements when this returns.
+    /// Connects and logs in. The connection is then ready for statements.
     pub async fn connect(target: &ServerTarget) -> Result<Self, Failure> {
         let begun = async {
             let mut wire = if target.host.starts_with('/') {
@@ -61,7 +61,7 @@ impl Wire {
         })
     }
 
-    /// Asks the server for TLS, where it is wanted.
+    /// Requests TLS, if configured.
     async fn encrypt(&mut self, target: &ServerTarget) -> Result<(), Failure> {
         let Some(tls) = target.tls.as_ref().filter(|tls| tls::is_wanted(Some(tls))) else {
             return Ok(());
@@ -72,11 +72,8 @@ impl Wire {
         let answer = self.connection.take(1);
         match self.connection.taken(answer) {
             b"S" => self.connection.encrypt(tls, &target.host).await,
-            // What it says before it has said who it is is not to be believed, nor shown.
-            b"E" => Err(Failure::new(
-                FailureKind::Connection,
-                "the server does not know what TLS is",
-            )),
+            // The server isn't authenticated yet, so its error message can't be trusted and isn't shown.
+            b"E" => Err(Failure::new(FailureKind::Connection, "the server does not support TLS")),
             b"N" => tls::without(Some(tls)),
             _ => Err(garbled()),
         }
@@ -94,7 +91,7 @@ impl Wire {
             .session
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
-        // The last of a name holds.
+        // If a name occurs twice, the last one applies.
         let read_only = target.read_only.then_some(("default_transaction_read_only", "on"));
         let all = own.into_iter().chain(settings).chain(read_only);
         frontend::startup_message(all, &mut self.connection.out).map_err(unsayable)?;
@@ -103,7 +100,7 @@ impl Wire {
         let wanted = || {
             Failure::new(
                 FailureKind::Connection,
-                "the server wants a password, and none was given",
+                "the server requires a password, but none was given",
             )
         };
         let mut scram: Option<ScramSha256> = None;
@@ -159,7 +156,7 @@ impl Wire {
         }
     }
 
-    /// The next message. Its body stays in the input until the next is asked for.
+    /// The next message. Its body stays in the input until the next call.
     #[inline]
     pub async fn message(&mut self) -> Result<Message, Failure> {
         loop {
@@ -186,13 +183,13 @@ impl Wire {
     }
 }
 
-/// The first byte of the message that the bytes begin with, and its body's length, if all of it has come.
+/// The type byte and body length of the first message, if it has arrived completely.
 #[inline]
 fn heading(there: &[u8], longest: usize) -> Result<Option<(u8, usize)>, Failure> {
     let Some(([tag, length @ ..], rest)) = there.split_first_chunk::<HEAD>() else {
         return Ok(None);
     };
-    // The length counts its own four bytes.
+    // The length includes its own four bytes.
     let length = (u32::from_be_bytes(*length) as usize)
         .checked_sub(4)
         .ok_or_else(garbled)?;
@@ -202,13 +199,13 @@ fn heading(there: &[u8], longest: usize) -> Result<Option<(u8, usize)>, Failure>
     Ok((rest.len() >= length).then_some((*tag, length)))
 }
 
-/// A big-endian number of 32 bits at the start of a message's body, and what follows it.
+/// A big-endian 32-bit integer at the start of a message's body, and the remaining bytes.
 pub fn number(body: &[u8]) -> Result<(i32, &[u8]), Failure> {
     let (bytes, rest) = body.split_first_chunk::<4>().ok_or_else(garbled)?;
     Ok((i32::from_be_bytes(*bytes), rest))
 }
 
-/// What an error message says, with its SQLSTATE.
+/// The failure in an error message, with its SQLSTATE.
 #[cold]
 pub fn error(body: &[u8]) -> Failure {
     let (mut code, mut text, mut detail) = ("", "", None);
@@ -229,23 +226,20 @@ pub fn error(body: &[u8]) -> Failure {
 
 #[cold]
 pub fn garbled() -> Failure {
-    Failure::new(
-        FailureKind::Connection,
-        "the server sent what is no message of PostgreSQL's protocol",
-    )
+    Failure::new(FailureKind::Connection, "the server sent an invalid PostgreSQL message")
 }
 
 #[cold]
 pub fn unsayable(error: impl Display) -> Failure {
     Failure::new(
         FailureKind::Other,
-        format!("it cannot be said in PostgreSQL's protocol: {error}"),
+        format!("cannot be encoded in PostgreSQL's protocol: {error}"),
     )
 }
 
 fn unknown_method(what: &str) -> Failure {
     Failure::new(
         FailureKind::Connection,
-        format!("the server asks for a way to log in that dbdyno does not know: {what}"),
+        format!("the server requires an unsupported authentication method: {what}"),
     )
 }

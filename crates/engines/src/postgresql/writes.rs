@@ -1,7 +1,8 @@
-//! Which statements are known to be reads. No statement is executed: each is cut into tokens, prepared and planned.
+//! Determines which statements are known to be reads. They are tokenized, prepared and planned, but not executed.
 //!
-//! A read is one statement of a form that reads, whose plan neither writes nor locks rows, and whose functions PostgreSQL
-//! knows as immutable or stable, apart from a short list. The planner may evaluate such functions, in a read-only transaction.
+//! A read is a single statement of a reading form, whose plan neither writes nor locks rows, and whose functions are
+//! declared immutable or stable, apart from a short list. The planner may evaluate such functions, in a read-only
+//! transaction.
 
 use super::session::PostgresqlSession;
 use super::{PostgresqlEngine, Text};
@@ -12,10 +13,10 @@ use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use serde_json::Value;
 
-/// Limits of preparing and planning. A lock is waited for as long as other users might bear it.
+/// Limits for preparing and planning. The lock timeout protects other users.
 const LIMITS: &str = "set statement_timeout = '60s'; set lock_timeout = '5s'; set plan_cache_mode = force_generic_plan";
 
-/// Volatile functions that only read, or affect only the session. PostgreSQL or an extension defines them.
+/// Volatile functions that only read, or only affect the session. PostgreSQL or an extension defines them.
 pub(super) const READING: [&str; 36] = [
     "clock_timestamp",
     "current_query",
@@ -55,7 +56,7 @@ pub(super) const READING: [&str; 36] = [
     "uuidv7",
 ];
 
-/// Functions that are declared stable, and give the transaction an identifier or execute a string.
+/// Functions that are declared stable, but assign a transaction ID or execute a string.
 const EFFECTIVE: [&str; 10] = [
     "connectby",
     "crosstab",
@@ -74,14 +75,14 @@ const IMPLIED: [&str; 14] = [
     "=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*",
 ];
 
-/// Errors of the statement itself: its syntax, an unknown column, an unknown function. Others may depend on what earlier
-/// statements of the file do.
+/// Errors of the statement itself: syntax, unknown column, unknown function. Other errors may depend on earlier
+/// statements of the file.
 const OWN_ERRORS: [&str; 3] = ["42601", "42703", "42883"];
 
-/// The words that a query begins with, besides a parenthesis.
+/// First words of a query, in addition to a parenthesis.
 const QUERIES: [&str; 4] = ["select", "with", "values", "table"];
 
-/// What `EXPLAIN` without `ANALYZE` plans and doesn't execute.
+/// Statements that `EXPLAIN` without `ANALYZE` plans without executing them.
 const PLANNED: [&str; 8] = [
     "select", "with", "values", "table", "insert", "update", "delete", "merge",
 ];
@@ -197,7 +198,7 @@ async fn judge(session: &mut PostgresqlSession, index: usize, text: &Text, synta
 async fn rejected(session: &mut PostgresqlSession, index: usize, name: &str) -> Result<Option<Writes>, Failure> {
     const SYNTAX_ERROR: &str = "42601";
     match session.prepare_one(index).await {
-        // Of several statements, the server accepts each on its own.
+        // For several statements, each may be valid on its own.
         Err(failure) if failure.code.as_deref() == Some(SYNTAX_ERROR) && !failure.message.contains("multiple") => {
             Ok(Some(Writes::Rejected(error_of(&failure, name))))
         }
@@ -206,7 +207,7 @@ async fn rejected(session: &mut PostgresqlSession, index: usize, name: &str) -> 
     }
 }
 
-/// The first value of some rows.
+/// The first value of a result.
 pub(super) fn first(rows: &[Vec<Option<String>>]) -> Option<&str> {
     rows.first()?.first()?.as_deref()
 }
@@ -268,7 +269,7 @@ fn writing_node(plan: &Value) -> Option<&str> {
     }
 }
 
-/// Query: may any user set this, and does it affect only planning and memory?
+/// A query: may any user change this setting, and does it only affect planning and memory?
 fn setting_query(name: &str) -> String {
     format!(
         "select context = 'user' and (category like 'Query Tuning%' or category like 'Resource Usage%') \
@@ -277,8 +278,8 @@ fn setting_query(name: &str) -> String {
     )
 }
 
-/// Query for a function that a statement may call and that is not known to read: by its name, whatever its schema and
-/// arguments, or through a view, a policy, a domain, an operator, an operator class, an aggregate or a cast.
+/// A query for a function that a statement may call and that isn't known to read: by its name, in any schema and with
+/// any arguments, or through a view, a policy, a domain, an operator, an operator class, an aggregate or a cast.
 fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
     let names = array(tokens.iter().filter_map(Token::name));
     let called = array(calls(tokens).into_iter().map(|call| call.name));
@@ -375,9 +376,9 @@ fn unsafe_function_query(tokens: &[Token<'_>]) -> String {
     )
 }
 
-/// The names that may be types to which a statement casts: those behind `::` and AS, and those before a string.
+/// The names that may be the target type of a cast: those after `::` and AS, and those before a string.
 ///
-/// Only there does the name of a table stand for its type: reading a table doesn't check its domains.
+/// Only there can a table's name denote its row type: reading a table doesn't check its domains.
 fn cast_names(tokens: &[Token<'_>]) -> impl Iterator<Item = String> {
     let is_path = |token: &&Token<'_>| token.is_mark(".") || token.name().is_some();
     let behind = (0..tokens.len())
@@ -390,25 +391,25 @@ fn cast_names(tokens: &[Token<'_>]) -> impl Iterator<Item = String> {
     behind.chain(before).filter_map(Token::name)
 }
 
-/// The first object identifier that PostgreSQL gives to what users create (`FirstNormalObjectId`).
+/// The first object identifier of user-defined objects (`FirstNormalObjectId`).
 const FIRST_OWN: u32 = 16384;
 
-/// An array of names as an expression.
+/// An SQL array of names.
 pub(super) fn array(names: impl Iterator<Item = String>) -> String {
-    // PostgreSQL cuts longer names off, in bytes.
+    // PostgreSQL truncates longer names, in bytes.
     const LONGEST: usize = 63;
     let cut = |name: String| {
         let ends = name.char_indices().map(|(at, c)| at + c.len_utf8());
         literal(&name[..ends.take_while(|end| *end <= LONGEST).last().unwrap_or(0)])
     };
-    // With a single-byte encoding, letters beyond ASCII are put into lower case too.
+    // With a single-byte encoding, non-ASCII letters are converted to lower case too.
     let mut names: Vec<String> = names.flat_map(|name| [name.to_lowercase(), name]).map(cut).collect();
     names.sort_unstable();
     names.dedup();
     format!("array[{}]::text[]", names.join(", "))
 }
 
-/// A string as a literal, however the server reads backslashes.
+/// A string literal that doesn't depend on how the server treats backslashes.
 fn literal(text: &str) -> String {
     format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }

@@ -1,4 +1,4 @@
-//! What the engines that are servers share: their targets, connections, encryption, locks that stand for databases.
+//! Code shared by the server engines: targets, connections, encryption, and ownership locks.
 
 pub(crate) mod holding;
 pub(crate) mod net;
@@ -11,59 +11,59 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A server of PostgreSQL's kind, or of MariaDB's and MySQL's, and how each client connects to it.
+/// A PostgreSQL, MariaDB or MySQL server, and how each client connects to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTarget {
-    /// Its host; one that begins with `/` is its Unix socket (of PostgreSQL, the directory of it).
+    /// Host name, or a Unix socket if it begins with `/` (for PostgreSQL, the socket's directory).
     pub host: String,
-    /// Its port; of PostgreSQL's Unix socket, the number in its name.
+    /// Its port; for PostgreSQL's Unix socket, the number in its name.
     pub port: u16,
     /// The user.
     pub user: String,
-    /// The user's password, where one is needed.
+    /// The user's password, if required.
     #[serde(default)]
     pub password: Option<String>,
     /// The database.
     pub database: String,
-    /// Settings (of MariaDB and MySQL: variables) that each session is begun with: name and value.
+    /// Settings (MariaDB and MySQL: variables) for each session: name and value.
     #[serde(default)]
     pub session: Vec<(String, String)>,
-    /// Whether the server is to refuse each session's writes: its transactions then only read.
+    /// Whether sessions are read-only, so that the server rejects writes.
     #[serde(default)]
     pub read_only: bool,
-    /// How connections are encrypted; left out: they are not. Those over a Unix socket never are.
+    /// Encryption of connections; none if omitted. Unix sockets are never encrypted.
     #[serde(default)]
     pub tls: Option<Tls>,
-    /// The server, where it runs on this machine and is the laboratory's.
+    /// The server's process, if dbdyno started it on this machine.
     #[serde(default)]
     pub process: Option<ServerProcess>,
 }
 
-/// How connections to a server are encrypted, and which certificates are believed.
+/// How connections are encrypted, and which certificates are trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Whether it must be.
+    /// Whether encryption is required.
     pub mode: TlsMode,
-    /// A file with the certificates (PEM) that are believed, and those they have signed; left out: the system's.
+    /// A PEM file with the trusted certificates (CAs or the server's own); the system's if omitted.
     #[serde(default)]
     pub roots: Option<String>,
 }
 
-/// Whether a connection is encrypted, and what is asked of the server's certificate.
+/// Whether connections are encrypted, and how the server's certificate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
     /// Never.
     Disable,
-    /// Where the server can; its certificate is not looked at.
+    /// If the server supports it; the certificate isn't verified.
     Prefer,
-    /// Always; its certificate is not looked at.
+    /// Always; the certificate isn't verified.
     Require,
-    /// Always; its certificate must be signed by one that is believed.
+    /// Always; the certificate must be signed by a trusted CA.
     VerifyCa,
-    /// The same, and it must be for the host's name.
+    /// Like `verify-ca`, and the certificate must match the host name.
     VerifyFull,
 }
 
@@ -71,21 +71,21 @@ pub enum TlsMode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerProcess {
-    /// Its main process, whose descendants are its others.
+    /// Its main process, which is the ancestor of its other processes.
     pub pid: u32,
-    /// Where its data lie.
+    /// Its data directory.
     pub data: String,
 }
 
 impl ServerTarget {
-    /// Where it is, for messages.
+    /// Its address, for messages.
     pub fn place(&self) -> String {
         place(&self.host, self.port)
     }
 }
 
 impl ServerProcess {
-    /// Where the probes of the machine find it, if it is there.
+    /// Where the machine's probes find it.
     pub fn site(process: Option<&Self>) -> Site<'_> {
         Site {
             storage: process.map(|process| Path::new(process.data.as_str())),
@@ -95,7 +95,7 @@ impl ServerProcess {
     }
 }
 
-/// The failure of a question of dbdyno's own with the server's place, if it is the connection that failed.
+/// Adds the server's address to a connection failure of one of dbdyno's own queries.
 pub(crate) fn located(failure: Failure, place: &str) -> Failure {
     match failure.kind {
         FailureKind::Connection | FailureKind::Timeout if !failure.message.contains(place) => {
@@ -105,7 +105,7 @@ pub(crate) fn located(failure: Failure, place: &str) -> Failure {
     }
 }
 
-/// Where a server is, for messages.
+/// A server's address, for messages.
 pub(crate) fn place(host: &str, port: u16) -> String {
     if host.starts_with('/') {
         format!("the socket at {host}")

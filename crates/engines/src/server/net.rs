@@ -1,4 +1,4 @@
-//! A connection to a server, whatever is said over it: bytes to be sent, bytes that have come.
+//! A connection to a server, independent of the protocol: buffers for sent and received bytes.
 
 mod delayed;
 mod unix;
@@ -21,32 +21,32 @@ use tokio_rustls::client::TlsStream;
 enum Stream {
     Unix(unix::Socket),
     Tcp(TcpStream),
-    /// One that holds up its thread.
+    /// A socket that blocks its thread.
     BlockingUnix(std::os::unix::net::UnixStream),
     BlockingTcp(std::net::TcpStream),
-    /// One that is encrypted, which never holds up its thread.
+    /// An encrypted connection, which never blocks its thread.
     Tls(Box<TlsStream<TcpStream>>),
-    /// On its way from one kind to another, or lost there.
+    /// While the connection is converted, or after that failed.
     None,
 }
 
-/// A connection. What is written to `out` goes with [`Self::send`] or [`Self::flush`]; what [`Self::read`] has read
-/// stays where it is until the next reading.
+/// A connection. [`Self::send`] or [`Self::flush`] sends the bytes in `out`. Bytes read by [`Self::read`] stay valid
+/// until the next read.
 pub struct Connection {
     stream: Stream,
     input: Vec<u8>,
-    /// What of the input has come and has not been taken.
+    /// Received bytes that have not been taken.
     there: Range<usize>,
-    /// What is to be sent.
+    /// Bytes to send.
     pub out: BytesMut,
     sent: usize,
-    /// What delays its messages, where the trial whose client this is has them delayed.
+    /// Delays its messages, if the client's trial requests this.
     delayed: Option<Box<Delayed>>,
 }
 
 const ROOM: usize = 16 * 1024;
 
-/// By how many bytes the buffer for what comes grows at most at once.
+/// Maximum growth of the receive buffer at once.
 const MOST_GROWTH: usize = 32 << 20;
 
 impl Connection {
@@ -63,13 +63,12 @@ impl Connection {
         Ok(Self::over(Stream::Tcp(stream)))
     }
 
-    /// Goes on with a connection to a port, with so many bytes of room for what comes; there will be more where a message
-    /// is longer.
+    /// Wraps a connected socket, with a receive buffer of `room` bytes. The buffer grows for longer messages.
     pub fn of(stream: TcpStream, room: usize) -> Self {
         Self::with_room(Stream::Tcp(stream), room)
     }
 
-    /// A connection to a server that has sent some bytes and then closed it. Call it within a runtime.
+    /// A connection to a server that sent some bytes and then closed it. Must be called within a runtime.
     #[cfg(test)]
     pub fn that_sent(bytes: &[u8]) -> Self {
         let (own, mut server) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -92,16 +91,16 @@ impl Connection {
         }
     }
 
-    /// Encrypts what goes over it from here on. What has come in the clear must have been taken.
+    /// Encrypts the connection from here on. All received plain text must have been taken.
     pub async fn encrypt(&mut self, tls: &Tls, host: &str) -> Result<(), Failure> {
         self.encrypt_for(tls, host, &[]).await
     }
 
-    /// The same, for the first of some protocols that the server knows too (ALPN, RFC 7301).
+    /// The same, with protocols to negotiate (ALPN, RFC 7301).
     pub async fn encrypt_for(&mut self, tls: &Tls, host: &str, protocols: &[&str]) -> Result<(), Failure> {
         if !self.there.is_empty() {
-            // Somebody between may have put it there, to be taken for what was encrypted.
-            let problem = "the server went on in the clear after it had agreed to TLS";
+            // An attacker may have injected it, to be mistaken for encrypted data.
+            let problem = "the server sent unencrypted data after it had accepted TLS";
             return Err(Failure::new(FailureKind::Connection, problem));
         }
         match std::mem::replace(&mut self.stream, Stream::None) {
@@ -118,12 +117,12 @@ impl Connection {
         matches!(self.stream, Stream::Unix(_) | Stream::BlockingUnix(_))
     }
 
-    /// Whether nobody else can read what goes over it.
+    /// Whether the connection is protected from eavesdropping.
     pub fn is_private(&self) -> bool {
         self.is_unix() || matches!(self.stream, Stream::Tls(_))
     }
 
-    /// The version of TLS that encrypts it; none: nothing does.
+    /// The TLS version; `None` if it isn't encrypted.
     pub fn encryption(&self) -> Option<String> {
         match &self.stream {
             Stream::Tls(stream) => stream
@@ -135,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// The protocol that both sides agreed on when it was encrypted (ALPN).
+    /// The protocol negotiated by ALPN.
     pub fn protocol(&self) -> Option<&[u8]> {
         match &self.stream {
             Stream::Tls(stream) => stream.get_ref().1.alpn_protocol(),
@@ -143,13 +142,13 @@ impl Connection {
         }
     }
 
-    /// From now on reading and sending hold up the thread: nobody else in it has anything to do meanwhile. That saves the
-    /// event loop.
+    /// Makes reads and writes block the thread from now on, which saves the event loop. No other client may use the
+    /// thread.
     pub fn hold_up_thread(&mut self) -> Result<(), Failure> {
         self.hold_up_thread_for(None)
     }
 
-    /// The same, where a reading ends with a failure that is a timeout when nothing has come for so long.
+    /// The same; a read fails with a timeout if nothing arrives for that long.
     pub fn hold_up_thread_for(&mut self, longest: Option<Duration>) -> Result<(), Failure> {
         if let Some(delayed) = &mut self.delayed
             && !matches!(self.stream, Stream::Tls(_))
@@ -169,7 +168,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what can be sent at once: nothing, where messages are delayed. What is left goes with [`Self::flush`].
+    /// Sends as much as possible without waiting; nothing if messages are delayed. [`Self::flush`] sends the remaining
+    /// bytes.
     #[inline]
     pub fn send(&mut self) -> Result<(), Failure> {
         if self.delayed.is_some() {
@@ -194,7 +194,7 @@ impl Connection {
                 Ok(written) => self.sent += written,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The other end is gone; what it said before is still there to be read, and then the end.
+                // The peer is gone, but its last data can still be read.
                 Err(error) if is_gone(&error) && !matches!(self.stream, Stream::Tls(_)) => break,
                 Err(error) => return Err(broken(&error)),
             }
@@ -204,7 +204,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends all there is to send.
+    /// Sends all buffered bytes.
     pub async fn flush(&mut self) -> Result<(), Failure> {
         if let Some(delayed) = &mut self.delayed
             && !self.out.is_empty()
@@ -219,7 +219,7 @@ impl Connection {
             let ready = match &mut self.stream {
                 Stream::Unix(socket) => socket.room().await,
                 Stream::Tcp(stream) => stream.writable().await,
-                // What was encrypted may not be sent yet.
+                // Encrypted bytes may not have been sent yet.
                 Stream::Tls(stream) => poll_fn(|context| Pin::new(&mut *stream).poll_flush(context)).await,
                 _ => Ok(()),
             };
@@ -230,19 +230,19 @@ impl Connection {
         }
     }
 
-    /// Sends all there is to send, which nobody will answer.
+    /// Sends all buffered bytes, to which there will be no response.
     pub async fn send_last(&mut self) -> Result<(), Failure> {
         self.delayed = None;
         self.flush().await
     }
 
-    /// What has come and has not been taken.
+    /// Received bytes that have not been taken.
     #[inline(always)]
     pub fn there(&self) -> &[u8] {
         &self.input[self.there.clone()]
     }
 
-    /// Sees to it that so many bytes can be read at once, if nothing is there that would have to be moved.
+    /// Grows the receive buffer to this size, if it is empty.
     #[inline]
     pub fn make_room(&mut self, bytes: usize) {
         if self.there.is_empty() && self.input.len() < bytes {
@@ -251,12 +251,12 @@ impl Connection {
         }
     }
 
-    /// What has come and has not been taken, to be changed in place.
+    /// Received bytes that have not been taken, mutable.
     pub fn there_mut(&mut self) -> &mut [u8] {
         &mut self.input[self.there.clone()]
     }
 
-    /// Takes so many bytes of what has come, and gives their place for [`Self::taken`].
+    /// Takes received bytes and returns their position for [`Self::taken`].
     #[inline(always)]
     pub fn take(&mut self, length: usize) -> Range<usize> {
         let start = self.there.start;
@@ -264,13 +264,13 @@ impl Connection {
         start..self.there.start
     }
 
-    /// Bytes that were taken since the last reading.
+    /// Bytes taken since the last read.
     #[inline(always)]
     pub fn taken(&self, place: Range<usize>) -> &[u8] {
         &self.input[place]
     }
 
-    /// Reads what has come, at least a byte.
+    /// Reads available data, at least one byte.
     pub async fn read(&mut self) -> Result<(), Failure> {
         match self.read_or_end().await? {
             0 => Err(Failure::new(
@@ -281,7 +281,7 @@ impl Connection {
         }
     }
 
-    /// Reads what has come; gives how many bytes, none where the other side has closed the connection.
+    /// Reads available data and returns the number of bytes; 0 if the peer closed the connection.
     pub async fn read_or_end(&mut self) -> Result<usize, Failure> {
         if self.there.is_empty() {
             self.there = 0..0;
@@ -290,7 +290,7 @@ impl Connection {
             self.there = 0..self.there.len();
         }
         if self.there.end == self.input.len() {
-            // A message longer than the buffer. It grows with what has come, not with what was announced.
+            // A message longer than the buffer. The buffer grows with the received data, not with the announced length.
             self.input
                 .resize(self.input.len() + self.input.len().min(MOST_GROWTH), 0);
         }
@@ -321,8 +321,7 @@ fn poll_read(stream: &mut Stream, context: &mut Context<'_>, room: &mut ReadBuf<
     }
 }
 
-/// Encrypts what there is room for, and sends of it what can be sent at once. Nobody waits yet: [`Connection::flush`]
-/// does.
+/// Encrypts as much as the buffer allows, and sends as much as possible. It doesn't wait; [`Connection::flush`] does.
 fn write_encrypted(stream: &mut TlsStream<TcpStream>, rest: &[u8]) -> io::Result<usize> {
     match Pin::new(stream).poll_write(&mut Context::from_waker(Waker::noop()), rest) {
         Poll::Ready(written) => written,
@@ -337,7 +336,7 @@ fn read_into(stream: &mut impl io::Read, room: &mut ReadBuf<'_>) -> io::Result<(
                 room.advance(read);
                 return Ok(());
             }
-            // A signal that asks the trial to end: what was asked for is still answered.
+            // A signal that asks the trial to end; the current request still gets its response.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -355,14 +354,14 @@ fn is_gone(error: &io::Error) -> bool {
 #[cold]
 fn broken(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::WouldBlock {
-        // Only a reading that holds up its thread is told so, and only when it has waited for as long as it may.
-        return Failure::new(FailureKind::Timeout, "no answer came in time");
+        // Only blocking reads return this error, after their timeout.
+        return Failure::new(FailureKind::Timeout, "the answer timed out");
     }
-    let broke = format!("the connection broke: {}", reason(error));
+    let broke = format!("the connection was lost: {}", reason(error));
     with_code(Failure::new(FailureKind::Connection, broke), error)
 }
 
-/// The failure with the name of the kernel's error, where it has one that may say what limits the load.
+/// Adds the name of the OS error, if it may indicate what limits the load.
 pub fn with_code(failure: Failure, error: &io::Error) -> Failure {
     let name = match error.kind() {
         io::ErrorKind::NotFound => "ENOENT",
@@ -381,34 +380,34 @@ pub fn with_code(failure: Failure, error: &io::Error) -> Failure {
     failure.coded(name)
 }
 
-/// Why a connection was not made, or broke, in words.
+/// Why a connection failed, as text.
 pub fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no such socket".into(),
-        io::ErrorKind::ConnectionRefused => "nothing listens there".into(),
+        io::ErrorKind::NotFound => "no such socket".into(),
+        io::ErrorKind::ConnectionRefused => "connection refused; no server listens there".into(),
         io::ErrorKind::AddrNotAvailable => {
-            "no port of this machine is left for a connection to there (`net.ipv4.ip_local_port_range`)".into()
+            "this machine has no free local port (`net.ipv4.ip_local_port_range`)".into()
         }
         _ if error.raw_os_error() == Some(libc::EMFILE) => {
-            "this process may have no more files and connections open (`ulimit -n`)".into()
+            "too many open files and connections in this process (`ulimit -n`)".into()
         }
         _ => error.to_string().to_lowercase(),
     }
 }
 
-/// What helps against a server that lets nobody else in.
-pub const FULL: &str = ": it must let in more (`max_connections`), or the load have fewer clients";
+/// Advice if a server has too many connections.
+pub const FULL: &str = ": raise `max_connections`, or use fewer clients";
 
-/// The longest message that a server may announce before it has let a session in. Its greeting takes some hundred bytes.
+/// Maximum message size that a server may announce before the login. Its greeting takes some hundred bytes.
 pub const LONGEST_AT_LOGIN: usize = 1 << 20;
 
-/// The longest message that a server may announce later: what PostgreSQL and MySQL send at most.
+/// Maximum message size that a server may announce later: the limit of PostgreSQL and MySQL.
 pub const LONGEST: usize = 1 << 30;
 
-/// The longest answer to a question of dbdyno's own, of which all rows are kept.
+/// Maximum response size for one of dbdyno's own queries, whose rows are all stored.
 pub const LONGEST_ANSWER: usize = 1 << 28;
 
-/// The failure of a server that announces a message longer than the limit.
+/// The failure if a server announces a message longer than the limit.
 #[cold]
 pub fn too_long(announced: usize, limit: usize) -> Failure {
     let message = format!(
@@ -418,7 +417,7 @@ pub fn too_long(announced: usize, limit: usize) -> Failure {
     Failure::new(FailureKind::Connection, message)
 }
 
-/// The failure of a server whose answer to a question of dbdyno's own does not end.
+/// The failure if the response to one of dbdyno's own queries is too long.
 #[cold]
 pub fn answer_too_long() -> Failure {
     let message = format!("the server's answer is longer than {}", size(LONGEST_ANSWER));
@@ -432,14 +431,14 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// Runs a future that talks to a server to its end, in this thread.
+/// Runs a future that uses a server to completion in this thread.
 pub fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
         Ok(runtime) => runtime.block_on(future),
         Err(error) => Err(Failure::new(
             FailureKind::Other,
-            format!("starting to wait for events: {}", reason(&error)),
+            format!("cannot start the event loop: {}", reason(&error)),
         )),
     }
 }

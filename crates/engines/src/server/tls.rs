@@ -1,4 +1,4 @@
-//! Encrypting a connection: whose certificate is believed, and why one is not.
+//! TLS: which certificates are trusted, and why one is rejected.
 
 use crate::server::{Tls, TlsMode};
 use dbdyno_engine::Failure;
@@ -16,25 +16,25 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// What was read of the certificates of a target, of which a worker has one: each new connection needs it.
+/// Cached certificates by target (a worker has only one), because each new connection needs them.
 static READ: Mutex<Vec<(Tls, Vec<String>, TlsConnector)>> = Mutex::new(Vec::new());
 
-/// Whether a server is to be asked for encryption.
+/// Whether to request encryption from a server.
 pub fn is_wanted(tls: Option<&Tls>) -> bool {
     tls.is_some_and(|tls| tls.mode != TlsMode::Disable)
 }
 
-/// What a server means that cannot encrypt: nothing, where that is only preferred.
+/// Handles a server without TLS: an error, unless encryption is only preferred.
 pub fn without(tls: Option<&Tls>) -> Result<(), Failure> {
     match tls.map(|tls| tls.mode) {
         None | Some(TlsMode::Disable | TlsMode::Prefer) => Ok(()),
         Some(TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull) => {
-            Err(refused("the server has no TLS, without which it must not be used"))
+            Err(refused("the server does not support TLS, which is required"))
         }
     }
 }
 
-/// Encrypts a connection to a host from here on; `protocols`: what is to be spoken over it, the first that both know.
+/// Encrypts a connection to a host. `protocols`: protocols to negotiate, in order of preference.
 pub async fn begin(
     stream: TcpStream,
     tls: &Tls,
@@ -42,7 +42,7 @@ pub async fn begin(
     protocols: &[&str],
 ) -> Result<TlsStream<TcpStream>, Failure> {
     let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| refused(format!("`{host}` is no name that a certificate could be for")))?;
+        .map_err(|_| refused(format!("`{host}` is not a valid host name for a certificate")))?;
     connector(tls, protocols)?
         .connect(name, stream)
         .await
@@ -88,18 +88,19 @@ fn config(tls: &Tls) -> Result<ClientConfig, Failure> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    // A connection costs what it costs with the servers' own clients, which begin each one anew.
+    // Without session resumption, a connection costs as much as with the servers' own clients, which don't resume
+    // either.
     config.resumption = Resumption::disabled();
     Ok(config)
 }
 
-/// The certificates that are believed.
+/// The trusted certificates.
 fn roots(tls: &Tls) -> Result<Vec<CertificateDer<'static>>, Failure> {
     let Some(file) = &tls.roots else {
         let found = rustls_native_certs::load_native_certs().certs;
         if found.is_empty() {
             return Err(refused(
-                "this system has no certificates to believe: name a file of them",
+                "this system has no CA certificates: specify a certificate file",
             ));
         }
         return Ok(found);
@@ -110,19 +111,19 @@ fn roots(tls: &Tls) -> Result<Vec<CertificateDer<'static>>, Failure> {
         .collect::<Result<_, _>>()
         .map_err(wrong)?;
     if found.is_empty() {
-        return Err(refused(format!("{file} has no certificate in it")));
+        return Err(refused(format!("{file} contains no certificate")));
     }
     Ok(found)
 }
 
-/// Judges a server's certificate as the mode says.
+/// Verifies a server's certificate according to the mode.
 #[derive(Debug)]
 struct Verifier {
-    /// Looks at who signed it; none: nobody does.
+    /// Verifies the signature chain; `None` if the mode requires no verification.
     trusted: Option<Arc<WebPkiServerVerifier>>,
-    /// The certificates that are believed.
+    /// The trusted certificates.
     certificates: Vec<CertificateDer<'static>>,
-    /// Whether it must be for the host's name.
+    /// Whether the certificate must match the host name.
     named: bool,
     provider: Arc<CryptoProvider>,
 }
@@ -143,8 +144,8 @@ impl ServerCertVerifier for Verifier {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.named => Ok(ServerCertVerified::assertion()),
-            // A server whose certificate is its own authority, which is what many make for themselves. Its dates have
-            // been looked at by then; what is wrong with it is only that an authority is no server.
+            // A server whose certificate is its own CA, as in many self-made setups. Its validity dates have been
+            // checked by then; the only problem is that a CA certificate is used for a server.
             Err(Error::InvalidCertificate(CertificateError::Other(_))) if self.certificates.contains(certificate) => {
                 if self.named {
                     verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
@@ -180,9 +181,9 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Why a connection was not encrypted.
+/// Why a connection could not be encrypted.
 fn reason(error: &io::Error, tls: &Tls, host: &str) -> String {
-    let believed = || tls.roots.as_deref().unwrap_or("the system's certificates");
+    let trusted = || tls.roots.as_deref().unwrap_or("the system's certificates");
     let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<Error>()) else {
         return format!("the server did not begin TLS: {}", error.to_string().to_lowercase());
     };
@@ -201,7 +202,7 @@ fn reason(error: &io::Error, tls: &Tls, host: &str) -> String {
             format!("the server's certificate is not for `{host}`: it has no such subjectAltName")
         }
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            format!("`{host}` has a certificate that nobody in {} has signed", believed())
+            format!("the certificate of `{host}` is not signed by any CA in {}", trusted())
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             format!("the certificate of `{host}` has expired")
@@ -209,11 +210,11 @@ fn reason(error: &io::Error, tls: &Tls, host: &str) -> String {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             format!("the certificate of `{host}` is not valid yet")
         }
-        // webpki has no kind of its own for it in rustls: who signs its own certificate makes it an authority's.
+        // rustls has no error kind for webpki's: a self-signed certificate is marked as a CA's.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => format!(
-            "`{host}` has a certificate that it has signed itself, which is not in {}; give that certificate's file as the \
-             one to believe",
-            believed()
+            "the certificate of `{host}` is self-signed and not in {}; to trust it, specify its \
+             file",
+            trusted()
         ),
         other => format!("the certificate of `{host}` is not accepted: {other}"),
     }

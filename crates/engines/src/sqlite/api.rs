@@ -9,23 +9,23 @@ use std::path::Path;
 macro_rules! api {
     ($($(#[$doc:meta])* $name:ident = $symbol:ident : $type:ty;)+) => {
         /// The functions of one SQLite library.
-        #[allow(missing_docs)] // They are SQLite's own, documented there under `sqlite3_` and the field's name.
+        #[allow(missing_docs)] // SQLite's documentation describes them under `sqlite3_` and the field's name.
         #[derive(Clone, Copy)]
         pub struct Api {
             $($(#[$doc])* pub $name: $type,)+
-            /// Libraries that were compiled with `SQLITE_OMIT_AUTHORIZATION` have none.
+            /// `None` in libraries compiled with `SQLITE_OMIT_AUTHORIZATION`.
             pub set_authorizer: Option<SetAuthorizer>,
         }
 
         impl Api {
-            /// The library that is linked into this program.
+            /// The library linked into this program.
             pub fn bundled() -> Self {
                 Self { $($name: ffi::$symbol,)+ set_authorizer: Some(ffi::sqlite3_set_authorizer) }
             }
 
             fn from_library(library: &libloading::Library) -> Result<Self, libloading::Error> {
                 Ok(Self { $(
-                    // SAFETY: the symbol is SQLite's, whose signature has been the same since it exists.
+                    // SAFETY: the symbol is SQLite's, and its signature has never changed.
                     $name: unsafe { *library.get::<$type>(concat!(stringify!($symbol), "\0").as_bytes())? },
                 )+
                     // SAFETY: as above.
@@ -40,7 +40,7 @@ macro_rules! api {
 
 type Db = *mut ffi::sqlite3;
 type Stmt = *mut ffi::sqlite3_stmt;
-/// The callback's arguments: what it was given, the action, and up to four names that depend on the action.
+/// Arguments: the user data, the action, and up to four names that depend on the action.
 pub type Authorizer =
     unsafe extern "C" fn(*mut c_void, c_int, *const c_char, *const c_char, *const c_char, *const c_char) -> c_int;
 type SetAuthorizer = unsafe extern "C" fn(Db, Option<Authorizer>, *mut c_void) -> c_int;
@@ -93,7 +93,7 @@ impl Api {
             let message = format!("{} is not a SQLite library that can be loaded: {error}", path.display());
             Failure::new(FailureKind::Connection, message)
         };
-        // SAFETY: loading runs the library's initialisers; a SQLite library has none. The user named the file.
+        // SAFETY: loading runs the library's initializers, and a SQLite library has none. The user specified the file.
         let library = unsafe { libloading::Library::new(path) }.map_err(wrong)?;
         let api = Self::from_library(&library).map_err(wrong)?;
         std::mem::forget(library);

@@ -1,4 +1,5 @@
-//! Filling tables as fast as the library can: one transaction, prepared statements, no journal and no sync until the end.
+//! Fills tables as fast as the library can: one transaction, prepared statements, no journal, and no sync until the
+//! end.
 
 use super::{SqliteEngine, Watch};
 use crate::sql_text::quoted;
@@ -10,7 +11,7 @@ use dbdyno_probes::Clock;
 use dbdyno_program::value::Values;
 use std::os::unix::fs::FileExt as _;
 
-/// Settings for the time of loading only. None of them is kept in the file.
+/// Settings used only while loading. The file stores none of them.
 const LOADING: [(&str, &str); 5] = [
     ("journal_mode", "off"),
     ("synchronous", "off"),
@@ -51,7 +52,7 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
     }
     let start = clock.now();
     if logged {
-        // Loading without a journal has taken the log away.
+        // Loading without a journal has removed the log.
         run(&mut session, "pragma journal_mode = wal")?;
     }
     drop(session);
@@ -62,7 +63,8 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
     Ok(report)
 }
 
-/// Whether a file is kept with a write-ahead log: its header says so (<https://sqlite.org/fileformat2.html#file_format_version_numbers>).
+/// Whether a file uses a write-ahead log, according to its header
+/// (<https://sqlite.org/fileformat2.html#file_format_version_numbers>).
 fn has_log(path: &str) -> bool {
     let mut version = [0];
     std::fs::File::open(path)

@@ -1,11 +1,11 @@
-//! The tables that the statements name, as SQLite's catalogue has them.
+//! Reads the statements' tables from SQLite's catalog.
 
 use super::{SqliteEngine, SqliteSession};
 use crate::sql_text::quoted;
 use dbdyno_engine::Failure;
 use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
 
-/// Reads the catalogue; `data_bytes` is for those to set who know the pages.
+/// Reads the catalog. The caller sets `data_bytes`, because it knows the pages.
 pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
     let mut catalog = Catalog::default();
     let mut tables = Vec::new();
@@ -17,7 +17,7 @@ pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
     }
     tables.retain(|table| engine.statements.iter().any(|each| names(&each.sql, table)));
     for table in tables {
-        // A table that cannot be read (of a module that is not there) is left out.
+        // Skip a table that cannot be read, for example because its module is missing.
         if add(session, &mut catalog, &table).is_err() {
             catalog.tables.retain(|each| each.name != table);
         }
@@ -36,7 +36,7 @@ fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result
             });
         }
     })?;
-    // At most so many; a table without row numbers does not tell.
+    // An upper bound. A table without rowids has no estimate.
     let numbers = format!(
         "select (select max(rowid) from {0}) - (select min(rowid) from {0}) + 1",
         quoted(name)
@@ -57,13 +57,13 @@ fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result
     for (name, partial) in indexes {
         let index = table.index(&name, "btree");
         index.partial = partial;
-        // Of older libraries, which have no such pragma, it is not known what the index is of.
+        // Older libraries lack this pragma, so the index's columns are unknown.
         session.query(&format!("pragma index_xinfo({})", quoted(&name)), |row| {
             if let [_, number, column, _, collation, key, ..] = row
                 && key == "1"
             {
                 index.keys.push(Key {
-                    // -1 is the row's own number, -2 an expression.
+                    // -1 is the rowid, -2 an expression.
                     column: (!number.starts_with('-')).then(|| column.clone()),
                     collation: Some(of_name(collation)),
                     ..Key::default()
@@ -74,10 +74,11 @@ fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result
     Ok(())
 }
 
-/// How a column is compared for equality, from the program that such a comparison is: no pragma tells.
+/// The collation of equality comparisons on a column, taken from the bytecode of such a comparison, because no pragma
+/// reports it.
 fn compared(session: &mut SqliteSession, table: &str, column: &str) -> Option<Collation> {
     let mut found = None;
-    // The plus keeps indexes away, and the collation as it is.
+    // The unary plus disables indexes and keeps the collation.
     let sql = format!(
         "explain select 1 from {} where +{} = 'a'",
         quoted(table),

@@ -1,4 +1,4 @@
-//! SQLite.
+//! Contract checks for SQLite.
 
 use super::{SqliteEngine, SqliteTarget, Watch, bulk};
 use dbdyno_contract::systems::{COUNT, System, as_load, statements, system_checks, unreadable};
@@ -10,18 +10,18 @@ use dbdyno_plan::document::{FailureKind, PrepareMode};
 use serde_json::{Value, json};
 use std::io;
 
-/// Makes the checks on files beside the target's.
+/// Runs the checks on files next to the target's.
 pub fn check(target: &SqliteTarget, tell: Tell<'_>) {
     carry_out::<Sqlite>(|number| Ok(Sqlite::new(target, number)), tell);
 }
 
-/// A file of its own.
+/// A separate file.
 pub struct Sqlite {
     target: SqliteTarget,
 }
 
 impl Sqlite {
-    /// A file beside the target's.
+    /// Uses a file next to the target's.
     pub fn new(target: &SqliteTarget, number: u32) -> Self {
         let mut target = target.clone();
         target.path = format!("{}-{number}", target.path);
@@ -43,8 +43,8 @@ impl System for Sqlite {
     fn checks() -> Vec<Check<Self>> {
         let mut all = system_checks();
         all.push(Check {
-            name: "a_file_that_is_no_database_is_told_so",
-            run: a_file_that_is_no_database_is_told_so,
+            name: "a_file_that_is_not_a_database_is_reported",
+            run: a_file_that_is_not_a_database_is_reported,
         });
         all
     }
@@ -79,7 +79,7 @@ impl System for Sqlite {
     }
 }
 
-fn a_file_that_is_no_database_is_told_so(system: &Sqlite) -> Outcome {
+fn a_file_that_is_not_a_database_is_reported(system: &Sqlite) -> Outcome {
     std::fs::write(&system.target.path, vec![b'x'; 4096])?;
     let failure = system
         .client(PrepareMode::default())

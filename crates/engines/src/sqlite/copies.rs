@@ -1,4 +1,4 @@
-//! A copy of the database's file for each client, for as long as a trial runs: clients that never wait for one another's locks.
+//! Copies the database file for each client during a trial, so that clients never wait for each other's locks.
 
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::FailureKind;
@@ -7,16 +7,16 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What SQLite keeps beside a file.
+/// Suffixes of the files that SQLite stores next to a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// The copies, by client. They are removed when this is dropped.
+/// The copies, by client. Removed on drop.
 #[derive(Debug, Default)]
 pub struct Copies(Vec<String>);
 
 impl Copies {
-    /// Makes a copy for each of so many clients, and waits until it is on the device, so that no trial writes it. Nobody is to
-    /// have the file open. Fails where a copy cannot be written.
+    /// Makes a copy for each client and syncs it, so that no trial has to write it back. The file must not be open.
+    /// Fails if a copy cannot be written.
     pub fn make(path: &str, clients: u32) -> Result<Self, Failure> {
         let mut copies = Self(Vec::new());
         for client in 0..clients {
@@ -29,7 +29,7 @@ impl Copies {
         Ok(copies)
     }
 
-    /// The file of a client; `None` where it has none of its own.
+    /// A client's file; `None` if it has no copy.
     pub fn of(&self, client: u32) -> Option<CString> {
         CString::new(self.0.get(client as usize)?.as_str()).ok()
     }
@@ -38,7 +38,7 @@ impl Copies {
 impl Drop for Copies {
     fn drop(&mut self) {
         for path in &self.0 {
-            // What is not there is as it should be, and what else is left goes with the trial's directory.
+            // Files may be missing, and the trial's directory is removed with anything that remains.
             let _ = std::fs::remove_file(path);
             for beside in BESIDE {
                 let _ = std::fs::remove_file(format!("{path}{beside}"));
@@ -47,7 +47,7 @@ impl Drop for Copies {
     }
 }
 
-/// Copies a file, and what is in its log and not in it yet.
+/// Copies a file together with its write-ahead log.
 fn copy(from: &str, to: &str) -> io::Result<()> {
     std::fs::copy(from, to)?;
     File::open(to)?.sync_all()?;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_have_copies_and_nothing_is_left_of_them() {
+    fn copies_are_made_for_clients_and_removed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("t.db");
         std::fs::write(&path, "data").unwrap();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_an_error() {
+    fn a_missing_file_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("none.db");
         let error = Copies::make(path.to_str().unwrap(), 1).unwrap_err();

@@ -1,23 +1,22 @@
-//! What the calling thread's sessions asked of the file system and waited for.
+//! Counters of the calling thread's file system calls and waits.
 //!
-//! Each thread has counters of its own: no lock, no shared cache line. Every call is counted. The kinds of call that can
-//! be so short that two readings of the clock would show (reads that the operating system's cache answers, file locks)
-//! are timed by sample: a timed call stands for all calls since the last timed one, or, where the thread lost its
-//! processor in it, those timed before it do.
+//! Each thread has its own counters, without locks or shared cache lines. Every call is counted. Reads and file locks
+//! can be so short that timing each would be measurable, so only a sample is timed. A timed call stands for all calls
+//! since the last timed one. If its thread lost the CPU during the call, the recent average is used instead.
 
 use dbdyno_engine::probe::ThreadCounters;
 use dbdyno_probes::Clock;
 use std::cell::Cell;
 
-/// The gaps between two timed calls are drawn from 1 to a number that grows with the calls of a thread: one more for every
-/// 64 calls, from 1 to 127. So the first calls are timed one by one, and of very many one in 64.
+/// The gap between two timed calls is random, from 1 to a maximum that grows by one per 64 calls of a thread, up to
+/// 127. So the first calls are all timed, and in the long run one in 64.
 const CALLS: u64 = 64;
 const LONGEST_GAP: u64 = 127;
 
-/// Over how many timed calls "lately" goes: the weight of each falls by this.
+/// Number of timed calls in the moving average: each new one has the weight 1/16.
 const LATELY: u64 = 16;
 
-/// The counters of a thread. Times are kept in the clock's own unit.
+/// The counters of a thread. Times are in the clock's unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Kept {
     pub reads: Sampled,
@@ -45,12 +44,13 @@ thread_local! {
 #[inline(always)]
 pub fn count<T>(change: impl FnOnce(&mut Kept) -> T) -> T {
     KEPT.with(|cell| {
-        // SAFETY: the cell is this thread's, and `change` (all of whose callers are in this crate) does not come back here.
+        // SAFETY: the cell belongs to this thread, and `change` (whose callers are all in this crate) doesn't call this
+        // function.
         change(unsafe { &mut *cell.as_ptr() })
     })
 }
 
-/// The calling thread's counters since it began.
+/// The calling thread's counters since it started.
 pub fn counters() -> ThreadCounters {
     let kept = KEPT.get();
     let clock = Clock::get();
@@ -74,41 +74,40 @@ pub fn counters() -> ThreadCounters {
     }
 }
 
-/// What a timed call did with its time.
+/// How a timed call spent its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spent {
-    /// It computed.
+    /// Computing.
     Computing,
-    /// It waited for something, as calls of its kind may.
+    /// Waiting, as calls of its kind may.
     Waiting,
-    /// Something else than the call made it long.
+    /// It was delayed by something unrelated.
     Disturbed,
 }
 
-/// A kind of call of which all are counted and some are timed.
+/// A kind of call that is always counted and sometimes timed.
 ///
-/// A timed call's duration counts once for each call of its gap. The gap is drawn before any of them is seen, and whatever
-/// has been seen before, so the sum estimates the duration of all of them without a bias for where in a pattern or a burst
-/// of calls the timed ones lie.
+/// The duration of a timed call counts once for each call of its gap. The gap is drawn in advance, independently of the
+/// durations, so the sum is an unbiased estimate of the total duration, whatever the pattern of calls.
 ///
-/// A call in which the thread had to leave its processor to another lasts a thousand times as long as it would have, and by
-/// chance a few of those or none are among the timed ones: where the time went would be told by them alone. Each counts
-/// as the others lately did.
+/// A call during which the thread was preempted takes a thousand times as long as it would otherwise. Whether the
+/// sample contains a few or none of these is random, and they would dominate the result. So each counts with the recent
+/// average.
 #[derive(Debug, Clone, Copy)]
 pub struct Sampled {
     /// Calls up to the last timed one.
     done: u64,
     /// Time of all calls up to the last timed one, estimated.
     raw: u64,
-    /// The part of that time in calls that waited.
+    /// Part of `raw` in calls that waited.
     waited: u64,
-    /// What a call lately took, on average; 0 before the first.
+    /// Moving average of a call's duration; 0 before the first.
     usual: u64,
-    /// How many calls the next timed one stands for.
+    /// Number of calls that the next timed one represents.
     gap: u32,
-    /// How many of them are still to come, the timed one included.
+    /// Calls until the next timed one, including it.
     left: u32,
-    /// The state of the generator of gaps.
+    /// State of the random generator for the gaps.
     random: u32,
 }
 
@@ -125,18 +124,18 @@ impl Sampled {
         }
     }
 
-    /// A call begins; tells whether it is to be timed.
+    /// Begins a call. Returns whether to time it.
     #[inline(always)]
     pub fn begin(&mut self) -> bool {
         self.left -= 1;
         self.left == 0
     }
 
-    /// The timed call has ended.
+    /// Ends a timed call.
     pub fn timed(&mut self, spent: u64, how: Spent) {
         let calls = u64::from(self.gap);
         self.done += calls;
-        // The first call is the usual one, whatever it was.
+        // The first call initializes the average.
         let usual = if self.usual > 0 { self.usual } else { spent };
         let spent = if how == Spent::Disturbed {
             usual
@@ -156,7 +155,7 @@ impl Sampled {
         self.left = self.gap;
     }
 
-    /// All calls that have ended.
+    /// Completed calls.
     fn calls(&self) -> u64 {
         self.done + u64::from(self.gap - self.left)
     }
@@ -167,7 +166,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Counts calls whose durations repeat; gives the number, the estimated and the true time, and how many were timed.
+    /// Counts calls with repeating durations. Returns their number, the estimated and the true time, and the number of
+    /// timed calls.
     fn sample(pattern: &[u64], calls: u64) -> (u64, u64, u64, u64) {
         let mut sampled = Sampled::new(12345);
         let (mut exact, mut timed) = (0, 0);
@@ -181,8 +181,8 @@ mod tests {
         (sampled.calls(), sampled.raw, exact, timed)
     }
 
-    /// Five standard errors of an estimate from so many timed calls, as a share of the whole: their weights are drawn from 1
-    /// to the longest gap, whose mean square is 4/3 of the square of their mean.
+    /// Five standard errors of an estimate from `timed` calls, relative to the total. Weights are uniform from 1 to the
+    /// longest gap, so their mean square is 4/3 of the squared mean.
     fn five_errors(pattern: &[u64], timed: u64) -> f64 {
         let mean = pattern.iter().sum::<u64>() as f64 / pattern.len() as f64;
         let square = pattern.iter().map(|spent| (*spent as f64 - mean).powi(2)).sum::<f64>() / pattern.len() as f64;
@@ -192,9 +192,9 @@ mod tests {
     fn assert_right(pattern: &[u64], calls: u64) {
         let (counted, estimated, exact, timed) = sample(pattern, calls);
         assert_eq!(counted, calls);
-        assert!(timed < 20_000, "one in 64 of most: {timed}");
+        assert!(timed < 20_000, "about one in 64: {timed}");
         let error = estimated as f64 / exact as f64 - 1.0;
-        // Calls after the last timed one are in none yet.
+        // Calls after the last timed one are not included yet.
         let allowed = five_errors(pattern, timed) + 2.0 * LONGEST_GAP as f64 / calls as f64;
         assert!(error.abs() < allowed, "off by {error}, {allowed} allowed");
     }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn disturbed_calls_count_as_the_others_lately_did() {
+    fn disturbed_calls_count_with_the_recent_average() {
         let mut sampled = Sampled::new(12345);
         let mut run = |usual: u64, how: Spent| {
             let before = (sampled.done, sampled.raw, sampled.waited);
@@ -237,14 +237,14 @@ mod tests {
         let (each, waited) = run(1_000, Spent::Computing);
         assert!((each - 1_000.0).abs() < 1.0, "{each}");
         assert!(waited.abs() < f64::EPSILON);
-        // What was usual before does not stay so.
+        // The average adapts.
         let (each, waited) = run(50_000, Spent::Waiting);
         assert!((49_000.0..=50_000.0).contains(&each), "{each}");
         assert!((45_000.0..=50_000.0).contains(&waited), "{waited}");
     }
 
     #[test]
-    fn a_disturbed_call_before_all_others_stands_for_itself() {
+    fn a_disturbed_first_call_counts_with_its_own_time() {
         let mut sampled = Sampled::new(12345);
         assert!(sampled.begin());
         sampled.timed(7, Spent::Disturbed);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_and_slow_calls_are_estimated_without_bias_in_turn_and_in_bursts() {
+    fn estimates_are_unbiased_for_alternating_calls_and_bursts() {
         assert_right(&[100, 50_000], 1_000_000);
         for burst in [10, 50, 200] {
             let fast = std::iter::repeat_n(1_000, 5_000 - burst);

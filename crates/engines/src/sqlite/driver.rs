@@ -1,4 +1,4 @@
-//! SQLite as the worker drives it.
+//! The driver for SQLite.
 
 use super::copies::Copies;
 use super::{CountedEngine, SqliteEngine, SqliteTarget, Watch, WatchMutexes, bulk, check, file, reach, space, writes};
@@ -14,8 +14,8 @@ use dbdyno_probes::locks::LockRange;
 use dbdyno_program::Programs;
 use std::path::Path;
 
-/// The bytes of SQLite's locks. In the log's index: writing, checkpoints and recovery. In the database file: writing and
-/// reading. With a log, each open connection has a shared lock on the database file.
+/// The bytes of SQLite's locks. In the `-shm` file: writer, checkpoint and recovery locks. In the database file: writer
+/// and reader locks. In WAL mode, each open connection holds a shared lock on the database file.
 const LOCKS: &[LockRange] = &[
     LockRange {
         suffix: "-shm",
@@ -37,7 +37,7 @@ impl Driver for SqliteTarget {
         let changes_files = trial.changes.as_ref().is_some_and(Changes::files);
         if let Some(groups) = &trial.record.groups {
             if changes_files {
-                let problem = "`record.groups` counts instructions, with nothing changed";
+                let problem = "`record.groups` counts instructions and cannot be combined with changes";
                 return Err(Failure::new(FailureKind::Other, problem));
             }
             let engine = CountedEngine::new(self, &trial.statements, trial.prepare, groups)?;
@@ -49,7 +49,7 @@ impl Driver for SqliteTarget {
             mutexes: match trial.record.mutexes {
                 Some(true) => WatchMutexes::Always,
                 Some(false) => WatchMutexes::Never,
-                // Without a second client nobody can be in the way.
+                // With a single client, mutexes are never contended.
                 None if trial.clients == 1 => WatchMutexes::Never,
                 None => WatchMutexes::Sampled,
             },

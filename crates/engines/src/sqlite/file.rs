@@ -1,19 +1,19 @@
-//! What a database file keeps: settings that are made once, before any client is there.
+//! Sets the settings stored in the database file, once and before any client connects.
 //!
-//! Two connections that change the journal mode of one file at the same time get in each other's way, whatever their busy
-//! timeout: each reads the header and then wants to write it, and SQLite calls no busy handler for that step (it would wait
-//! for ever). So one connection does it, alone.
+//! If two connections change a file's journal mode at the same time, they conflict regardless of their busy timeout:
+//! each reads the header and then wants to write it, and SQLite doesn't call the busy handler for that upgrade, because
+//! it would deadlock. So a single connection does it.
 
 use super::{SqliteEngine, SqliteSession, Watch};
 use crate::sqlite::target::SqliteTarget;
 use dbdyno_engine::Failure;
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 
-/// Those that take effect in a file with tables by rewriting it.
+/// Settings that take effect in a file with tables only by rewriting it.
 const REWRITTEN: [&str; 2] = ["page_size", "auto_vacuum"];
 
-/// Gives a file its `file_pragmas`. A log or a journal beside it becomes part of it. Fails where the file does not have them
-/// then: it keeps its encoding, and without shared memory there is no write-ahead log.
+/// Applies a file's `file_pragmas`. A log or journal next to the file is merged into it. Fails if a setting doesn't
+/// take effect: the encoding of a file is fixed, and without shared memory there is no write-ahead log.
 pub fn set_file(target: &SqliteTarget) -> Result<(), Failure> {
     let alone = SqliteTarget {
         pragmas: Vec::new(),
@@ -21,7 +21,7 @@ pub fn set_file(target: &SqliteTarget) -> Result<(), Failure> {
     };
     let engine = SqliteEngine::new(&alone, &[], PrepareMode::Once, Watch::default())?;
     let mut session = engine.open_patiently()?;
-    // The first reading takes in what an earlier process has left beside the file.
+    // The first read recovers leftovers of an earlier process.
     read(&mut session, "schema_version")?;
     let journal = read(&mut session, "journal_mode")?;
     let wanted = |name: &str| target.file_pragmas.iter().find(|(each, _)| each == name);
@@ -46,7 +46,7 @@ pub fn set_file(target: &SqliteTarget) -> Result<(), Failure> {
         .map_err(|error| Failure::new(FailureKind::Other, format!("syncing {}: {error}", target.path)))
 }
 
-/// Rewrites the file where that is what a setting needs; tells whether it did, and then has left write-ahead logging.
+/// Rewrites the file if a setting requires it. Returns whether it did, in which case the journal mode is no longer WAL.
 fn rewrite(session: &mut SqliteSession, target: &SqliteTarget) -> Result<bool, Failure> {
     let mut others = Vec::new();
     for (name, value) in &target.file_pragmas {
@@ -57,7 +57,7 @@ fn rewrite(session: &mut SqliteSession, target: &SqliteTarget) -> Result<bool, F
     if others.is_empty() {
         return Ok(false);
     }
-    // The page size of a file with a write-ahead log cannot change.
+    // The page size cannot change in WAL mode.
     give(session, "journal_mode", "delete")?;
     for (name, value) in others {
         give(session, name, value)?;
@@ -78,7 +78,7 @@ fn read(session: &mut SqliteSession, name: &str) -> Result<String, Failure> {
     Ok(found)
 }
 
-/// Whether a setting as it is given is what was read back.
+/// Whether a requested value equals the value that was read back.
 fn same(name: &str, given: &str, kept: &str) -> bool {
     let given = given.trim_matches('\'').to_lowercase();
     let kept = kept.to_lowercase();
@@ -86,7 +86,7 @@ fn same(name: &str, given: &str, kept: &str) -> bool {
         ("auto_vacuum", "none") => kept == "0",
         ("auto_vacuum", "full") => kept == "1",
         ("auto_vacuum", "incremental") => kept == "2",
-        // In the byte order of the machine that makes the file.
+        // In the byte order of the machine that creates the file.
         ("encoding", "utf-16") => kept.starts_with("utf-16"),
         _ => given == kept,
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_what_it_is_given() {
+    fn a_file_stores_its_settings() {
         let directory = tempfile::tempdir().unwrap();
         let path = file(&directory);
         let given = [
@@ -133,7 +133,7 @@ mod tests {
             ("user_version", "-3"),
             ("journal_mode", "wal"),
         ];
-        // A second time there is nothing to be done.
+        // The second time, nothing changes.
         for _ in 0..2 {
             set_file(&target(&path, &given)).unwrap();
             for (name, wanted) in given {
@@ -146,7 +146,7 @@ mod tests {
                 .unwrap();
             assert_eq!(rows, "3");
         }
-        // The page size changes, the journal mode stays as nothing else is asked for.
+        // The page size changes, but the journal mode stays the same unless requested.
         set_file(&target(&path, &[("page_size", "4096")])).unwrap();
         assert_eq!(
             (value(&path, "page_size"), value(&path, "journal_mode")),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_cannot_have_is_told() {
+    fn settings_that_a_file_cannot_have_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = file(&directory);
         let failure = set_file(&target(&path, &[("encoding", "'UTF-16'")])).unwrap_err();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_was_left_becomes_part_of_the_file() {
+    fn a_leftover_log_is_merged_into_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = file(&directory);
         set_file(&target(&path, &[("journal_mode", "wal")])).unwrap();

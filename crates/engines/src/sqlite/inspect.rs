@@ -1,4 +1,4 @@
-//! What a SQLite library and database are, read back from themselves.
+//! Reads facts about a SQLite library and database.
 
 use super::catalog::catalog;
 use super::session::text;
@@ -7,8 +7,8 @@ use crate::sql_text::{Dialect, with_example};
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
 use std::collections::BTreeMap;
 
-/// The settings that a plan can ask for (`case_sensitive_like` is tried instead), and what decides speed or safety
-/// besides. A library that does not know one gives no row for it.
+/// The settings that a plan can contain (`case_sensitive_like` is tested instead), and others that affect speed or
+/// safety. A library that doesn't know a pragma returns no row.
 const PRAGMAS: [&str; 34] = [
     "analysis_limit",
     "application_id",
@@ -46,7 +46,7 @@ const PRAGMAS: [&str; 34] = [
     "wal_autocheckpoint",
 ];
 
-/// Opens a connection with a client's settings, and reads back what is in force.
+/// Opens a connection with a client's settings and reads the effective values.
 pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
     let mut session = engine.open_patiently()?;
     let mut settings = BTreeMap::new();
@@ -67,7 +67,7 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
         }
         .to_owned();
     }
-    // That PRAGMA cannot be read, so it is tried.
+    // This PRAGMA cannot be read, so it is tested.
     session.query("select 'a' like 'A'", |row| {
         let sensitive = row.first().is_some_and(|same| same == "0");
         settings.insert(
@@ -75,7 +75,7 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
             if sensitive { "on" } else { "off" }.into(),
         );
     })?;
-    // The wait is the session's own (it counts what the library's does not), so the PRAGMA would say 0.
+    // The session has its own busy handler, which counts waits, so the PRAGMA would return 0.
     settings.insert("busy_timeout".into(), engine.target.busy_timeout_ms.to_string());
     if let Some(cache) = engine.target.cache {
         settings.insert("cache".into(), format!("{cache:?}").to_lowercase());
@@ -118,13 +118,13 @@ pub fn facts(engine: &SqliteEngine) -> Result<Facts, Failure> {
     })
 }
 
-/// The library's plan of each statement. A statement that cannot be parsed has none: it says why when it is run.
+/// Query plans of the statements. A statement that cannot be parsed has none; it fails when executed.
 fn plans(engine: &SqliteEngine, session: &mut SqliteSession) -> BTreeMap<String, Vec<String>> {
     let mut plans = BTreeMap::new();
     for statement in engine.statements.iter() {
         let mut steps = Vec::new();
         let sql = with_example(statement, &Dialect::STANDARD).unwrap_or_else(|| statement.sql.clone());
-        // Those behind it would be carried out.
+        // Further statements would be executed.
         let Ok(first) = session.first_of(&sql) else { continue };
         let told = session.query(&format!("explain query plan {first}"), |row| {
             steps.extend(row.get(3).cloned());
@@ -136,10 +136,10 @@ fn plans(engine: &SqliteEngine, session: &mut SqliteSession) -> BTreeMap<String,
     plans
 }
 
-/// The class that SQLite's documentation gives these settings.
+/// The durability class that SQLite's documentation implies for these settings.
 fn durability(path: &str, settings: &BTreeMap<String, String>) -> Durability {
-    let of = |name: &str| settings.get(name).map_or("", String::as_str);
-    let (journal, synchronous) = (of("journal_mode"), of("synchronous"));
+    let setting = |name: &str| settings.get(name).map_or("", String::as_str);
+    let (journal, synchronous) = (setting("journal_mode"), setting("synchronous"));
     let (class, why) = match (journal, synchronous) {
         _ if path.is_empty() || path.contains(":memory:") => (DurabilityClass::None, "the database is in memory"),
         ("off" | "memory", _) => (

@@ -1,4 +1,4 @@
-//! SQLite, as a library in the worker's own process.
+//! SQLite, as a library in the worker's process.
 
 mod api;
 mod bulk;
@@ -35,7 +35,7 @@ use std::path::Path;
 use std::sync::Arc;
 use target::{SqliteCache, SqliteMutex, SqliteThreading};
 
-/// The lexical rules of SQLite.
+/// Lexical rules of SQLite.
 pub(crate) const SYNTAX: Syntax = Syntax {
     backticks: true,
     brackets: true,
@@ -43,28 +43,28 @@ pub(crate) const SYNTAX: Syntax = Syntax {
     ..Syntax::STANDARD
 };
 
-/// Milliseconds that a connection which is not measured waits for a lock. Several processes look at one file at the same
-/// time, and the last to close it keeps the others out for a moment.
+/// Busy timeout in milliseconds of connections that aren't measured. Several processes may inspect a file at the same
+/// time, and the last one to close it blocks the others briefly.
 const PATIENCE_MS: u32 = 10_000;
 
-/// How the engine is to be watched.
+/// What to observe in the engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watch {
-    /// Count and time what it asks of the file system.
+    /// Count and time its file system calls.
     pub io: bool,
-    /// Delay that, where it is to be changed; only where it is counted.
+    /// Also delay these calls, if the trial changes them. Requires `io`.
     pub changes: bool,
-    /// When contended mutexes are timed.
+    /// When to time contended mutexes.
     pub mutexes: WatchMutexes,
 }
 
-/// When contended mutexes are timed.
+/// When to time contended mutexes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WatchMutexes {
-    /// Never: the library's mutexes are left alone.
+    /// Never: the library's mutexes stay unchanged.
     #[default]
     Never,
-    /// In slices of the time, each as likely as any other.
+    /// In random time slices.
     Sampled,
     /// All the time.
     Always,
@@ -78,12 +78,12 @@ pub struct SqliteEngine {
     statements: Arc<[Statement]>,
     prepare: PrepareMode,
     watch: Watch,
-    /// Of clients that have a file of their own.
+    /// Files of clients that have a copy.
     copies: Copies,
 }
 
 impl SqliteEngine {
-    /// Loads and configures the library. One engine per process: SQLite's configuration is the whole library's.
+    /// Loads and configures the library. One engine per process, because SQLite's configuration is global.
     #[inline]
     pub fn new(
         target: &SqliteTarget,
@@ -92,13 +92,13 @@ impl SqliteEngine {
         watch: Watch,
     ) -> Result<Self, Failure> {
         let wrong = |message: String| Failure::new(FailureKind::Connection, message);
-        // One library a process, for as long as it lives.
+        // One library per process, never unloaded.
         let api: &'static Api = Box::leak(Box::new(match &target.library {
             Some(path) => Api::load(Path::new(path))?,
             None => Api::bundled(),
         }));
-        let path =
-            CString::new(target.path.as_str()).map_err(|_| wrong("the database's path has a zero byte".into()))?;
+        let path = CString::new(target.path.as_str())
+            .map_err(|_| wrong("the database's path contains a NUL character".into()))?;
         if let Some(mode) = target.config_threading {
             let (option, name) = match mode {
                 SqliteThreading::Single => (ffi::SQLITE_CONFIG_SINGLETHREAD, "single"),
@@ -137,7 +137,7 @@ impl SqliteEngine {
         Ok(engine)
     }
 
-    /// Opens a connection as a client does.
+    /// Opens a connection like a client's.
     fn open(&self) -> Result<SqliteSession, Failure> {
         self.open_file(&self.path)
     }
@@ -150,7 +150,7 @@ impl SqliteEngine {
         Ok(session)
     }
 
-    /// Opens one that is not measured: the clients' busy timeout is not its own.
+    /// Opens a connection that isn't measured, with a longer busy timeout than the clients'.
     fn open_patiently(&self) -> Result<SqliteSession, Failure> {
         SqliteSession::open(self, &self.path, self.target.busy_timeout_ms.max(PATIENCE_MS))
     }
@@ -228,7 +228,7 @@ impl Probe for SqliteEngine {
     }
 }
 
-/// The kind under which a result code (its lowest byte) is counted.
+/// Maps a result code (its lowest byte) to a failure kind.
 fn kind(code: c_int) -> FailureKind {
     match code & 0xff {
         ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => FailureKind::Locked,

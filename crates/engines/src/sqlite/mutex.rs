@@ -1,10 +1,10 @@
-//! A layer over SQLite's own mutexes that sees which of them are not free when wanted, for how long, and from where.
+//! A layer over SQLite's mutexes that observes contention: which mutexes were contended, for how long, and from where.
 //!
-//! The layer looks either all the time or in slices of it. Where it does not look, a mutex costs a jump more than without
-//! it. Where it looks, a free mutex costs one `try` in place of an `enter`, and an indirect call; one that is not free is
-//! timed, if the wait for it begins in the slice: whole, however long it lasts. Of long waits, and of one short one in
-//! [`SAMPLE`] by chance, the stack is taken as bare addresses, and named only when the trial is over. Taking a stack costs
-//! some microseconds, in which the mutex is held.
+//! The layer observes all the time or in time slices. Outside slices, a mutex costs one extra jump. In a slice, a free
+//! mutex costs a `try` instead of an `enter`, plus an indirect call. A contended mutex is timed if the wait begins in
+//! the slice, and then completely. For long waits, and for one in [`SAMPLE`] short ones at random, the stack is
+//! recorded as addresses, and symbols are resolved after the trial. Recording a stack takes some microseconds, during
+//! which the mutex is held.
 
 use super::api::Api;
 use super::counters::count;
@@ -21,29 +21,30 @@ use std::sync::{Mutex, PoisonError};
 
 const DEPTH: usize = 14;
 const SAMPLE: u64 = 32;
-/// Nanoseconds from which on a wait is so long that taking its stack hardly matters.
+/// From this many nanoseconds on, a wait is so long that the cost of recording its stack doesn't matter.
 const LONG: u64 = 500_000;
 
-/// One slice in 32 is watched: what watching costs, 3.4 % where two clients of many short statements meet at mutexes (with
-/// the stack of one wait in 128), becomes a tenth of a percent. Slices of two milliseconds hold hundreds of operations, and
-/// one of them comes in 64.
+/// One slice in 32 is observed. This reduces the overhead from 3.4% (two clients with many short statements that
+/// contend for mutexes, recording one stack in 128 waits) to a tenth of a percent. A slice of two milliseconds contains
+/// hundreds of operations, and a window has one every 64 ms.
 pub const SLICES: Slices = Slices {
     length_ns: 2_000_000,
     one_in: 32,
 };
 
-/// How many frames tell who has had a mutex made: this layer's, the library's two of asking for one, and their callers.
+/// Frames that identify the creator of a mutex: this layer's, two of the library's allocation functions, and their
+/// callers.
 const BIRTH: usize = 8;
 
 type Stack = [usize; DEPTH];
 type Samples = HashMap<(Stack, Origin), (u64, u64)>;
 
-/// What a mutex is for, as far as the library says.
+/// The purpose of a mutex, as far as the library reveals it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Origin {
-    /// What `xMutexAlloc` was asked for: a constant `SQLITE_MUTEX_…`.
+    /// The argument of `xMutexAlloc`: a constant `SQLITE_MUTEX_…`.
     kind: c_int,
-    /// Where it was asked for, of one that was made for an object.
+    /// The stack of its creation, for mutexes created per object.
     birth: [usize; BIRTH],
 }
 
@@ -57,31 +58,31 @@ struct Layer {
     clock: Clock,
 }
 
-/// The layer, once installed; it lives as long as the process.
+/// The layer once installed. It lives as long as the process.
 static LAYER: AtomicPtr<Layer> = AtomicPtr::new(std::ptr::null_mut());
-/// What entering a mutex leads to: the library's own function, or one that watches.
+/// The function that enters a mutex: the library's own, or the observing one.
 static ENTER: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 #[inline(always)]
 fn layer() -> &'static Layer {
-    // SAFETY: the functions below are called only by a library that `install` gave them to, after it set the layer, which
-    // is never freed. The library's start made it visible to its threads.
+    // SAFETY: the functions below are called only by a library that `install` passed them to, after it set the layer,
+    // which is never freed. The library's startup made it visible to its threads.
     unsafe { &*LAYER.load(Ordering::Relaxed) }
 }
 
-/// The mutexes there are, by address.
+/// Existing mutexes by address.
 static ORIGINS: Mutex<Option<HashMap<usize, Origin>>> = Mutex::new(None);
-/// Sampled waits: the stack and the mutex's origin, with how often and how many nanoseconds.
+/// Sampled waits: the stack and the mutex's origin, with count and nanoseconds.
 static SAMPLES: Mutex<Option<Samples>> = Mutex::new(None);
-/// All waits of threads, added by each as it leaves the window.
+/// Sum of all threads' waits; each adds its own when it leaves the window.
 static TOTAL: Mutex<(u64, u64)> = Mutex::new((0, 0));
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts the layer between the library and its mutexes. To be done before anything else is asked of the library, but
-/// after its threading mode is configured. It looks always, or only when it is told to by [`watch`].
+/// Installs the layer between the library and its mutexes. Must be called before any other use of the library, but
+/// after its threading mode is configured. Observes always, or only when [`watch`] turns it on.
 pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
     let wrong = |what: &str, code: c_int| {
         Failure::new(
@@ -89,8 +90,8 @@ pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
             format!("{what} the library's mutexes failed with code {code}"),
         )
     };
-    // SAFETY: the default methods are there only after an initialisation, and can be read and set only after a shutdown.
-    // No other thread uses the library yet.
+    // SAFETY: the default methods exist only after an initialization, and can be read and set only after a shutdown. No
+    // other thread uses the library yet.
     unsafe {
         let mut below: ffi::sqlite3_mutex_methods = std::mem::zeroed();
         match (api.initialize)() {
@@ -119,7 +120,7 @@ pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
             clock,
         };
         LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
-        // The first stack is taken in milliseconds, as tables are read for it: here nobody waits meanwhile.
+        // Recording the first stack takes milliseconds, because it reads tables. Do it here, where no client waits.
         backtrace::trace_unsynchronized(|_| true);
         watch(always);
         let wrapped = Box::leak(Box::new(ffi::sqlite3_mutex_methods {
@@ -136,9 +137,10 @@ pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
 }
 
 unsafe extern "C" fn alloc_wrapped(kind: c_int) -> *mut ffi::sqlite3_mutex {
-    // SAFETY: the method below, with the argument it was meant for.
+    // SAFETY: the underlying method with its original argument.
     let mutex = unsafe { (layer().alloc)(kind) };
-    // Connections' are made often and say by their kind what they are; of the others few are made, for objects of all kinds.
+    // Connection mutexes are created often, and their kind identifies them. Other mutexes are created rarely, for
+    // objects of all kinds.
     let birth = if kind == ffi::SQLITE_MUTEX_FAST {
         here()
     } else {
@@ -156,15 +158,15 @@ unsafe extern "C" fn free_wrapped(mutex: *mut ffi::sqlite3_mutex) {
     unsafe { (layer().free)(mutex) }
 }
 
-/// Begins or ends a slice of time in which waits are watched. The layer is installed.
+/// Begins or ends a slice in which waits are observed. The layer must be installed.
 pub fn watch(on: bool) {
     let enter = if on { enter_watched as Enter } else { layer().enter };
     ENTER.store(enter as *mut c_void, Ordering::Relaxed);
 }
 
 unsafe extern "C" fn enter_wrapped(mutex: *mut ffi::sqlite3_mutex) {
-    // SAFETY: `install` has `watch` set the pointer before the library has the first mutex, and `watch` only ever sets it to
-    // functions of this type.
+    // SAFETY: `install` calls `watch` to set the pointer before the library creates a mutex, and `watch` only sets it
+    // to functions of this type.
     unsafe {
         let enter = std::mem::transmute::<*mut c_void, Enter>(ENTER.load(Ordering::Relaxed));
         enter(mutex);
@@ -178,7 +180,7 @@ unsafe extern "C" fn enter_watched(mutex: *mut ffi::sqlite3_mutex) {
     }
 }
 
-/// Waits for a mutex that was not free, and notes how long.
+/// Waits for a contended mutex and records the time.
 #[cold]
 #[inline(never)]
 fn wait(mutex: *mut ffi::sqlite3_mutex) {
@@ -192,8 +194,8 @@ fn wait(mutex: *mut ffi::sqlite3_mutex) {
         c.mutex_raw += waited;
     });
     let nanoseconds = layer.clock.nanoseconds(waited);
-    // One that is chosen by chance stands for those that are not. The lowest digits of the time at which it began are chance
-    // enough: waits at several mutexes may follow each other in a pattern, but not in one of clock ticks.
+    // A randomly chosen wait stands for those not chosen. The lowest digits of its start time are random enough: waits
+    // may follow a pattern, but not in single clock ticks.
     let stands_for = if nanoseconds >= LONG {
         1
     } else if mix(start).is_multiple_of(SAMPLE) {
@@ -215,11 +217,11 @@ fn wait(mutex: *mut ffi::sqlite3_mutex) {
     sample.1 += stands_for * nanoseconds;
 }
 
-/// The addresses of the innermost calls that led here.
+/// The addresses of the innermost calls on the stack.
 fn here<const DEEP: usize>() -> [usize; DEEP] {
     let mut stack = [0; DEEP];
     let mut depth = 0;
-    // SAFETY: it is "unsynchronized" against naming of addresses, which is done only when the clients have ended.
+    // SAFETY: "unsynchronized" refers to symbol resolution, which runs only after the clients have ended.
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
             stack[depth] = frame.ip() as usize;
@@ -230,20 +232,20 @@ fn here<const DEEP: usize>() -> [usize; DEEP] {
     stack
 }
 
-/// Forgets all waits so far.
+/// Clears all waits so far.
 pub fn reset() {
     *lock(&SAMPLES) = None;
     *lock(&TOTAL) = (0, 0);
 }
 
-/// Adds the calling thread's waits in the window to the sum of all threads.
+/// Adds the calling thread's waits in the window to the sum over threads.
 pub fn add_total(waits: u64, nanoseconds: u64) {
     let mut total = lock(&TOTAL);
     total.0 += waits;
     total.1 += nanoseconds;
 }
 
-/// All waits since the last reset, with the places named; `None` if the layer is not installed.
+/// All waits since the last reset, with symbols; `None` if the layer isn't installed.
 pub fn contention() -> Option<Contention> {
     if LAYER.load(Ordering::Acquire).is_null() {
         return None;
@@ -293,10 +295,11 @@ pub fn contention() -> Option<Contention> {
     })
 }
 
-/// The engine's functions at an address, inlined ones first; empty where it has no name, or is the worker's own.
+/// The engine's functions at an address, inlined ones first. Empty if the address has no symbol or belongs to the
+/// worker.
 fn functions_at(address: usize) -> Vec<String> {
     let mut found = Vec::new();
-    // A return address points behind the call, which may be another line or function: look at the call itself.
+    // A return address is after the call, possibly in another line or function, so use the call itself.
     backtrace::resolve((address - 1) as *mut c_void, |symbol| {
         let in_rust = symbol
             .filename()
@@ -312,7 +315,7 @@ fn functions_at(address: usize) -> Vec<String> {
     found
 }
 
-/// Whether a function without a file's name may be the engine's: not Rust's, not the C library's frames about it.
+/// Whether a function without a file name may belong to the engine, not to Rust or the C library's startup.
 fn is_engine(name: &str) -> bool {
     !name.contains("::")
         && ![
@@ -326,7 +329,7 @@ fn is_engine(name: &str) -> bool {
         .contains(&name)
 }
 
-/// The innermost function whose name belongs to SQLite as a whole (`sqlite3…`), else the innermost.
+/// The innermost function with a public SQLite name (`sqlite3…`), otherwise the innermost function.
 fn function(stack: &[String]) -> String {
     stack
         .iter()
@@ -336,8 +339,8 @@ fn function(stack: &[String]) -> String {
         .unwrap_or_else(|| "(no name)".into())
 }
 
-/// What a mutex protects, from the constants `SQLITE_MUTEX_…` and, for those made for one object, from who made it, or, where
-/// that has no name, who wants it.
+/// What a mutex protects: from its constant `SQLITE_MUTEX_…`, or for mutexes of an object from its creator, or if that
+/// has no symbol from the waiting function.
 fn purpose(kind: c_int, made_by: &[String], wanted_by: &[String]) -> &'static str {
     match kind {
         ffi::SQLITE_MUTEX_FAST => object(made_by)
@@ -355,17 +358,17 @@ fn purpose(kind: c_int, made_by: &[String], wanted_by: &[String]) -> &'static st
     }
 }
 
-/// The object whose functions these are, innermost first.
+/// The object to which these functions belong, innermost first.
 fn object(functions: &[String]) -> Option<&'static str> {
     functions.iter().find_map(|name| {
-        let of = |part: &str| name.contains(part);
-        if of("Btree") || of("btree") {
+        let has = |part: &str| name.contains(part);
+        if has("Btree") || has("btree") {
             Some("shared B-tree")
-        } else if of("pcache") {
+        } else if has("pcache") {
             Some("page cache")
-        } else if of("Shm") || of("SharedMemory") {
+        } else if has("Shm") || has("SharedMemory") {
             Some("index of the write-ahead log")
-        } else if of("unix") || of("Inode") {
+        } else if has("unix") || has("Inode") {
             Some("file locks of the process")
         } else {
             None
@@ -382,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_function_of_the_library_names_the_place() {
+    fn a_wait_is_attributed_to_the_innermost_library_function() {
         let stack = names(&[
             "lockBtreeMutex",
             "btreeLockCarefully",
@@ -397,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mutex_is_named_after_who_made_it() {
+    fn a_mutex_is_named_after_its_creator() {
         let fast =
             |made_by: &[&str], wanted_by: &[&str]| purpose(ffi::SQLITE_MUTEX_FAST, &names(made_by), &names(wanted_by));
         let open = names(&[
@@ -414,7 +417,7 @@ mod tests {
         );
         let shared = ["sqlite3MutexAlloc", "unixOpenSharedMemory", "unixShmMap"];
         assert_eq!(fast(&shared, &["unixShmLock"]), "index of the write-ahead log");
-        // Who made it has no name in a library without symbols.
+        // In a library without symbols, the creator is unknown.
         assert_eq!(fast(&[], &["unixLock", "sqlite3VdbeExec"]), "file locks of the process");
         assert_eq!(
             fast(&["sqlite3MutexAlloc"], &["a", "b", "c", "d", "unixLock"]),
@@ -423,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_others_are_left_out() {
+    fn foreign_frames_are_left_out() {
         assert!(is_engine("sqlite3BtreeEnter"));
         assert!(!is_engine("dbdyno_load::client::run"));
         assert!(!is_engine("sqlite3_mutex_enter"));

@@ -1,17 +1,17 @@
-//! What SQLite has put off: what it has not had synced, and what lies in the write-ahead log only.
+//! SQLite's deferred work: unsynced writes, and the part of the write-ahead log that isn't checkpointed.
 
 use super::vfs;
 use dbdyno_engine::observed::Backlog;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-/// In the index of the write-ahead log (its file ends in `-shm`), in the machine's own byte order: the size of a page and
-/// the number of frames in the log; and how many of them are in the database too (<https://sqlite.org/walformat.html>).
+/// Offsets in the `-shm` file, in native byte order: page size, number of frames in the log, and number of frames
+/// already copied to the database (<https://sqlite.org/walformat.html>).
 const PAGE_SIZE: u64 = 14;
 const FRAMES: u64 = 16;
 const BACKFILLED: u64 = 96;
 
-/// Reads what is put off of a database at `path`; `written`: whether this process's writes were counted.
+/// Reads the deferred work of a database at `path`. `written`: whether this process's writes were counted.
 pub fn backlog(path: &str, written: bool) -> Backlog {
     let mut found = Backlog::new();
     if written {
@@ -31,7 +31,7 @@ fn log_bytes(path: &str) -> Option<f64> {
     let mut size = [0; 2];
     index.read_exact_at(&mut size, PAGE_SIZE).ok()?;
     let size = match u16::from_ne_bytes(size) {
-        // What 16 bits cannot hold.
+        // 65536 doesn't fit into 16 bits.
         1 => 65_536,
         size => u32::from(size),
     };

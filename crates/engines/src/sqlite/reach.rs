@@ -1,7 +1,8 @@
-//! Which SQLite statements lead to other files, or change the process: SQLite's own authorizer decides.
+//! Which SQLite statements access other files or change the process, as decided by SQLite's authorizer.
 //!
-//! It decides when a statement is prepared, and while one runs. Before a run, statements are prepared in an empty database,
-//! where those about tables of their own can't be; the sessions of the run have the same authorizer.
+//! The authorizer is called when a statement is prepared, and while it runs. Before a run, statements are prepared in
+//! an empty database, where statements about the user's tables cannot be prepared; sessions of the run use the same
+//! authorizer.
 
 use super::{SqliteEngine, SqliteTarget, Watch};
 use crate::tokens::{Token, calls, statements, tokenize};
@@ -14,7 +15,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 /// Why the authorizer denied a statement.
 pub type Denied = RefCell<Option<String>>;
 
-/// Functions that SQLite or its extensions mark as having effects outside the database (`SQLITE_DIRECTONLY`).
+/// Functions that SQLite or its extensions mark as having side effects (`SQLITE_DIRECTONLY`).
 const EFFECTIVE: [&str; 8] = [
     "edit",
     "fsdir",
@@ -26,10 +27,10 @@ const EFFECTIVE: [&str; 8] = [
     "zipfile",
 ];
 
-/// Modules of virtual tables that keep what they have in the database.
+/// Virtual table modules that store their data in the database.
 const MODULES: &str = "dbstat fts3 fts3tokenize fts4 fts4aux fts5 fts5vocab geopoly rtree rtree_i32 sqlite_stmt";
 
-/// Pragmas that concern the database or the connection, or only read.
+/// Pragmas that only affect the database or the connection, or only read.
 const PRAGMAS: &str = "analysis_limit application_id auto_vacuum automatic_index busy_timeout cache_size cache_spill \
     case_sensitive_like cell_size_check checkpoint_fullfsync collation_list compile_options count_changes data_version \
     database_list default_cache_size defer_foreign_keys empty_result_callbacks encoding foreign_key_check \
@@ -41,9 +42,10 @@ const PRAGMAS: &str = "analysis_limit application_id auto_vacuum automatic_index
     synchronous table_info table_list table_xinfo temp_store threads trusted_schema user_version wal_autocheckpoint \
     wal_checkpoint";
 
-/// Returns for each text why it leads out of its database, if that is known before its tables exist. Nothing is run.
+/// Returns for each text why it accesses something outside its database, if that is known before its tables exist.
+/// Nothing is executed.
 pub fn reach(texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
-    // Of the bundled library: what a statement asks for doesn't depend on the version.
+    // Uses the bundled library, because the answer doesn't depend on the version.
     let target = SqliteTarget::in_memory();
     let engine = SqliteEngine::new(&target, &[], PrepareMode::Once, Watch::default())?;
     let mut session = engine.open_patiently()?;
@@ -52,14 +54,14 @@ pub fn reach(texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
         Err(error) => Some(error.to_string()),
         Ok(tokens) => statements(&tokens)
             .filter_map(|statement| Some((statement, statement.first()?.and_after(text))))
-            .find_map(|(statement, rest)| session.denies(rest).or_else(|| unasked(statement))),
+            .find_map(|(statement, rest)| session.denies(rest).or_else(|| deferred_problem(statement))),
     };
     Ok(texts.iter().map(one).collect())
 }
 
-/// Why a statement leads out of its database, by what the authorizer is asked about only when the statement runs: VACUUM INTO,
-/// and functions that views, triggers and statements about missing tables name.
-fn unasked(statement: &[Token<'_>]) -> Option<String> {
+/// Why a statement accesses something outside its database, for cases where the authorizer is called only during
+/// execution: VACUUM INTO, and functions used by views, triggers and statements about missing tables.
+fn deferred_problem(statement: &[Token<'_>]) -> Option<String> {
     let planned = statement
         .iter()
         .position(|token| !token.is_one_of(&["explain", "query", "plan"]))?;
@@ -79,7 +81,7 @@ fn effective_function(name: &str) -> Option<String> {
         .then(|| format!("`{name}` has effects outside the database"))
 }
 
-/// SQLite's authorizer. The argument is the session's [`Denied`].
+/// SQLite's authorizer callback. The argument is the session's [`Denied`].
 pub unsafe extern "C" fn authorize(
     argument: *mut c_void,
     action: c_int,
@@ -88,7 +90,7 @@ pub unsafe extern "C" fn authorize(
     _database: *const c_char,
     _inside: *const c_char,
 ) -> c_int {
-    // SAFETY: SQLite gives null or C strings, which live during the call.
+    // SAFETY: SQLite passes null or C strings that live during the call.
     let text = |name: *const c_char| (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy());
     let problem = match action {
         // Without a name, it is an expression.
@@ -108,7 +110,7 @@ pub unsafe extern "C" fn authorize(
     match problem {
         None => ffi::SQLITE_OK,
         Some(problem) => {
-            // SAFETY: the session gave it, and lives longer than its connection.
+            // SAFETY: the session passed it, and outlives its connection.
             unsafe { &*argument.cast::<Denied>() }.replace(Some(problem));
             ffi::SQLITE_DENY
         }
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_confined_session_denies_what_only_running_shows() -> Result<(), Box<dyn std::error::Error>> {
+    fn a_confined_session_denies_access_at_run_time() -> Result<(), Box<dyn std::error::Error>> {
         let directory = tempfile::tempdir()?;
         let other = directory.path().join("other.db");
         let target = SqliteTarget::in_memory();
@@ -145,7 +147,7 @@ mod tests {
         ] {
             let failure = session.query(&sql, |_| {}).expect_err(&sql);
             assert!(failure.message.starts_with(crate::reach::DENIED), "{sql}: {failure}");
-            // What follows fails for its own reasons.
+            // Later statements fail for their own reasons.
             let failure = session.query("select a from nowhere", |_| {}).expect_err(&sql);
             assert!(failure.message.contains("no such table"), "{failure}");
         }
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_told() {
+    fn access_to_other_files_is_reported() {
         for (sql, expected) in [
             ("attach 'app.db' as app", true),
             ("select 1; /* a */ ATTACH 'app.db' as app", true),

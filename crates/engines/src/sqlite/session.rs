@@ -28,19 +28,19 @@ pub struct SqliteSession {
     statements: Arc<[Statement]>,
     prepared: Vec<Prepared>,
     control: [Prepared; CONTROL.len()],
-    /// The texts cut at their placeholders, where values are to be written into them.
+    /// The statements split at their parameters, used if values are inserted into the text.
     templates: Vec<Template>,
     prepare: PrepareMode,
     text: String,
     wait: Box<BusyWait>,
-    /// Why the authorizer denied a statement, until that is reported.
+    /// Why the authorizer denied a statement, until it is reported.
     denied: Box<Denied>,
 }
 
-// SAFETY: a session is used by one client at a time; SQLite's connections may move between threads.
+// SAFETY: one client at a time uses a session; SQLite's connections may move between threads.
 unsafe impl Send for SqliteSession {}
 
-/// The statements that begin and end transactions.
+/// Statements that begin and end transactions.
 const CONTROL: [&str; 5] = ["begin", "begin immediate", "begin exclusive", "commit", "rollback"];
 
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ struct BusyWait {
     timeout_ms: u32,
 }
 
-/// Waits for a lock as `sqlite3_busy_timeout` does, with the same delays, and counts how long.
+/// Waits for a lock with the same delays as `sqlite3_busy_timeout`, and records the time.
 unsafe extern "C" fn wait_for_lock(argument: *mut c_void, tries: c_int) -> c_int {
     const DELAYS: [u32; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
     // SAFETY: the argument is the session's box, which outlives the connection.
@@ -100,7 +100,7 @@ impl SqliteSession {
             std::ptr::null()
         };
         let mut db = null_mut();
-        // SAFETY: the path is a C string, and `db` takes the connection even where opening fails.
+        // SAFETY: the path is a C string, and `db` receives the connection even if opening fails.
         let code = unsafe { (api.open_v2)(path.as_ptr(), &raw mut db, engine.open_flags(), vfs) };
         let wait = Box::new(BusyWait {
             clock: Clock::get(),
@@ -128,7 +128,7 @@ impl SqliteSession {
                 .failure(code)
                 .explained(|message| format!("cannot open {path}: {message}")));
         }
-        // Before anything else: what follows may have to wait for a lock.
+        // First, because the following calls may have to wait for a lock.
         if session.wait.timeout_ms > 0 {
             let argument = (&raw mut *session.wait).cast();
             // SAFETY: the box lives until the connection is closed.
@@ -140,7 +140,8 @@ impl SqliteSession {
         Ok(session)
     }
 
-    /// From now on, SQLite's authorizer denies what leads out of the database file. A library without one denies nothing.
+    /// Makes SQLite's authorizer deny access outside the database file from now on. A library without an authorizer
+    /// denies nothing.
     pub(super) fn confine(&mut self) {
         if let Some(set_authorizer) = self.api.set_authorizer {
             let argument = (&raw mut *self.denied).cast();
@@ -149,13 +150,13 @@ impl SqliteSession {
         }
     }
 
-    /// Gives a setting.
+    /// Applies a setting.
     pub(super) fn pragma(&mut self, name: &str, value: &str) -> Result<(), Failure> {
         self.query(&format!("pragma {name} = {value}"), |_| {})
             .map_err(|failure| failure.explained(|message| format!("pragma {name} = {value}: {message}")))
     }
 
-    /// Runs any SQL once and hands each row, as text, to `row`.
+    /// Runs any SQL once and passes each row, as strings, to `row`.
     pub(super) fn query(&mut self, sql: &str, mut row: impl FnMut(&[String])) -> Result<(), Failure> {
         let mut rest = sql;
         while !rest.trim().is_empty() {
@@ -164,7 +165,7 @@ impl SqliteSession {
                 break;
             }
             loop {
-                // SAFETY: the statement was just prepared, and is finalised below on each way out.
+                // SAFETY: the statement was just prepared, and is finalized below on every path.
                 match unsafe { (self.api.step)(prepared.statement) } {
                     ffi::SQLITE_ROW => {
                         let values: Vec<String> = (0..prepared.columns)
@@ -187,8 +188,8 @@ impl SqliteSession {
     }
 
     fn column_text(&self, statement: *mut ffi::sqlite3_stmt, column: c_int) -> String {
-        // SAFETY: the statement stands on a row that has this column. Asked for as text, a text of a database in UTF-16
-        // is turned into UTF-8 in place, in which it is read below.
+        // SAFETY: the statement is on a row that has this column. Reading it as text converts UTF-16 to UTF-8 in place,
+        // and it is read below in that form.
         unsafe {
             if (self.api.column_type)(statement, column) == ffi::SQLITE_TEXT {
                 (self.api.column_text)(statement, column);
@@ -203,21 +204,22 @@ impl SqliteSession {
         }
     }
 
-    /// Parses the first statement of a text; also gives how many bytes of it that was.
+    /// Parses the first statement of a text. Also returns its length in bytes.
     fn parse(&self, sql: &str) -> Result<(Prepared, usize), Failure> {
         self.parse_here(sql)
     }
 
-    /// The same, as a part of whatever function asks for it.
+    /// The same, always inlined into the caller.
     #[inline(always)]
     fn parse_here(&self, sql: &str) -> Result<(Prepared, usize), Failure> {
         let mut statement = null_mut();
         let mut tail = std::ptr::null();
         let length = c_int::try_from(sql.len())
             .map_err(|_| Failure::new(FailureKind::Other, "the statement is longer than 2 GiB"))?;
-        // A statement that was denied while it ran may not have failed.
+        // A statement that was denied at run time may not have failed.
         self.denied.take();
-        // SAFETY: the length is given, so no zero byte is needed; both results are written before a success is told.
+        // SAFETY: the length is passed, so no terminating zero is needed; both results are written before success is
+        // reported.
         unsafe {
             let code = (self.api.prepare_v2)(self.db, sql.as_ptr().cast(), length, &raw mut statement, &raw mut tail);
             if code != ffi::SQLITE_OK {
@@ -242,8 +244,8 @@ impl SqliteSession {
         }
     }
 
-    /// Why the authorizer denies the first statement of a text, if it does; the statement is not run. One that can't be
-    /// prepared has no effects.
+    /// Why the authorizer denies the first statement of a text, if it does. The statement isn't executed. One that
+    /// cannot be prepared has no effects.
     pub(super) fn denies(&self, sql: &str) -> Option<String> {
         match self.parse(sql) {
             Ok((prepared, _)) => {
@@ -257,7 +259,7 @@ impl SqliteSession {
         }
     }
 
-    /// Whether the first statement of a text only reads, and how many bytes of the text that is; it is not run.
+    /// Whether the first statement of a text is read-only, and its length in bytes. The statement isn't executed.
     pub(super) fn reads_only(&self, sql: &str) -> Result<(bool, usize), Failure> {
         let (prepared, read) = self.parse(sql)?;
         let reads = prepared.statement.is_null() || prepared.readonly;
@@ -265,7 +267,7 @@ impl SqliteSession {
         Ok((reads, read.max(1)))
     }
 
-    /// The first of the statements that a text holds: the one that is run of it.
+    /// The first statement of a text, which is the one that gets executed.
     pub(super) fn first_of<'a>(&self, sql: &'a str) -> Result<&'a str, Failure> {
         let (prepared, read) = self.parse(sql)?;
         self.finalize(prepared.statement);
@@ -273,7 +275,7 @@ impl SqliteSession {
     }
 
     pub(super) fn finalize(&self, statement: *mut ffi::sqlite3_stmt) {
-        // SAFETY: each statement is finalised once: here, by the one who holds it. A null statement is allowed.
+        // SAFETY: each statement is finalized once, by its owner. A null statement is allowed.
         unsafe { (self.api.finalize)(statement) };
     }
 
@@ -281,10 +283,11 @@ impl SqliteSession {
         self.api
     }
 
-    /// The last failure of the connection, in SQLite's words, with the name of its code.
+    /// The connection's last error: SQLite's message and the name of its code.
     #[cold]
     pub(super) fn failure(&self, code: c_int) -> Failure {
-        // SAFETY: the connection is open, or null after a failed allocation; both calls allow that. The text is copied.
+        // SAFETY: the connection is open, or null after a failed allocation; both calls allow that. The string is
+        // copied.
         let (extended, message) = unsafe {
             let message = CStr::from_ptr((self.api.errmsg)(self.db))
                 .to_string_lossy()
@@ -323,7 +326,7 @@ impl SqliteSession {
     fn bind_here(&self, statement: *mut ffi::sqlite3_stmt, index: usize, params: &Values) -> c_int {
         let lasting = ffi::SQLITE_STATIC();
         let at = index as c_int + 1;
-        // SAFETY: the values are not touched until the statement has been reset, so static text and blobs stay where they are.
+        // SAFETY: the values don't change until the statement has been reset, so static text and blobs stay valid.
         unsafe {
             match params.get(index) {
                 Some(Value::Integer(v)) => (self.api.bind_int64)(statement, at, v),
@@ -341,7 +344,7 @@ impl SqliteSession {
 
     #[inline(always)]
     fn column(&self, statement: *mut ffi::sqlite3_stmt, column: c_int) -> Value<'_> {
-        // SAFETY: the statement stands on a row that has this column, and the value is used before the next step.
+        // SAFETY: the statement is on a row that has this column, and the value is used before the next step.
         unsafe {
             match (self.api.column_type)(statement, column) {
                 ffi::SQLITE_INTEGER => Value::Integer((self.api.column_int64)(statement, column)),
@@ -365,11 +368,11 @@ impl SqliteSession {
         }
     }
 
-    /// Asks for all columns of a row, as an application does. The library's functions are opaque to the compiler, so no call
-    /// is left out though nothing is done with what they give.
+    /// Reads all columns of a row, as an application would. The library's functions are opaque to the compiler, so the
+    /// calls are not optimized away although their results are unused.
     #[inline(always)]
     fn read_row(&self, statement: *mut ffi::sqlite3_stmt, columns: c_int) {
-        // Of its own, or it would be read anew for each column.
+        // A local copy; otherwise it would be loaded again for each column.
         let api = self.api;
         for column in 0..columns {
             // SAFETY: as in `column`.
@@ -392,7 +395,7 @@ impl SqliteSession {
     #[inline(always)]
     fn run(&self, prepared: &Prepared, capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
         let statement = prepared.statement;
-        // SAFETY: the statement belongs to this session and is not finalised while it runs.
+        // SAFETY: the statement belongs to this session and is not finalized while it runs.
         let mut code = unsafe { (self.api.step)(statement) };
         marks.note_first_row();
         if !capture.is_empty() {
@@ -422,7 +425,7 @@ impl SqliteSession {
         }
     }
 
-    /// Puts the columns of the row the statement stands on, or nulls where it stands on none, where they are wanted.
+    /// Stores the columns of the current row (nulls if there is no row) in the captured variables.
     #[inline(never)]
     fn take_row(&self, prepared: &Prepared, code: c_int, mut capture: Capture<'_>) {
         if code == ffi::SQLITE_ROW {
@@ -434,11 +437,11 @@ impl SqliteSession {
         }
     }
 
-    /// Says what stopped a statement, and resets it.
+    /// Returns the failure that stopped a statement, and resets the statement.
     #[cold]
     fn give_up(&self, statement: *mut ffi::sqlite3_stmt, code: c_int) -> Failure {
         let failure = self.failure(code);
-        // SAFETY: as in `run`; the reset repeats the failure's code, which is known.
+        // SAFETY: as in `run`; the reset returns the same error code again.
         unsafe { (self.api.reset)(statement) };
         failure
     }
@@ -508,7 +511,7 @@ impl SqliteSession {
         result
     }
 
-    /// Runs a statement that begins or ends a transaction; it is parsed as often as the others are.
+    /// Runs a statement that begins or ends a transaction. It is prepared as often as the plan's statements.
     fn run_control(&mut self, control: Control) -> Result<(), Failure> {
         let which = match control {
             Control::Begin(BeginMode::Deferred) => 0,
@@ -558,7 +561,8 @@ impl Session for SqliteSession {
             let (mut current, mut highest) = (0, 0);
             // SAFETY: the connection is open; both results are written.
             let code = unsafe { (self.api.db_status)(self.db, what, &raw mut current, &raw mut highest, 0) };
-            // An older library that does not know a counter says so, and it counts as none. The counters are 32 bits wide.
+            // An older library reports an error for an unknown counter, which then counts as 0. The counters have 32
+            // bits.
             if code == ffi::SQLITE_OK {
                 u64::from(current as u32)
             } else {
@@ -583,15 +587,15 @@ impl Drop for SqliteSession {
         for prepared in std::mem::take(&mut self.prepared).into_iter().chain(self.control) {
             self.finalize(prepared.statement);
         }
-        // SAFETY: no statement is left, so the close cannot be refused. A null connection is allowed.
+        // SAFETY: all statements have been finalized, so closing cannot fail. A null connection is allowed.
         unsafe { (self.api.close)(self.db) };
     }
 }
 
-/// Asks for a column that is no integer and no text.
+/// Reads a column that is neither an integer nor text.
 #[inline(never)]
 fn read_other(api: &Api, statement: *mut ffi::sqlite3_stmt, column: c_int, kind: c_int) {
-    // SAFETY: the statement stands on a row that has this column.
+    // SAFETY: the statement is on a row that has this column.
     unsafe {
         if kind == ffi::SQLITE_BLOB {
             (api.column_blob)(statement, column);
@@ -602,7 +606,7 @@ fn read_other(api: &Api, statement: *mut ffi::sqlite3_stmt, column: c_int, kind:
     }
 }
 
-/// The name of a result code, for those that tell more than the message.
+/// The names of the result codes that add information to the message.
 fn code_name(code: c_int) -> String {
     let name = match code {
         ffi::SQLITE_BUSY => "SQLITE_BUSY",
@@ -622,8 +626,8 @@ fn code_name(code: c_int) -> String {
     name.to_owned()
 }
 
-/// A pointer of C to text, for messages.
+/// Copies a C string, for messages.
 pub(super) fn text(pointer: *const c_char) -> Option<String> {
-    // SAFETY: the library's functions give null or a C string that lives as long as the library.
+    // SAFETY: the library's functions return null or a C string that lives as long as the library.
     (!pointer.is_null()).then(|| unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned())
 }

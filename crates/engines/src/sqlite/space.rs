@@ -1,16 +1,16 @@
-//! The space that tables and indexes take, by SQLite's virtual table `dbstat`, which reads the whole file.
+//! Sizes of tables and indexes, from SQLite's virtual table `dbstat`, which reads the whole file.
 
 use super::{SqliteEngine, SqliteTarget, Watch};
 use dbdyno_engine::Failure;
 use dbdyno_engine::space::Object;
 use dbdyno_plan::document::PrepareMode;
 
-/// A leaf's room is what its header leaves: 8 bytes (<https://sqlite.org/fileformat2.html#b_tree_pages>).
+/// The usable space of a leaf excludes its header of 8 bytes (<https://sqlite.org/fileformat2.html#b_tree_pages>).
 const LEAVES: &str = "select s.name, m.tbl_name, m.type, sum(s.pgsize), sum(s.pagetype = 'leaf'), \
      1 - sum(case when s.pagetype = 'leaf' then s.unused end) * 1.0 / sum(case when s.pagetype = 'leaf' then s.pgsize - 8 end) \
      from dbstat s join sqlite_master m on m.name = s.name group by s.name";
 
-/// Reads it. A library without `dbstat` tells nothing.
+/// Reads the sizes. A library without `dbstat` returns none.
 pub fn space(target: &SqliteTarget, tables: &[String]) -> Result<Vec<Object>, Failure> {
     let engine = SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?;
     let mut session = engine.open()?;

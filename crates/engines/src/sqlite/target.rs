@@ -1,4 +1,4 @@
-//! What a plan says of SQLite.
+//! The SQLite target of a plan.
 
 use crate::os_cache::OsCache;
 use schemars::JsonSchema;
@@ -10,37 +10,37 @@ use serde::{Deserialize, Serialize};
 pub struct SqliteTarget {
     /// The database file.
     pub path: String,
-    /// A shared library to load in place of the bundled one.
+    /// A shared library to load instead of the bundled one.
     #[serde(default)]
     pub library: Option<String>,
-    /// The open flag for the page cache; left out: none is given.
+    /// The open flag for the page cache, if any.
     #[serde(default)]
     pub cache: Option<SqliteCache>,
-    /// The open flag for the connection's mutex; left out: none is given.
+    /// The open flag for the connection's mutex, if any.
     #[serde(default)]
     pub open_mutex: Option<SqliteMutex>,
-    /// The threading mode set by `sqlite3_config` before the library starts; left out: none is set.
+    /// The threading mode to set with `sqlite3_config` before the library starts, if any.
     #[serde(default)]
     pub config_threading: Option<SqliteThreading>,
-    /// Milliseconds a connection waits for a lock.
+    /// Busy timeout of a connection in milliseconds.
     #[serde(default)]
     pub busy_timeout_ms: u32,
-    /// PRAGMAs in the order they are given to each new connection: name and value.
+    /// PRAGMAs to run in this order on each new connection: name and value.
     #[serde(default)]
     pub pragmas: Vec<(String, String)>,
-    /// PRAGMAs that the file keeps: `set_file` gives them to it, and no connection is given them again.
+    /// PRAGMAs that the file stores: `set_file` sets them once, and connections don't repeat them.
     #[serde(default)]
     pub file_pragmas: Vec<(String, String)>,
-    /// SQLite's authorizer denies the clients' statements, and those that load, what leads out of the file.
+    /// Use SQLite's authorizer to deny access outside the file, for clients' statements and for loading.
     #[serde(default)]
     pub confined: bool,
-    /// The state the operating system's cache of the file is brought into before the trial.
+    /// The state of the operating system's cache of the file at the start of the trial.
     #[serde(default)]
     pub os_cache: OsCache,
 }
 
 impl SqliteTarget {
-    /// An empty database in memory, of the bundled library.
+    /// An empty in-memory database with the bundled library.
     pub(super) fn in_memory() -> Self {
         Self {
             path: ":memory:".to_owned(),
@@ -61,9 +61,9 @@ impl SqliteTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SqliteCache {
-    /// Each connection has a page cache of its own.
+    /// Each connection has its own page cache.
     Private,
-    /// The connections of the process share one.
+    /// The connections of a process share one page cache.
     Shared,
 }
 
@@ -71,9 +71,9 @@ pub enum SqliteCache {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SqliteMutex {
-    /// The connection has no mutex of its own ("multi-thread").
+    /// Connections have no mutex ("multi-thread").
     Nomutex,
-    /// The connection has one ("serialized").
+    /// Connections have a mutex ("serialized").
     Fullmutex,
 }
 
@@ -83,8 +83,8 @@ pub enum SqliteMutex {
 pub enum SqliteThreading {
     /// No mutex at all.
     Single,
-    /// The library is safe, a connection is not.
+    /// The library is thread-safe, connections are not.
     Multi,
-    /// Both are safe.
+    /// The library and connections are thread-safe.
     Serialized,
 }

@@ -1,11 +1,11 @@
-//! A layer over the default VFS that counts and times what SQLite asks of the file system.
+//! A layer over the default VFS that counts and times SQLite's file system calls.
 //!
-//! Files stay those of the VFS below: only the table of methods that an open file points to is exchanged for a copy in
-//! which the methods that are to be seen lead through this layer. A call that is counted but not timed (see `counters`)
-//! costs some ten instructions; a method that is not counted costs none.
+//! Files remain those of the underlying VFS. Only the method table of an open file is replaced, by a copy in which the
+//! observed methods go through this layer. A call that is counted but not timed (see `counters`) costs about ten
+//! instructions; other methods cost nothing extra.
 //!
-//! What SQLite calls most is `#[inline]`, with all that leads to it from [`super::SqliteEngine::new`]: it is compiled as a part
-//! of the program that calls that, and there a thread's own counters are reached without a call.
+//! The most frequent functions are `#[inline]`, together with their callers up to [`super::SqliteEngine::new`]. So they
+//! are compiled as part of the calling program, which can access thread-local counters without a call.
 
 use super::api::Api;
 use super::counters::{Sampled, Spent, count};
@@ -19,26 +19,26 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The name under which the layer is registered.
+/// The name that the layer is registered under.
 pub const NAME: &CStr = c"dbdyno";
 
 struct Layer {
     below: *mut ffi::sqlite3_vfs,
-    /// Bytes that the VFS below wants of a file's structure, rounded up to what a word needs.
+    /// Size of the underlying VFS's file structure, rounded up to word alignment.
     size_below: usize,
     clock: Clock,
-    /// Whether what is asked of files is changed.
+    /// Whether file operations are delayed or skipped.
     changes: bool,
 }
 
-/// A table of methods, with a copy of the table that it stands for: a look at one is shorter than a look at the other.
+/// A method table together with a copy of the table it replaces, so that one lookup finds both.
 #[repr(C)]
 struct Methods {
     ours: ffi::sqlite3_io_methods,
     below: ffi::sqlite3_io_methods,
 }
 
-/// Files of which it is known what was written to them and not synced, in the order of `UNSYNCED`.
+/// Kinds of files whose unsynced bytes are counted, in the order of `UNSYNCED`.
 const KINDS: [c_int; 3] = [
     ffi::SQLITE_OPEN_MAIN_DB,
     ffi::SQLITE_OPEN_MAIN_JOURNAL,
@@ -46,51 +46,52 @@ const KINDS: [c_int; 3] = [
 ];
 const JOURNAL: usize = 1;
 
-/// Bytes written to the files of each kind since one of them was last synced. One database is under test, so that the
-/// files of a kind that clients have open are one.
+/// Bytes written to the files of each kind since one of them was last synced. Only one database is under test, so all
+/// clients' files of a kind are the same file.
 static UNSYNCED: [AtomicU64; KINDS.len()] = [const { AtomicU64::new(0) }; KINDS.len()];
 
-/// Bytes that this process wrote to the database, its journal and its log, and has not had synced.
+/// Bytes that this process wrote to the database, its journal and its log, but has not synced.
 pub fn unsynced() -> u64 {
     UNSYNCED.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
 }
 
-/// Files that SQLite creates for a transaction. Their first sync also syncs the directory that names them.
+/// Files that SQLite creates for a transaction. Their first sync also syncs the directory that contains them.
 const CREATED_FOR_TRANSACTIONS: c_int =
     ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_SUPER_JOURNAL | ffi::SQLITE_OPEN_WAL;
 
-/// What this layer keeps of an open file, behind what the VFS below keeps.
+/// This layer's data about an open file, stored after the underlying VFS's.
 #[repr(C)]
 struct Kept {
-    /// The kind of the file, as an index into `UNSYNCED`, or beyond it.
+    /// The kind of file, as an index into `UNSYNCED`; out of range for other files.
     kind: usize,
     /// Whether its next sync also syncs the directory.
     syncs_directory: bool,
 }
 
 fn kept(file: *mut ffi::sqlite3_file) -> *mut Kept {
-    // SAFETY: the file is as large as `register` said, which is this much larger than the VFS below wants it.
+    // SAFETY: the file structure has the size that `register` requested, which includes this data.
     unsafe { file.byte_add(layer().size_below).cast() }
 }
 
 fn note_unsynced(file: *mut ffi::sqlite3_file, change: impl FnOnce(&AtomicU64)) {
-    // SAFETY: `open` has written it.
+    // SAFETY: `open` has initialized it.
     if let Some(bytes) = UNSYNCED.get(unsafe { (*kept(file)).kind }) {
         change(bytes);
     }
 }
 
-/// The layer, once registered; it lives as long as the process.
+/// The layer once registered. It lives as long as the process.
 static LAYER: AtomicPtr<Layer> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The address of each table below that a file has had, with that of ours for it; they live as long as the process.
+/// The address of each underlying method table, with the table that replaces it. They live as long as the process.
 static TABLES: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// Registers the layer (not as the default), which makes the changes of a trial too where it has any. To be done once, after the library's mutexes and threading are configured.
+/// Registers the layer, but not as the default. `changes`: also apply the changes of a trial. Must be called once,
+/// after the library's mutexes and threading mode are configured.
 #[inline]
 pub fn register(api: &Api, changes: bool) -> Result<(), Failure> {
     let wrong = |message: &str| Failure::new(FailureKind::Connection, message);
-    // SAFETY: a null name asks for the default VFS; the call initialises the library if need be.
+    // SAFETY: a null name requests the default VFS; the call initializes the library if needed.
     let below = unsafe { (api.vfs_find)(std::ptr::null()) };
     if below.is_null() {
         return Err(wrong("the SQLite library has no default VFS"));
@@ -99,7 +100,7 @@ pub fn register(api: &Api, changes: bool) -> Result<(), Failure> {
         return Err(wrong("the VFS layer is registered already: one library per process"));
     }
     let clock = Clock::get();
-    // SAFETY: `below` was just given by the library.
+    // SAFETY: the library just returned `below`.
     let size_below = (unsafe { (*below).szOsFile } as usize).next_multiple_of(align_of::<Kept>());
     let layer = Layer {
         below,
@@ -108,9 +109,8 @@ pub fn register(api: &Api, changes: bool) -> Result<(), Failure> {
         changes,
     };
     LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
-    // Only files opened and deleted matter here. The other functions are the VFS's own, which work on what is in its
-    // structure, and this is a copy of it.
-    // SAFETY: `below` was just given by the library.
+    // Only opening and deleting files are intercepted. The remaining functions are the VFS's own, which work on the
+    // data in this copy of its structure. SAFETY: the library just returned `below`.
     let vfs = Box::leak(Box::new(ffi::sqlite3_vfs {
         pNext: std::ptr::null_mut(),
         szOsFile: (size_below + size_of::<Kept>()) as c_int,
@@ -119,7 +119,7 @@ pub fn register(api: &Api, changes: bool) -> Result<(), Failure> {
         xDelete: Some(delete),
         ..unsafe { *below }
     }));
-    // SAFETY: the structure is complete and lives for ever.
+    // SAFETY: the structure is complete and lives forever.
     match unsafe { (api.vfs_register)(vfs, 0) } {
         ffi::SQLITE_OK => Ok(()),
         code => Err(wrong(&format!("registering the VFS layer failed with code {code}"))),
@@ -128,16 +128,16 @@ pub fn register(api: &Api, changes: bool) -> Result<(), Failure> {
 
 #[inline(always)]
 fn layer() -> &'static Layer {
-    // SAFETY: SQLite calls these functions only through what `register` registered, after it set the layer, which is
-    // never freed. SQLite's own locks have made it visible to this thread.
+    // SAFETY: SQLite calls these functions only through the VFS that `register` registered after it set the layer,
+    // which is never freed. SQLite's own locks have made it visible to this thread.
     unsafe { &*LAYER.load(Ordering::Relaxed) }
 }
 
-/// Calls the method below.
+/// Calls the underlying method.
 macro_rules! below {
     ($file:expr, $method:ident $(, $argument:expr)*) => {{
-        // SAFETY: the file was opened by this layer, so its methods are a `Methods`, in which a method of ours stands only
-        // where the table below has one. The arguments are SQLite's own, passed on as they came.
+        // SAFETY: this layer opened the file, so its methods are a `Methods`, which replaces a method only if the
+        // underlying table has it. SQLite's arguments are passed on unchanged.
         unsafe {
             let methods = (*$file).pMethods.cast::<Methods>();
             (*methods).below.$method.unwrap_unchecked()($file $(, $argument)*)
@@ -145,7 +145,7 @@ macro_rules! below {
     }};
 }
 
-/// Times a call; gives its result and the ticks it took.
+/// Times a call. Returns its result and the elapsed ticks.
 #[inline(always)]
 fn timed<T>(call: impl FnOnce() -> T) -> (T, u64) {
     let clock = layer().clock;
@@ -154,11 +154,11 @@ fn timed<T>(call: impl FnOnce() -> T) -> (T, u64) {
     (result, clock.raw().saturating_sub(start))
 }
 
-/// Leaving a processor and coming back takes longer than this.
+/// A context switch and back takes longer than this.
 const SWITCH_NS: u64 = 3_000;
 
-/// A call of a kind that is timed by sample. Timing is a function of its own, so that a call which is only counted needs no
-/// frame on the stack.
+/// Makes a call of a kind that is timed by sampling. Timing is in a separate function, so that a call that is only
+/// counted needs no stack frame.
 macro_rules! sampled {
     ($kind:ident, $call:expr) => {{
         #[cold]
@@ -182,7 +182,7 @@ macro_rules! sampled {
     }};
 }
 
-/// What a call did with its time, by the switches before and after it.
+/// Classifies how a call spent its time, from the context switches before and after it.
 fn how(before: Switches, after: Switches) -> Spent {
     if after.involuntary != before.involuntary {
         Spent::Disturbed
@@ -221,7 +221,7 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: i64) -> c_int 
     code
 }
 
-/// Counts syncs that one call made.
+/// Counts the syncs made by one call.
 fn count_syncs(syncs: u64, spent: u64) {
     count(|c| {
         c.syncs += syncs;
@@ -231,47 +231,47 @@ fn count_syncs(syncs: u64, spent: u64) {
 
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     let (code, spent) = timed(|| below!(file, xSync, flags));
-    // SAFETY: `open` has written it.
+    // SAFETY: `open` has initialized it.
     let directory = unsafe { std::mem::take(&mut (*kept(file)).syncs_directory) };
     count_syncs(1 + u64::from(directory), spent);
     note_unsynced(file, |bytes| bytes.store(0, Ordering::Relaxed));
     code
 }
 
-/// As [`read`], in a trial that changes what is asked of files. What the call itself takes is counted there.
+/// Like [`read`], in a trial that changes file operations. `read` counts the call's own time.
 unsafe extern "C" fn changed_read(file: *mut ffi::sqlite3_file, to: *mut c_void, amount: c_int, offset: i64) -> c_int {
-    // SAFETY: the arguments are SQLite's own.
+    // SAFETY: SQLite passed the arguments.
     let code = unsafe { read(file, to, amount, offset) };
     changes::delay(Kind::Read, 0);
     code
 }
 
-/// As [`write`], likewise.
+/// Like [`write`], in a trial that changes file operations.
 unsafe extern "C" fn changed_write(
     file: *mut ffi::sqlite3_file,
     from: *const c_void,
     amount: c_int,
     offset: i64,
 ) -> c_int {
-    // SAFETY: the arguments are SQLite's own.
+    // SAFETY: SQLite passed the arguments.
     let code = unsafe { write(file, from, amount, offset) };
     changes::delay(Kind::Write, 0);
     code
 }
 
-/// As [`sync`], likewise.
+/// Like [`sync`], in a trial that changes file operations.
 unsafe extern "C" fn changed_sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     let code = if skips_sync() {
         ffi::SQLITE_OK
     } else {
-        // SAFETY: the arguments are SQLite's own.
+        // SAFETY: SQLite passed the arguments.
         unsafe { sync(file, flags) }
     };
     changes::delay(Kind::Sync, 0);
     code
 }
 
-/// Whether the calling thread leaves out syncs now.
+/// Whether the calling thread currently skips syncs.
 fn skips_sync() -> bool {
     layer().changes && changes::active_changes().is_some_and(Changes::skips_sync)
 }
@@ -293,14 +293,14 @@ unsafe extern "C" fn shm_lock(file: *mut ffi::sqlite3_file, offset: c_int, slots
     sampled!(locks, below!(file, xShmLock, offset, slots, flags))
 }
 
-/// Our table for a table below; the same for all files that have it.
+/// The replacement for an underlying method table; files with the same table share it.
 #[inline]
 fn methods_for(below: *const ffi::sqlite3_io_methods) -> *const ffi::sqlite3_io_methods {
     let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, ours)) = tables.iter().find(|(known, _)| *known == below as usize) {
         return *ours as *const ffi::sqlite3_io_methods;
     }
-    // SAFETY: the table is the library's. An older version of it is shorter, and its later fields are not read.
+    // SAFETY: the table is the library's. An older version of it is shorter, and its missing fields are not read.
     let known = unsafe {
         let version = (*below).iVersion.clamp(1, 3);
         let shared_memory = version >= 2;
@@ -353,7 +353,7 @@ unsafe extern "C" fn open(
     flags_out: *mut c_int,
 ) -> c_int {
     let vfs = layer().below;
-    // SAFETY: the arguments are SQLite's own; the file is as large as the VFS below wants it.
+    // SAFETY: SQLite passed the arguments; the file structure is as large as the underlying VFS requires.
     unsafe {
         let code = match (*vfs).xOpen {
             Some(open) => open(vfs, name, file, flags, flags_out),
@@ -363,7 +363,8 @@ unsafe extern "C" fn open(
             kind: KINDS.iter().position(|kind| flags & kind != 0).unwrap_or(usize::MAX),
             syncs_directory: flags & ffi::SQLITE_OPEN_CREATE != 0 && flags & CREATED_FOR_TRANSACTIONS != 0,
         };
-        // Where the VFS below set methods, SQLite must call close even after a failure, and finds it in our table too.
+        // If the underlying VFS set methods, SQLite must call `close` even after a failure, and finds it in the
+        // replacement table too.
         if !(*file).pMethods.is_null() {
             (*file).pMethods = methods_for((*file).pMethods);
         }
@@ -375,18 +376,18 @@ unsafe extern "C" fn delete(_: *mut ffi::sqlite3_vfs, name: *const c_char, sync_
     let vfs = layer().below;
     let syncs_directory = sync_directory != 0;
     let sync_directory = if skips_sync() { 0 } else { sync_directory };
-    // SAFETY: the arguments are SQLite's own.
+    // SAFETY: SQLite passed the arguments.
     let (code, spent) = timed(|| unsafe {
         match (*vfs).xDelete {
             Some(delete) => delete(vfs, name, sync_directory),
             None => ffi::SQLITE_IOERR_DELETE,
         }
     });
-    // SAFETY: a name is a string that ends with a zero.
+    // SAFETY: a name is a string that ends with a zero byte.
     if unsafe { CStr::from_ptr(name) }.to_bytes().ends_with(b"-journal") {
         UNSYNCED[JOURNAL].store(0, Ordering::Relaxed);
     }
-    // Deleting a journal commits the transaction; its directory entry is synced in the same call.
+    // Deleting a journal commits the transaction; the same call syncs its directory entry.
     if sync_directory != 0 {
         count_syncs(1, spent);
     }

@@ -1,4 +1,4 @@
-//! Which statements write: `sqlite3_stmt_readonly` of what they are prepared into. Nothing is run.
+//! Determines which statements write, from `sqlite3_stmt_readonly` of the prepared statement. Nothing is executed.
 
 use super::{SqliteEngine, Watch};
 use crate::sqlite::target::SqliteTarget;
@@ -6,8 +6,8 @@ use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 
-/// Tells for each statement of a file whether it writes. One that cannot be prepared, as when it is about a table that an
-/// earlier one makes or leads out of the file, is unknown.
+/// Determines for each statement of a file whether it writes. A statement that cannot be prepared is unknown, for
+/// example because an earlier one creates its table, or because it accesses something outside the file.
 pub fn writes<'a>(target: &SqliteTarget, statements: impl Iterator<Item = &'a str>) -> Result<Vec<Writes>, Failure> {
     let engine = SqliteEngine::new(target, &[], PrepareMode::Once, Watch::default())?;
     let mut session = engine.open_patiently()?;
@@ -20,7 +20,7 @@ pub fn writes<'a>(target: &SqliteTarget, statements: impl Iterator<Item = &'a st
                 match session.reads_only(rest) {
                     Ok((reads, read)) => {
                         if !reads {
-                            answer.worsen(Writes::Yes("sqlite3_stmt_readonly() says so".into()));
+                            answer.worsen(Writes::Yes("according to sqlite3_stmt_readonly()".into()));
                         }
                         rest = &rest[read..];
                     }

@@ -1,7 +1,7 @@
-//! Filling tables with inserts of many rows.
+//! Fills tables with multi-row INSERT statements.
 //!
-//! The protocol's bulk load wants each value in the exact type of its column, which a plan does not know; an insert
-//! converts them as it does elsewhere.
+//! The protocol's bulk load requires the exact column types, which a plan doesn't contain. An INSERT converts values as
+//! usual.
 
 use super::DIALECT;
 use super::SqlserverEngine;
@@ -16,13 +16,13 @@ use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::Values;
 
-/// An insert may name so many rows (error 10738).
+/// Maximum number of rows in an INSERT (error 10738).
 const ROWS: usize = 1000;
 
-/// A text is sent when it is about this long, in bytes.
+/// A batch is sent when it reaches about this size in bytes.
 const LONG: usize = 256 * 1024;
 
-/// Rows of one transaction.
+/// Rows per transaction.
 const TOGETHER: u64 = 100_000;
 
 /// Creates the tables and fills them, and ends with a checkpoint.
@@ -37,7 +37,7 @@ async fn fill(engine: &SqlserverEngine, load: &Load, seed: u64) -> Result<Vec<Lo
     let mut report = rows::fill(&mut session, load, seed, clock).await?;
     if !load.tables.is_empty() {
         let start = clock.now();
-        // Only some users may; without it the server does the same in its own time.
+        // Requires a privilege; without it, the server checkpoints later.
         let _ = session.query_within(WORK, "checkpoint").await;
         report.push(Loaded::since("(checkpoint)".into(), 0, clock, start));
     }
@@ -56,7 +56,7 @@ impl Loader for SqlserverSession {
 
 async fn insert(session: &mut SqlserverSession, table: &LoadTable, seed: u64) -> Result<u64, Failure> {
     let name = bracketed(&table.name);
-    // Keys that the server counts up are given with the rows. One table of a session may be filled so at a time.
+    // Insert values into identity columns. This is possible for one table per session at a time.
     let counted = format!(
         "if exists (select 1 from sys.identity_columns where object_id = object_id(N'{}')) set identity_insert {name} ",
         name.replace('\'', "''")

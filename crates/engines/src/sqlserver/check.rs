@@ -1,4 +1,4 @@
-//! Microsoft SQL Server.
+//! Contract checks for Microsoft SQL Server.
 
 use super::{SqlserverEngine, SqlserverTarget, bulk};
 use dbdyno_contract::client::wait;
@@ -12,7 +12,7 @@ use dbdyno_plan::document::PrepareMode;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Makes the checks in the target's database.
+/// Runs the checks in the target's database.
 pub fn check(target: &SqlserverTarget, tell: Tell<'_>) -> Result<(), Failure> {
     carry_out::<Sqlserver>(|number| Ok(Sqlserver::new(serde_json::to_value(target)?, number)), tell);
     Ok(())
@@ -72,7 +72,7 @@ impl System for Sqlserver {
 impl Server for Sqlserver {
     const SLOW: &str = "select count_big(*) from sys.all_columns a, sys.all_columns b, sys.all_columns c";
     const NUMBER: &str = "select cast(@@spid as int)";
-    // The number of a session is no value that `kill` takes from elsewhere.
+    // `kill` doesn't accept a parameter.
     const END: &str = "declare @kill nvarchar(50) = N'kill ' + cast(? as nvarchar(20)); exec (@kill)";
     const CANCEL: &str = "";
     const SETTING: (&str, &str, &str) = ("lock_timeout", "select cast(@@lock_timeout as nvarchar(20))", "1234");
@@ -105,19 +105,17 @@ impl Server for Sqlserver {
 }
 
 fn nothing_is_prepared(_: &Sqlserver) -> Outcome {
-    let why = "the server keeps the plan of a text when it is first used, and nothing is prepared ahead";
+    let why = "the server caches the plan of a statement at its first use; there is no explicit prepare";
     Err(Problem::NotApplicable(why.into()))
 }
 
 fn no_time_limit(_: &Sqlserver) -> Outcome {
-    Err(Problem::NotApplicable(
-        "the server has no limit on the time of a statement".into(),
-    ))
+    Err(Problem::NotApplicable("the server has no statement timeout".into()))
 }
 
 fn no_cancellation(_: &Sqlserver) -> Outcome {
     Err(Problem::NotApplicable(
-        "a session can be ended by another, its statement alone cannot".into(),
+        "another session can be killed, but not only its statement".into(),
     ))
 }
 

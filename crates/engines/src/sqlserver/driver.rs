@@ -1,4 +1,4 @@
-//! SQL Server as the worker drives it.
+//! The driver for SQL Server.
 
 use super::{SqlserverEngine, SqlserverTarget, bulk, check, databases, reach};
 use crate::reach::{others, reach as find_reach};
@@ -25,7 +25,7 @@ impl Driver for SqlserverTarget {
     }
 
     fn writes(&self, task: &document::Writes, _programs: &Programs, _seed: u64) -> Result<Vec<Writes>, Failure> {
-        let why = "SQL Server has no transactions that only read";
+        let why = "SQL Server has no read-only transactions";
         Ok(vec![Writes::Unknown(why.into()); task.statements.len()])
     }
 

@@ -1,4 +1,4 @@
-//! What the server is, read back from itself.
+//! Reads facts about the server.
 
 use super::SqlserverEngine;
 use super::session::SqlserverSession;
@@ -7,7 +7,7 @@ use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Owned;
 use std::collections::BTreeMap;
 
-/// What of the database says what a result is worth.
+/// Database settings that affect a result.
 const DATABASE: &str = "\
     select 'recovery_model', cast(recovery_model_desc as nvarchar(200)) from sys.databases where database_id = db_id() \
     union all select 'delayed_durability', cast(delayed_durability_desc as nvarchar(200)) from sys.databases \
@@ -20,13 +20,13 @@ const DATABASE: &str = "\
     where database_id = db_id() \
     union all select 'collation', cast(collation_name as nvarchar(200)) from sys.databases where database_id = db_id()";
 
-/// What of the server does.
+/// Server settings that affect a result.
 const SERVER: &str = "\
     select cast(name as nvarchar(200)), cast(value_in_use as nvarchar(200)) from sys.configurations where name in \
     ('max degree of parallelism', 'cost threshold for parallelism', 'max server memory (MB)', \
     'optimize for ad hoc workloads', 'recovery interval (min)')";
 
-/// Reads the version, the settings in force and the plans of the statements.
+/// Reads the version, the effective settings and the query plans.
 pub async fn facts(engine: &SqlserverEngine) -> Result<Facts, Failure> {
     let mut session = SqlserverSession::open(&engine.target, engine.statements.clone(), PrepareMode::Never).await?;
     let version = one(session
@@ -34,7 +34,7 @@ pub async fn facts(engine: &SqlserverEngine) -> Result<Facts, Failure> {
         .await?);
     let edition = one(session.query("select @@version").await?);
     let mut settings = pairs(session.query(DATABASE).await?);
-    // Some users may not look, and some kinds of the server have no such table.
+    // Some users lack the privilege, and some editions lack this view.
     if let Ok(rows) = session.query(SERVER).await {
         settings.extend(pairs(rows));
     }
@@ -76,13 +76,13 @@ fn pairs(rows: Vec<Vec<Owned>>) -> BTreeMap<String, String> {
     rows.into_iter().filter_map(pair).collect()
 }
 
-/// From the settings: when is a commit acknowledged?
+/// The durability, from the settings.
 fn durability(settings: &BTreeMap<String, String>) -> Durability {
     let delayed = settings.get("delayed_durability").map_or("?", String::as_str);
     let class = match delayed {
-        // The log is written when a buffer of it is full.
+        // The log is written when its buffer is full.
         "FORCED" => DurabilityClass::None,
-        // `ALLOWED` leaves it to each commit, and ours do not ask for it.
+        // `ALLOWED` lets each commit choose, and ours don't request it.
         "DISABLED" | "ALLOWED" => DurabilityClass::PowerSafe,
         _ => DurabilityClass::ProcessSafe,
     };
@@ -92,8 +92,8 @@ fn durability(settings: &BTreeMap<String, String>) -> Durability {
     }
 }
 
-/// How the server means to carry out each statement whose values are known. It plans a text by the types of what it
-/// searches for, which are not known of parameters.
+/// The query plan of each statement with example values. The optimizer needs the types of search values, which are
+/// unknown for parameters.
 async fn plans(engine: &SqlserverEngine, session: &mut SqlserverSession) -> BTreeMap<String, Vec<String>> {
     let mut plans = BTreeMap::new();
     if session.query("set showplan_text on").await.is_err() {
@@ -104,7 +104,7 @@ async fn plans(engine: &SqlserverEngine, session: &mut SqlserverSession) -> BTre
             continue;
         };
         if let Ok(rows) = session.query(example).await {
-            // The statement comes first, and then a row for each step.
+            // The statement is the first row; the steps follow.
             let lines: Vec<String> = rows.into_iter().skip(1).flatten().filter_map(text).collect();
             plans.insert(statement.name.clone(), lines);
         }

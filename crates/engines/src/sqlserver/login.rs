@@ -1,4 +1,4 @@
-//! How a connection begins.
+//! Opens a connection.
 
 use super::failure;
 use super::target::SqlserverTarget;
@@ -10,7 +10,7 @@ use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt as _};
 
-/// A connection of the driver's.
+/// The driver's connection.
 pub type Connection = Client<Compat<TcpStream>>;
 
 /// Connects and logs in.
@@ -49,7 +49,7 @@ fn config(target: &SqlserverTarget) -> Result<Config, Failure> {
         TlsMode::Prefer => EncryptionLevel::On,
         TlsMode::Require | TlsMode::VerifyFull => EncryptionLevel::Required,
         TlsMode::VerifyCa => {
-            let problem = "a certificate whose name is not looked at cannot be asked for here: use verify-full";
+            let problem = "verify-ca is not supported here: use verify-full";
             return Err(Failure::new(FailureKind::Connection, problem));
         }
     });
@@ -61,14 +61,14 @@ fn config(target: &SqlserverTarget) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Gives a session one of its settings: `set lock_timeout 50`.
+/// Applies a session setting, such as `set lock_timeout 50`.
 async fn set(connection: &mut Connection, name: &str, value: &str) -> Result<(), Failure> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ' ' | '-');
     if name.is_empty() || value.is_empty() || !name.chars().chain(value.chars()).all(is_word) {
-        let problem = format!("`{name}={value}` is no setting of a session: write one such as `lock_timeout=50`");
+        let problem = format!("`{name}={value}` is not a session setting; write it like `lock_timeout=50`");
         return Err(Failure::new(FailureKind::Other, problem));
     }
-    // In the middle of a statement, two dashes would begin a comment.
+    // Within a statement, two dashes would begin a comment.
     let sql = format!("set {name} {}", value.replace("--", "-"));
     let set = async { connection.simple_query(sql).await?.into_results().await };
     set.await

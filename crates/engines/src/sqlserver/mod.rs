@@ -1,10 +1,10 @@
 //! Microsoft SQL Server, through the driver `tiberius`.
 //!
-//! **Untested**: no SQL Server was at hand where this was written. The checks of `crates/contract` run on the target in the
-//! environment variable `DBDYNO_TEST_SQLSERVER`.
+//! **Untested**: no SQL Server was available during development. The checks of `crates/contract` run on the target in
+//! the environment variable `DBDYNO_TEST_SQLSERVER`.
 //!
-//! A statement goes as `sp_executesql` with its parameters, for which the server keeps its plan by the text: as most
-//! programs do, whether they prepare or not. The session begins to send when it is asked, and the rest is awaited.
+//! A statement is sent as `sp_executesql` with its parameters, and the server caches its plan by the text. This is what
+//! most applications do, whether they prepare or not. The session starts sending at once, and the response is awaited.
 
 mod bulk;
 mod check;
@@ -29,14 +29,14 @@ use dbdyno_program::value::Owned;
 use std::sync::Arc;
 use tiberius::error::IoErrorKind;
 
-/// The lexical rules of SQL Server.
+/// Lexical rules of SQL Server.
 pub(crate) const SYNTAX: Syntax = Syntax {
     brackets: true,
     nested_comments: true,
     ..Syntax::STANDARD
 };
 
-/// How its statements are written. There are no infinities, and no number that is too large.
+/// Notation of its literals. There are no infinities or NaN.
 pub(crate) const DIALECT: Dialect = Dialect {
     text: "N'",
     bytes: ("0x", ""),
@@ -44,30 +44,30 @@ pub(crate) const DIALECT: Dialect = Dialect {
     ..Dialect::STANDARD
 };
 
-/// A server, and the statements its sessions run.
+/// A server, and the statements that its sessions run.
 pub struct SqlserverEngine {
     target: SqlserverTarget,
     statements: Arc<[Text]>,
     prepare: PrepareMode,
 }
 
-/// A statement of the plan as the server takes it.
+/// A statement in the server's format.
 #[derive(Debug)]
 struct Text {
     /// For messages.
     name: String,
     /// With `@P1` and so on for the parameters.
     numbered: String,
-    /// Cut at its parameters, for values that stand in the text.
+    /// Split at its parameters, to insert values into the text.
     template: Template,
-    /// With the values of its example in it, where it has one.
+    /// With its example values inserted, if it has any.
     example: Option<String>,
-    /// Whether it returns rows. What changes rows tells how many only where its rows are not asked for.
+    /// Whether it returns rows. The number of changed rows is available only if no rows are requested.
     reads: bool,
 }
 
 impl SqlserverEngine {
-    /// An engine for a server; nothing is connected yet.
+    /// Creates an engine without connecting.
     pub fn new(target: &SqlserverTarget, statements: &[Statement], prepare: PrepareMode) -> Self {
         let text = |statement: &Statement| {
             let template = Template::of(statement);
@@ -101,7 +101,7 @@ impl Engine for SqlserverEngine {
     }
 }
 
-/// The names of the server's databases, as far as the user may know them.
+/// The names of the server's databases that the user can see.
 pub async fn databases(target: &SqlserverTarget) -> Result<Vec<String>, Failure> {
     let mut session = SqlserverSession::open(target, Arc::new([]), PrepareMode::Never).await?;
     let rows = session
@@ -114,7 +114,7 @@ pub async fn databases(target: &SqlserverTarget) -> Result<Vec<String>, Failure>
     Ok(rows.into_iter().flatten().filter_map(name).collect())
 }
 
-/// Whether a statement returns rows, by its first word; one that begins `with …` does, unless it changes some.
+/// Whether a statement returns rows, by its first word. One that begins with WITH does, unless it changes rows.
 fn reads(sql: &str) -> bool {
     let text = sql.to_ascii_lowercase();
     match text.split_whitespace().next().unwrap_or("") {
@@ -126,19 +126,19 @@ fn reads(sql: &str) -> bool {
     }
 }
 
-/// The kind under which an error is counted, by its number (SQL Server's `sys.messages`).
+/// Maps an error to a failure kind by its number (`sys.messages`).
 fn kind(number: u32) -> FailureKind {
     match number {
         1205 => FailureKind::Deadlock,
-        // The wait for a lock took too long, or none was wanted.
+        // A lock timeout, or NOWAIT.
         1222 => FailureKind::Locked,
         // Under snapshot isolation, the row was changed since the transaction began.
         3960 | 3961 | 41302 | 41305 | 41325 => FailureKind::Serialization,
-        // A key that is there already, a foreign key or a check, a null where none may be.
+        // A duplicate key, a foreign key or check violation, or a null in a NOT NULL column.
         2627 | 2601 | 547 | 515 => FailureKind::Constraint,
-        // The statement was cancelled, or waited too long for memory.
+        // The statement was cancelled, or timed out waiting for memory.
         3617 | 8645 => FailureKind::Timeout,
-        // Not allowed in; no such database, or not for this user; the server shuts down or the session was ended.
+        // Login failed; unknown or inaccessible database; server shutting down, or session killed.
         18456
         | 18452
         | 18470
@@ -157,14 +157,14 @@ fn kind(number: u32) -> FailureKind {
     }
 }
 
-/// What the driver says, as a failure.
+/// Converts the driver's error to a failure.
 #[cold]
 fn failure(error: tiberius::error::Error) -> Failure {
     use tiberius::error::Error;
     match error {
         Error::Server(token) => {
             let message = format!("{} ({})", token.message().trim_end(), token.code());
-            // So severe that the server has closed the connection.
+            // At this severity, the server closes the connection.
             let kind = if token.class() >= 20 {
                 FailureKind::Connection
             } else {
@@ -182,7 +182,7 @@ fn failure(error: tiberius::error::Error) -> Failure {
         ),
         Error::Tls(message) => Failure::new(FailureKind::Connection, format!("TLS failed: {message}")),
         Error::Routing { host, port } => {
-            let message = format!("the server sends its clients on to {host}:{port}: name that");
+            let message = format!("the server redirects clients to {host}:{port}: use that address");
             Failure::new(FailureKind::Connection, message)
         }
         other => Failure::new(FailureKind::Other, other.to_string()),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_returns_rows_is_told_by_its_words() {
+    fn statements_that_return_rows_are_recognized() {
         for (sql, expected) in [
             ("select 1", true),
             (" SELECT a FROM t", true),

@@ -1,9 +1,9 @@
-//! Which SQL Server statements lead beyond their database.
+//! Which SQL Server statements access something outside their database.
 
 use crate::reach::{Bounds, kind_of};
 use crate::tokens::Token;
 
-/// What stays within the database.
+/// Statements that stay within the database.
 pub const BOUNDS: Bounds = Bounds {
     syntax: super::SYNTAX,
     verbs: &[
@@ -25,7 +25,7 @@ pub const BOUNDS: Bounds = Bounds {
     beyond,
 };
 
-/// Words that lead elsewhere wherever they are: statements need no semicolons between them.
+/// Words that access something outside wherever they occur, because statements don't need semicolons between them.
 const ELSEWHERE: [&str; 16] = [
     "backup",
     "bulk",

@@ -1,4 +1,4 @@
-//! One session: what is asked of it, and how the answer is read.
+//! One session: sends statements and reads the responses.
 
 use super::DIALECT;
 use super::login::{Connection, begin};
@@ -17,18 +17,18 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tiberius::{ColumnData, Query, QueryItem};
 
-/// What an answer says: its rows, and the columns of the first where they are wanted.
+/// A response: its rows, and the captured columns of the first.
 type Answer = Result<(Rows, Vec<Owned>), Failure>;
 
-/// A statement on its way, with the connection that it has for itself meanwhile.
+/// A running statement, which owns the connection until it ends.
 type Pending = Pin<Box<dyn Future<Output = (Connection, Answer)>>>;
 
 enum State {
     Idle(Box<Connection>),
-    Asked(Pending),
-    /// It answered while it was asked.
+    Running(Pending),
+    /// The response arrived while the request was sent.
     Answered(Box<Connection>, Answer),
-    /// A statement was given up on its way.
+    /// A statement was abandoned before its response.
     Lost,
 }
 
@@ -52,12 +52,12 @@ impl SqlserverSession {
         })
     }
 
-    /// Runs a text that may hold several statements, and gives the rows of all of them.
+    /// Runs one or more statements and returns the rows of all of them.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Vec<Owned>>, Failure> {
         self.query_within(answer_limit(), sql).await
     }
 
-    /// The same, for a text that may take longer than a question.
+    /// The same, with a time limit.
     pub(super) async fn query_within(&mut self, limit: Duration, sql: &str) -> Result<Vec<Vec<Owned>>, Failure> {
         let State::Idle(connection) = &mut self.state else {
             return Err(lost());
@@ -72,16 +72,16 @@ impl SqlserverSession {
             .collect())
     }
 
-    /// Begins what is asked, as far as it goes without waiting.
+    /// Starts a request and runs it until it would wait.
     fn ask(&mut self, begin: impl FnOnce(Connection) -> Pending) -> Result<(), Failure> {
         let State::Idle(connection) = std::mem::replace(&mut self.state, State::Lost) else {
             return Err(lost());
         };
         let mut pending = begin(*connection);
-        // Nobody waits yet: `answer` does.
+        // No task waits yet; `answer` does.
         self.state = match pending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready((connection, answer)) => State::Answered(Box::new(connection), answer),
-            Poll::Pending => State::Asked(pending),
+            Poll::Pending => State::Running(pending),
         };
         Ok(())
     }
@@ -134,7 +134,7 @@ async fn run(
     Ok((rows, first))
 }
 
-/// A value that is what the driver wants already.
+/// A value already in the driver's representation.
 struct Bound(ColumnData<'static>);
 
 impl tiberius::IntoSql<'static> for Bound {
@@ -144,7 +144,7 @@ impl tiberius::IntoSql<'static> for Bound {
 }
 
 impl Session for SqlserverSession {
-    /// Nothing: the server keeps the plan of a text when it is first used, for all sessions.
+    /// Does nothing: the server caches a statement's plan at its first use, for all sessions.
     async fn prepare_all(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -161,25 +161,25 @@ impl Session for SqlserverSession {
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
         let sql = match control {
-            // It takes its locks as it goes: the modes of beginning are SQLite's.
+            // Transactions take locks as they go; the begin modes apply to SQLite only.
             Control::Begin(_) => "begin transaction",
             Control::Commit => "commit transaction",
             Control::Rollback => "if @@trancount > 0 rollback transaction",
         };
-        let asked = self.ask(move |mut connection| {
+        let sent = self.ask(move |mut connection| {
             Box::pin(async move {
-                // As a batch: a procedure must leave as many transactions open as there were.
+                // As a batch, because a procedure must not change the number of open transactions.
                 let ended = async { connection.simple_query(sql).await?.into_results().await };
                 let answer = ended.await.map(|_| (Rows::default(), Vec::new())).map_err(failure);
                 (connection, answer)
             })
         });
-        awaited(asked)
+        awaited(sent)
     }
 
     async fn answer(&mut self, mut capture: Capture<'_>, marks: &mut Marks) -> Result<Rows, Failure> {
         let (connection, answer) = match std::mem::replace(&mut self.state, State::Lost) {
-            State::Asked(pending) => pending.await,
+            State::Running(pending) => pending.await,
             State::Answered(connection, answer) => (*connection, answer),
             idle => {
                 self.state = idle;
@@ -188,7 +188,7 @@ impl Session for SqlserverSession {
         };
         self.state = State::Idle(Box::new(connection));
         let (rows, columns) = answer?;
-        // The driver gives rows when they are whole; the first is noted with the last.
+        // The driver returns complete rows, so the first is recorded together with the last.
         marks.note_first_row();
         capture.clear();
         for (column, value) in columns.iter().enumerate() {
@@ -200,7 +200,7 @@ impl Session for SqlserverSession {
     async fn close(self) -> Result<(), Failure> {
         match self.state {
             State::Idle(connection) | State::Answered(connection, _) => connection.close().await.map_err(failure),
-            State::Asked(_) | State::Lost => Ok(()),
+            State::Running(_) | State::Lost => Ok(()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a plan says of a SQL Server.
+//! The SQL Server target of a plan.
 
 use crate::server::{Tls, place};
 use schemars::JsonSchema;
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SqlserverTarget {
-    /// Its host.
+    /// Host name.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The user, as the server knows it.
+    /// The login name.
     pub user: String,
     /// The user's password.
     #[serde(default)]
     pub password: Option<String>,
     /// The database.
     pub database: String,
-    /// Settings that each session is begun with, as `set` has them: name and value.
+    /// Settings for each session, as for `set`: name and value.
     #[serde(default)]
     pub session: Vec<(String, String)>,
-    /// How connections are encrypted; left out: they are not. `prefer` is as `require`; there is no `verify-ca`.
+    /// Encryption of connections; none if omitted. `prefer` behaves like `require`; `verify-ca` is not supported.
     #[serde(default)]
     pub tls: Option<Tls>,
 }
 
 impl SqlserverTarget {
-    /// Where it is, for messages.
+    /// Its address, for messages.
     pub fn place(&self) -> String {
         place(&self.host, self.port)
     }

@@ -1,14 +1,14 @@
-//! Values on their way to the server and back.
+//! Converts values to and from the driver's types.
 
 use dbdyno_program::value::{Owned, Value};
 use std::borrow::Cow;
 use tiberius::ColumnData;
 
-/// The days from the first of the year 1, and from that of 1900, to that of 1970.
+/// Days from 1 January of the years 1 and 1900 to 1 January 1970.
 const FROM_YEAR_1: i64 = 719_162;
 const FROM_1900: i64 = 25_567;
 
-/// A parameter as it is sent. A null goes as a whole number, from which the server converts to most types.
+/// Converts a parameter. A null is sent as an integer, which the server converts to most types.
 pub fn write(value: Value<'_>) -> ColumnData<'static> {
     match value {
         Value::Null => ColumnData::I64(None),
@@ -19,7 +19,7 @@ pub fn write(value: Value<'_>) -> ColumnData<'static> {
     }
 }
 
-/// A column that came back.
+/// Converts a returned column.
 pub fn read(cell: &ColumnData<'_>) -> Owned {
     let found = match cell {
         ColumnData::U8(v) => v.map(|v| Owned::Integer(v.into())),
@@ -55,7 +55,7 @@ fn of_both(both: tiberius::time::DateTime2) -> String {
     moment(i64::from(both.date().days()) - FROM_YEAR_1, microseconds)
 }
 
-/// A time in steps of a tenth, a hundredth and so on of a second.
+/// Converts time increments of 10^-scale seconds to microseconds.
 fn in_microseconds(increments: u64, scale: u8) -> u64 {
     match u32::from(scale) {
         scale @ 0..=6 => increments * 10_u64.pow(6 - scale),
@@ -78,7 +78,7 @@ fn time(microseconds: u64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A day of the Gregorian calendar, from its number since 1970 (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// A Gregorian date from the number of days since 1970 (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 fn day(days: i64) -> String {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_back_is_what_it_is() {
+    fn columns_are_converted_by_type() {
         assert_eq!(read(&write(Value::Null)), Owned::Null);
         assert_eq!(read(&write(Value::Integer(-5))), Owned::Integer(-5));
         assert_eq!(read(&write(Value::Real(0.25))), Owned::Real(0.25));

@@ -1,12 +1,12 @@
-//! MariaDB's `ANALYZE FORMAT=JSON`, by its page of that name in MariaDB's documentation.
+//! Reads MariaDB's `ANALYZE FORMAT=JSON` (see the MariaDB documentation page of that name).
 
 use dbdyno_engine::estimates::Estimate;
 use serde_json::Value;
 
-/// What marks a table whose rows are not all asked for, in a join.
+/// Properties of a joined table that isn't read completely.
 const STOPPED: [&str; 4] = ["first_match", "not_exists", "distinct", "loosescan"];
 
-/// Reads an answer; `stops`: the statement may end before all of its rows have come.
+/// Reads the output. `stops`: the statement may end before all rows have been read.
 pub fn read(told: &str, stops: bool) -> Vec<Estimate> {
     let mut all = Vec::new();
     if let Ok(plan) = serde_json::from_str::<Value>(told) {
@@ -15,19 +15,19 @@ pub fn read(told: &str, stops: bool) -> Vec<Estimate> {
     all
 }
 
-/// Reads a part of the plan and those below it.
+/// Reads a part of the plan and its descendants.
 fn walk(part: &Value, depth: u32, early: bool, all: &mut Vec<Estimate>) {
     for (name, value) in part.as_object().into_iter().flatten() {
         match name.as_str() {
             "table" => table(value, depth, early, true, all),
-            // Its table's rows are compared with many others', by a condition of which only a share is told.
+            // The join condition applies to pairs of rows, and only its overall selectivity is reported.
             "block-nl-join" => table(&value["table"], depth, early, false, all),
             "nested_loop" => nested_loop(value, depth, early, all),
-            // All rows are read before the first is given.
+            // All rows are read before the first is returned.
             "filesort" | "temporary_table" | "materialized" => walk(value, depth + 1, false, all),
-            // A subquery may be asked for one row.
+            // A subquery may be stopped after one row.
             "subqueries" => walk_each(value, depth + 1, true, all),
-            // How often a part of a recursion is executed says nothing of how many rows it gives in all.
+            // The number of executions of a recursive part doesn't determine its total rows.
             "recursive_union" => {}
             _ if value.is_object() => walk(value, depth + 1, early, all),
             _ => walk_each(value, depth + 1, early, all),
@@ -41,11 +41,11 @@ fn walk_each(parts: &Value, depth: u32, early: bool, all: &mut Vec<Estimate>) {
     }
 }
 
-/// Reads the tables of a join, in their order: the first two lie deepest.
+/// Reads the tables of a join, in order: the first two are the deepest.
 fn nested_loop(tables: &Value, depth: u32, early: bool, all: &mut Vec<Estimate>) {
     let tables: Vec<&Value> = tables.as_array().into_iter().flatten().collect();
-    let of = |part: &Value| STOPPED.iter().any(|name| part.get(*name).is_some());
-    let stopped = |part: &&Value| of(&part["table"]) || of(&part["block-nl-join"]["table"]);
+    let is_stopped = |part: &Value| STOPPED.iter().any(|name| part.get(*name).is_some());
+    let stopped = |part: &&Value| is_stopped(&part["table"]) || is_stopped(&part["block-nl-join"]["table"]);
     let some = tables.iter().any(stopped);
     let count = u32::try_from(tables.len()).unwrap_or(u32::MAX);
     for (place, part) in (0..).zip(tables) {
@@ -54,7 +54,7 @@ fn nested_loop(tables: &Value, depth: u32, early: bool, all: &mut Vec<Estimate>)
     }
 }
 
-/// Reads a table, and what it is made of where it is none that is stored.
+/// Reads a table, or the subplan of a derived table.
 fn table(table: &Value, depth: u32, early: bool, alone: bool, all: &mut Vec<Estimate>) {
     let text = |name: &str| table[name].as_str().unwrap_or_default();
     let share = |name: &str| {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_count_behind_the_conditions_on_their_table() {
+    fn rows_are_counted_after_the_conditions_on_their_table() {
         let join = json!({"nested_loop": [
             {"table": scan("c", [2000.0, 2000.0, 1.0], [100.0, 1.0])},
             {"table": {"table_name": "o", "access_type": "ref", "key": "by_customer", "rows": 4, "r_rows": 10,
@@ -120,7 +120,7 @@ mod tests {
                 ("o, ref, key by_customer".to_owned(), 1, 2.0, 0.0)
             ]
         );
-        // A condition of the join is told of the pairs of rows.
+        // A join condition's selectivity refers to pairs of rows.
         let blocks = json!({"nested_loop": [
             {"table": scan("c", [2000.0, 2000.0, 1.0], [100.0, 100.0])},
             {"block-nl-join": {"table": scan("o", [20_000.0, 20_000.0, 1.0], [1.0, 100.0]), "r_filtered": 0}},
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_stop_is_left_out() {
+    fn steps_that_may_stop_early_are_left_out() {
         let scanned = json!({"nested_loop": [{"table": scan("t", [20_000.0, 9.0, 1.0], [100.0, 100.0])}]});
         assert_eq!(told(&scanned, true), []);
         assert_eq!(told(&scanned, false).len(), 1);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_on_the_way_is_read_to_its_end() {
+    fn materialized_results_are_read_completely() {
         let mut derived = scan("<derived2>", [5.0, 9.0, 1.0], [100.0, 100.0]);
         derived["materialized"] = json!({"query_block": {"table": scan("t", [20_000.0, 7.0, 1.0], [100.0; 2])}});
         let all = read(&json!({"query_block": {"table": derived}}).to_string(), true);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn any_answer_can_be_read() {
+    fn any_output_can_be_read() {
         for told in [
             "",
             "3",

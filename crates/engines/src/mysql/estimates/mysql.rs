@@ -1,19 +1,19 @@
-//! MySQL's `EXPLAIN ANALYZE`: "Obtaining Information with EXPLAIN ANALYZE" of its reference manual.
+//! Reads MySQL's `EXPLAIN ANALYZE` (reference manual, "Obtaining Information with EXPLAIN ANALYZE").
 
 use dbdyno_engine::estimates::Estimate;
 
-/// A step, and those that it takes its rows from.
+/// A step and its inputs.
 #[derive(Debug, Default)]
 struct Step {
     text: String,
-    /// Rows that were expected of an execution of it, and that came.
+    /// Estimated and actual rows per execution.
     expected: Option<f64>,
     found: Option<f64>,
     executions: Option<f64>,
     below: Vec<Step>,
 }
 
-/// Steps that read all rows before they give the first.
+/// Steps that read all input before they return the first row.
 const READ_ALL: [&str; 8] = [
     "Sort",
     "Hash",
@@ -25,13 +25,13 @@ const READ_ALL: [&str; 8] = [
     "Except materialize",
 ];
 
-/// Reads an answer: a step a line, each further in than the one that takes its rows.
+/// Reads the output: one step per line, indented more than its parent.
 pub fn read(told: &str) -> Vec<Estimate> {
     let mut lines: Vec<(usize, String)> = Vec::new();
     for line in told.lines() {
         match (line.trim_start().strip_prefix("-> "), lines.last_mut()) {
             (Some(step), _) => lines.push((line.len() - line.trim_start().len(), step.to_owned())),
-            // A text in a condition may have several lines.
+            // A string in a condition may span several lines.
             (None, Some((_, before))) => before.push_str(line),
             (None, None) => {}
         }
@@ -47,7 +47,7 @@ pub fn read(told: &str) -> Vec<Estimate> {
 
 type Lines = std::iter::Peekable<std::vec::IntoIter<(usize, String)>>;
 
-/// Puts a step together with the lines below it.
+/// Builds a step from its line and the lines below it.
 fn tree(indent: usize, line: &str, lines: &mut Lines) -> Step {
     let mut step = parse(line);
     while let Some((further, line)) = lines.next_if(|(further, _)| *further > indent) {
@@ -80,13 +80,13 @@ fn number(text: &str, name: &str) -> Option<f64> {
     behind.split([' ', ')']).next()?.parse().ok()
 }
 
-/// Reads a step and those below it; `early`: it may be stopped before its rows end.
+/// Reads a step and its descendants. `early`: the step may be stopped before it has returned all rows.
 fn walk(step: &Step, depth: u32, early: bool, all: &mut Vec<Estimate>) {
     let text = step.text.as_str();
     if let (Some(expected), Some(found), Some(executions)) = (step.expected, step.found, step.executions)
         && is_told(text)
     {
-        // The conditions on a table's rows stand above the step that reads them.
+        // The filter on a table's rows is a separate step above the scan.
         let read = match &step.below[..] {
             [only] if text.starts_with("Filter:") => only.text.as_str(),
             _ => text,
@@ -102,7 +102,7 @@ fn walk(step: &Step, depth: u32, early: bool, all: &mut Vec<Estimate>) {
         }
         .add_to(all);
     }
-    // How often a part of a recursion is executed says nothing of how many rows it gives in all.
+    // The number of executions of a recursive part doesn't determine its total rows.
     if text.starts_with("Repeat until convergence") {
         return;
     }
@@ -111,10 +111,10 @@ fn walk(step: &Step, depth: u32, early: bool, all: &mut Vec<Estimate>) {
     }
 }
 
-/// Whether a step may stop asking one below it for rows before they end.
+/// Whether a step may stop fetching rows from an input early.
 fn ends_early(step: &Step, place: usize, early: bool) -> bool {
     let text = step.text.as_str();
-    // A subquery of a condition may be asked for one row.
+    // A subquery in a condition may be stopped after one row.
     if step.below[place].text.starts_with("Select #") || text.starts_with("Limit table size") {
         return true;
     }
@@ -130,13 +130,13 @@ fn ends_early(step: &Step, place: usize, early: bool) -> bool {
     if text.starts_with("Nested loop") {
         return early || place > 0 && stops_at_first;
     }
-    // With an empty hash table the other side is not read.
+    // If the hash table is empty, the other input isn't read.
     let empty =
         |each: &Step| each.text == "Hash" && each.below.iter().all(|below| below.found.unwrap_or_default() < 1.0);
     early || text.contains("hash") && step.below.iter().any(empty)
 }
 
-/// How many rows a limit lets through: `Limit: 5 row(s)`, `Limit/Offset: 5/10 row(s)`.
+/// The row count of a limit: `Limit: 5 row(s)`, `Limit/Offset: 5/10 row(s)`.
 fn limit(text: &str) -> Option<f64> {
     let told = text
         .strip_prefix("Limit")?
@@ -145,7 +145,7 @@ fn limit(text: &str) -> Option<f64> {
     told.split(['/', ' ']).next()?.parse().ok()
 }
 
-/// Whether a step's rows are its own: of those that pass them on, limit them or make them of nothing, they are not.
+/// Whether a step determines its row count, instead of passing rows on, limiting them or producing constants.
 fn is_told(text: &str) -> bool {
     let name = text.split('(').next().unwrap_or_default();
     let groups_or_joins = name.starts_with("Group aggregate") || !name.contains(':') && name.contains("join");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_limit_counts_from_where_all_of_it_is_read() {
+    fn steps_below_a_limit_count_if_they_are_read_completely() {
         let limited = |found: u32, between: &str| {
             format!(
                 "-> Limit: 4 row(s)  (cost=1 rows=4) (actual time=1..1 rows={found} loops=1)\n{between}\
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_stop_or_was_not_executed_is_left_out() {
+    fn steps_that_may_stop_early_or_never_ran_are_left_out() {
         let semi = "\
 -> Nested loop semijoin  (cost=1 rows=10) (actual time=1..1 rows=10 loops=1)
     -> Table scan on a  (cost=1 rows=10) (actual time=1..1 rows=10 loops=1)
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn any_answer_can_be_read() {
+    fn any_output_can_be_read() {
         for text in ["", "->", "-> ", "x\n-> y on  (cost=", "-> a\n        -> b\n  -> c\n"] {
             assert_eq!(read(text), []);
         }

@@ -1,7 +1,7 @@
-//! Messages that a trial delays: half on the way to the server, half on the way back.
+//! Delays messages on behalf of a trial: half of the delay before sending, half after the response arrives.
 //!
-//! A message is what goes out at once, and its answer what comes until the next goes out. What is never answered, as the
-//! last words of a session, is no message.
+//! A message is everything sent at once, and its response everything received until the next send. Data without a
+//! response, such as a logout, is not a message.
 
 use dbdyno_engine::alarm::Alarm;
 use dbdyno_engine::changes::{self, Changes, Kind};
@@ -12,14 +12,14 @@ pub struct Delayed {
     changes: &'static Changes,
     clock: Clock,
     alarm: Alarm,
-    /// Of the message whose answer is awaited: when it went out, and by how much it was delayed; nanoseconds.
+    /// Send time and added delay, in nanoseconds, of the message whose response is awaited.
     asked: Option<(u64, u64)>,
-    /// Whether the thread may be held up: nobody else uses it.
+    /// Whether the thread may block, because no other client uses it.
     blocking: bool,
 }
 
 impl Delayed {
-    /// For a connection that the calling thread makes, where its trial delays messages.
+    /// Creates the delays for a connection of the calling thread, if its trial delays messages.
     pub fn here() -> Option<Box<Self>> {
         let changes = changes::thread_changes().filter(|changes| changes.has(Kind::Message))?;
         let clock = Clock::get();
@@ -32,12 +32,12 @@ impl Delayed {
         }))
     }
 
-    /// From now on nobody else has anything to do in the thread.
+    /// Allows blocking the thread, because no other client uses it.
     pub fn hold_up_thread(&mut self) {
         self.blocking = true;
     }
 
-    /// Half of the delay that is in force.
+    /// Half of the active delay.
     fn half(&self) -> Option<u64> {
         changes::active_changes()?;
         self.changes.delay(Kind::Message).map(|delay| delay / 2)
@@ -51,17 +51,17 @@ impl Delayed {
         }
     }
 
-    /// Something is about to go out.
+    /// Call before data is sent.
     pub async fn goes_out(&mut self) {
         let Some(half) = self.half() else { return };
-        // Part of a message whose beginning is out already.
+        // The rest of a message that was partly sent already.
         if self.asked.is_none() {
             let added = self.wait(half).await;
             self.asked = Some((self.clock.now(), added));
         }
     }
 
-    /// Something has come.
+    /// Call after data has arrived.
     pub async fn has_come(&mut self) {
         let Some((asked, there)) = self.asked.take() else {
             return;
@@ -85,7 +85,7 @@ mod tests {
 
     const DELAY_US: u64 = 400;
 
-    /// Answers each question of eight bytes with twice as many, in two parts; gives what is left at the end.
+    /// Responds to each request of eight bytes with twice as many, in two parts. Returns the remaining input.
     fn server(listener: UnixListener) -> Vec<u8> {
         let (mut stream, _) = listener.accept().unwrap();
         let mut question = Vec::new();
@@ -106,7 +106,7 @@ mod tests {
         connection.send().unwrap();
         connection.out.extend_from_slice(b"tion");
         connection.send().unwrap();
-        assert!(!connection.out.is_empty(), "it is held back");
+        assert!(!connection.out.is_empty(), "the message is held back");
         connection.flush().await.unwrap();
         while connection.there().len() < 16 {
             connection.read().await.unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_and_its_answer_are_a_message() {
+    fn a_request_and_its_response_are_one_message() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
@@ -126,7 +126,7 @@ mod tests {
         block_on(async {
             let mut connection = Connection::unix(path.to_str().unwrap()).await?;
             ask(&mut connection).await;
-            assert_eq!(call_counts().of(Kind::Message).calls, 0, "nothing is in force yet");
+            assert_eq!(call_counts().of(Kind::Message).calls, 0, "no change is active yet");
             changes.enforce(true);
             for way in 1..=2 {
                 for _ in 0..5 {
@@ -135,12 +135,16 @@ mod tests {
                 let found = call_counts().of(Kind::Message);
                 assert_eq!(found.calls, way * 5);
                 assert!(found.own_ns > 0 && found.added_ns >= way * 5 * DELAY_US * 1000);
-                // The other way.
+                // Now blocking.
                 connection.hold_up_thread()?;
             }
             connection.out.extend_from_slice(b"bye");
             connection.send_last().await?;
-            assert_eq!(call_counts().of(Kind::Message).calls, 10, "nobody answers that");
+            assert_eq!(
+                call_counts().of(Kind::Message).calls,
+                10,
+                "a message without a response doesn't count"
+            );
             Ok(())
         })
         .unwrap();
@@ -148,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_of_others_are_left_alone() {
+    fn other_connections_are_not_delayed() {
         assert!(Delayed::here().is_none());
         let plan = serde_json::from_str(r#"{"connect": {"delay_us": 1}}"#).unwrap();
         enroll_thread(Some(Changes::of(&plan)));

@@ -1,8 +1,8 @@
-//! Unix sockets, waited at for answers only.
+//! Unix sockets, with wake-ups for received data only.
 //!
-//! The kernel wakes who waits at a Unix socket also when the other side takes what was sent, for there is room again. A
-//! client that asks and waits would be woken twice for each answer, and put two threads to work for nothing. So the
-//! socket is waited at for what can be read, and for room only after there was none.
+//! The kernel also wakes a thread waiting on a Unix socket when the peer reads the sent data, because the socket
+//! becomes writable. A client that sends a request and waits would be woken twice per response, for nothing. So the
+//! socket is registered for reading, and for writing only after a write didn't complete.
 
 use super::read_into;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -13,15 +13,15 @@ use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, ReadBuf};
 
-/// How long to wait before the next attempt to get into a full queue of those who connect.
+/// Delay before the next attempt to enter a full accept queue.
 const QUEUE_FULL: Duration = Duration::from_millis(1);
 
-/// One that does not hold up its thread.
+/// A nonblocking socket.
 #[derive(Debug)]
 pub struct Socket(AsyncFd<UnixStream>);
 
 impl Socket {
-    /// Connects. Where too many others wait to be let in, this one waits until it may wait: for as long as it is asked to.
+    /// Connects. If the accept queue is full, it keeps trying until the caller cancels it.
     pub async fn connect(path: &str) -> io::Result<Self> {
         let stream = loop {
             match tokio::net::UnixStream::connect(path).await {
@@ -29,13 +29,13 @@ impl Socket {
                 connected => break connected?.into_std()?,
             }
         };
-        // SAFETY: the stream is owned by what registers it, and is not taken out before that has given it up.
+        // SAFETY: the `AsyncFd` owns the stream, and it isn't taken out before it is deregistered.
         Ok(Self(unsafe {
             AsyncFd::register_with_interest(stream, Interest::READABLE)?
         }))
     }
 
-    /// A socket that is connected already.
+    /// Wraps a connected socket.
     #[cfg(test)]
     pub fn of(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
@@ -45,33 +45,33 @@ impl Socket {
         }))
     }
 
-    /// The same socket, to hold up the thread that uses it.
+    /// The same socket in blocking mode.
     pub fn into_blocking(self) -> io::Result<UnixStream> {
         let stream = self.0.into_inner();
         stream.set_nonblocking(false)?;
         Ok(stream)
     }
 
-    /// Writes what there is room for; `WouldBlock` where there is none.
+    /// Writes as much as possible; `WouldBlock` if the socket's buffer is full.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.0.get_ref().write(bytes)
     }
 
-    /// Waits until there is room. The waiting is arranged anew each time: it is rare, and does not outlast itself.
+    /// Waits until the socket is writable. It is registered for each wait, because waits are rare.
     pub async fn room(&self) -> io::Result<()> {
         let again = self.0.get_ref().try_clone()?;
-        // SAFETY: as above; it is closed with what registers it.
+        // SAFETY: as above; the `AsyncFd` closes it.
         let room = unsafe { AsyncFd::register_with_interest(again, Interest::WRITABLE)? };
         room.writable().await.map(|_| ())
     }
 
-    /// Reads what has come.
+    /// Reads available data.
     pub fn poll_read(&self, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             let mut ready = ready!(self.0.poll_read_ready(context))?;
             let read = read_into(&mut self.0.get_ref(), room);
             if room.remaining() > 0 {
-                // There is no more: trying would only show that. (An end stays in sight of who waits.)
+                // All data has been read, so skip another attempt. (The waiting task still sees an end of file.)
                 ready.clear_ready();
             }
             match read {
@@ -82,7 +82,7 @@ impl Socket {
     }
 }
 
-/// Holds up the thread until something can be read.
+/// Blocks the thread until data can be read.
 pub fn wait_for_answer(stream: &UnixStream) -> io::Result<()> {
     let mut waited = [PollFd::new(stream, PollFlags::IN)];
     rustix::io::retry_on_intr(|| poll(&mut waited, None))?;
@@ -117,7 +117,7 @@ mod tests {
 
     const ANSWERS: u64 = 40;
 
-    /// A server that takes each question, and answers it, when the client has long gone to sleep.
+    /// A server that reads each request, and then responds, long after the client fell asleep.
     fn slow(mut server: UnixStream) -> JoinHandle<()> {
         std::thread::spawn(move || {
             for _ in 0..ANSWERS {
@@ -129,19 +129,19 @@ mod tests {
         })
     }
 
-    /// Runs a test to its end.
+    /// Runs a test to completion.
     fn wait(test: impl Future<Output = ()>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(test);
     }
 
-    /// How often this thread has gone to sleep so far.
+    /// How often this thread has slept.
     fn sleeps() -> u64 {
         thread_switches().voluntary
     }
 
     #[test]
-    fn who_waits_beside_others_is_woken_by_the_answer_only() {
+    fn a_shared_thread_is_woken_only_by_the_response() {
         wait(async {
             let (socket, server) = pair().await;
             let server = slow(server);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_up_a_thread_is_woken_by_the_answer_only() {
+    fn a_blocking_thread_is_woken_only_by_the_response() {
         wait(async {
             let (socket, server) = pair().await;
             let (mut stream, server) = (socket.into_blocking().unwrap(), slow(server));
@@ -170,12 +170,12 @@ mod tests {
             let slept = sleeps() - before;
             server.join().unwrap();
             assert!(slept < ANSWERS * 3 / 2, "{slept} times for {ANSWERS} answers");
-            assert!(wait_for_answer(&stream).is_ok(), "an end is an answer as well");
+            assert!(wait_for_answer(&stream).is_ok(), "an end of file ends the wait too");
         });
     }
 
     #[test]
-    fn what_does_not_fit_at_once_is_read_with_the_next_reading() {
+    fn data_beyond_the_buffer_is_read_by_the_next_read() {
         wait(async {
             let (socket, mut server) = pair().await;
             server.write_all(b"more than five").unwrap();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_waited_for_where_there_is_none() {
+    fn a_full_buffer_is_waited_for() {
         wait(async {
             let (socket, mut server) = pair().await;
             let mut written = 0;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_of_those_who_connect_is_waited_at() {
+    fn a_full_accept_queue_is_retried() {
         wait(async {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("socket");

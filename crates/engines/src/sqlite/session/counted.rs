@@ -1,8 +1,9 @@
-//! SQLite's statements run so that callgrind tells groups of them apart, and their rows hashed.
+//! Runs SQLite's statements so that callgrind can attribute instructions to groups of statements, and hashes their
+//! rows.
 //!
-//! A statement is run by a function that belongs to its group alone and calls the library from nowhere else: what callgrind
-//! says of the calls from that function into the library is what the group's statements cost, to the instruction. The
-//! ordinary session knows nothing of this.
+//! Each group has its own function, which is the only one that calls the library for its statements. So callgrind's
+//! inclusive cost of the calls from that function into the library is the exact instruction count of the group. The
+//! ordinary session is unaffected.
 
 use super::tally::{add, chain, value_hash};
 use super::{CONTROL, Prepared, SqliteSession};
@@ -19,7 +20,7 @@ use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-/// A SQLite library whose statements are counted in groups.
+/// A SQLite library whose statements are counted by group.
 pub struct CountedEngine {
     engine: SqliteEngine,
     groups: Arc<[u8]>,
@@ -27,7 +28,7 @@ pub struct CountedEngine {
 }
 
 impl CountedEngine {
-    /// Loads and configures the library, and fixes its clock and its random seed. `groups`: that of each statement.
+    /// Loads and configures the library, and fixes its clock and random seed. `groups`: the group of each statement.
     pub fn new(
         target: &SqliteTarget,
         statements: &[Statement],
@@ -39,7 +40,10 @@ impl CountedEngine {
             return wrong(format!("{} statements have {} groups", statements.len(), groups.len()));
         }
         if let Some(group) = groups.iter().find(|group| usize::from(**group) >= GROUPS.len()) {
-            return wrong(format!("there is no group {group}, only 0 to {}", GROUPS.len() - 1));
+            return wrong(format!(
+                "group {group} does not exist; groups are 0 to {}",
+                GROUPS.len() - 1
+            ));
         }
         let engine = SqliteEngine::new(target, statements, prepare, Watch::default())?;
         fixed::register(engine.api)?;
@@ -78,7 +82,7 @@ impl Engine for CountedEngine {
     }
 }
 
-/// A session that runs each statement by the function of its group.
+/// A session that runs each statement in the function of its group.
 pub struct CountedSession {
     session: SqliteSession,
     groups: Arc<[u8]>,
@@ -86,13 +90,13 @@ pub struct CountedSession {
     all: Arc<Mutex<Vec<Tally>>>,
 }
 
-/// What is asked of the session.
+/// A call of the session.
 enum Call<'a, 'c> {
     Execute(usize, &'a Values, Capture<'c>, &'a mut Marks),
     Control(Control),
 }
 
-/// The functions of the groups. Each has a number in it that the others have not, so that no two are made one.
+/// The functions of the groups. Each contains a different number, so that the linker doesn't merge identical ones.
 macro_rules! groups {
     ($($number:literal $name:ident),+ $(,)?) => {
         $(
@@ -143,7 +147,7 @@ impl CountedSession {
 }
 
 impl SqliteSession {
-    /// As `run_statement`, in one piece.
+    /// Like `run_statement`, but always inlined.
     #[inline(always)]
     fn run_counted(
         &mut self,
@@ -183,13 +187,13 @@ impl SqliteSession {
         if self.prepare == PrepareMode::Once {
             self.prepared[index] = prepared;
         } else {
-            // SAFETY: it was prepared above, and nobody keeps it.
+            // SAFETY: it was prepared above, and no reference to it remains.
             unsafe { (self.api.finalize)(prepared.statement) };
         }
         result.map_err(|failure| self.named(index, failure))
     }
 
-    /// As `run`, with the rows hashed.
+    /// Like `run`, but hashes the rows.
     #[inline(always)]
     fn step_counted(
         &self,
@@ -202,7 +206,7 @@ impl SqliteSession {
             executions: 1,
             ..Tally::default()
         };
-        // SAFETY: the statement belongs to this session and is not finalised while it runs.
+        // SAFETY: the statement belongs to this session and is not finalized while it runs.
         let mut code = unsafe { (self.api.step)(statement) };
         marks.note_first_row();
         if !capture.is_empty() {
@@ -246,7 +250,7 @@ impl SqliteSession {
         }
     }
 
-    /// As `run_control`, in one piece.
+    /// Like `run_control`, but always inlined.
     #[inline(always)]
     fn control_counted(&mut self, control: Control) -> Result<(Rows, Tally), Failure> {
         let which = match control {
@@ -268,13 +272,13 @@ impl SqliteSession {
         if self.prepare == PrepareMode::Once {
             self.control[which] = prepared;
         } else {
-            // SAFETY: it was prepared above, and nobody keeps it.
+            // SAFETY: it was prepared above, and no reference to it remains.
             unsafe { (self.api.finalize)(prepared.statement) };
         }
         result
     }
 
-    /// A failure with the name of the statement that met it.
+    /// Adds the name of the failed statement to a failure.
     #[cold]
     fn named(&self, index: usize, failure: Failure) -> Failure {
         let name = &self.statements[index].name;
@@ -346,7 +350,7 @@ mod tests {
         for _ in 0..2 {
             let Poll::Ready(rows) = session.execute(0, &Values::default(), Capture::nothing(), &mut Marks::new(None))
             else {
-                panic!("SQLite answers at once");
+                panic!("SQLite never waits");
             };
             rows?;
         }
@@ -381,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_stands_still() {
+    fn the_clock_is_fixed() {
         let now = run("select datetime('now'), julianday('now')").unwrap();
         let fixed = run("values ('2026-01-01 00:00:00', 2461041.5)").unwrap();
         assert_eq!(now.unordered, fixed.unordered);
@@ -398,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_are_not_there_are_refused() {
+    fn unknown_groups_are_refused() {
         assert!(engine("values (1)", &[64]).is_err());
         assert!(engine("values (1)", &[]).is_err());
     }

@@ -1,9 +1,9 @@
-//! What statements gave: how many rows, and hashes of them.
+//! Results of statements: row counts and hashes.
 
 use dbdyno_engine::probe::Tally;
 use dbdyno_program::value::Value;
 
-/// Adds what other statements did.
+/// Adds the results of other statements.
 pub(super) fn add(tally: &mut Tally, other: &Tally) {
     tally.executions += other.executions;
     tally.rows += other.rows;
@@ -12,19 +12,19 @@ pub(super) fn add(tally: &mut Tally, other: &Tally) {
     tally.unordered = chain(tally.unordered, other.unordered);
 }
 
-/// Puts one hash behind another.
+/// Appends one hash to another.
 pub(super) fn chain(first: u64, second: u64) -> u64 {
     bytes_hash(first, &second.to_le_bytes())
 }
 
-/// FNV-1a with 64 bits (Fowler, Noll, Vo 1991; RFC 9923), begun with an earlier hash in place of its offset.
+/// FNV-1a with 64 bits (Fowler, Noll, Vo 1991; RFC 9923), starting from an earlier hash instead of the offset basis.
 fn bytes_hash(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// Puts a value, with its type, behind a hash.
+/// Appends a value and its type to a hash.
 pub(super) fn value_hash(start: u64, value: Value<'_>) -> u64 {
     match value {
         Value::Null => bytes_hash(start, b"n"),
