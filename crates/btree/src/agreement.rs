@@ -1,4 +1,4 @@
-//! The simulator and the model against each other.
+//! Compares the simulator with the model.
 
 use crate::input::*;
 use crate::{Figures, estimate, simulate};
@@ -7,10 +7,10 @@ const MIDDLE: SplitRule = SplitRule::Middle { rightmost: 0.9 };
 
 fn setting(split: SplitRule, policy: Policy, keys: Keys, start: u64) -> Setting {
     let mut setting = crate::simulator::tests::setting(split, keys, 16);
-    // A hundred entries a leaf.
+    // A hundred entries per leaf.
     setting.tree.entry_bytes = 40;
     setting.cache.policy = policy;
-    // SQLite commits each insert; in a longer transaction its changed pages do not leave the cache as others do.
+    // SQLite commits each insert. In a longer transaction, its changed pages aren't evicted like other pages.
     setting.commit_every = u32::from(policy == Policy::CleanFirst);
     if start > 0 {
         setting.start = Start::Bulk { rows: start, fill: 0.9 };
@@ -41,7 +41,7 @@ fn compare(setting: &Setting, name: &str) -> Vec<String> {
     };
     let mut apart = Vec::new();
     for (simulated, computed) in simulated.sizes.iter().zip(&computed.sizes) {
-        // The formulas are of a cache that has been full for a while, rather than of one that the tree has just outgrown.
+        // The formulas assume a cache that has been full for some time, not one that the tree has just outgrown.
         let outgrown = (1.0..1.5).contains(&(simulated.leaves / setting.cache.pages as f64));
         let share = if outgrown { 0.15 } else { 0.1 };
         for ((figure, one, least), (_, other, _)) in figures(simulated).into_iter().zip(figures(computed)) {
@@ -57,7 +57,7 @@ fn compare(setting: &Setting, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn they_agree_over_engines_orders_starts_and_caches() {
+fn simulator_and_model_agree_for_all_engines_and_key_orders() {
     let engines = [
         (MIDDLE, Policy::Clock),
         (
@@ -90,7 +90,7 @@ fn they_agree_over_engines_orders_starts_and_caches() {
 }
 
 #[test]
-fn they_agree_about_what_else_there_is() {
+fn simulator_and_model_agree_for_all_other_options() {
     let mut apart = Vec::new();
     for policy in [Policy::Clock, Policy::Lru, Policy::Midpoint { old_inserts: 0 }] {
         let mut base = setting(MIDDLE, policy, Keys::Random, 0);
@@ -98,7 +98,7 @@ fn they_agree_about_what_else_there_is() {
         let mut other = base.clone();
         other.tree.other_pages = 0.02;
         apart.extend(compare(&other, &format!("{policy:?} other pages")));
-        // InnoDB's way. A distance shorter than a few stays in the cache is beyond the formula.
+        // InnoDB's flushing. Distances shorter than a few stays in the cache are beyond the formula.
         if matches!(policy, Policy::Midpoint { .. }) {
             for inserts in [20_000, 60_000] {
                 let mut fuzzy = base.clone();

@@ -1,14 +1,14 @@
-//! What is wrong with a setting.
+//! Errors in a setting.
 
-/// Why a setting can be neither simulated nor predicted.
+/// Why a setting can be neither simulated nor computed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Impossible {
-    /// A leaf that holds too few or too many entries.
+    /// A leaf that would contain too few or too many entries.
     #[error(
-        "a leaf of {leaf_bytes} bytes with entries of {entry_bytes} holds {entries} of them; it must hold 4 to 60000"
+        "a leaf of {leaf_bytes} bytes with entries of {entry_bytes} has room for {entries}; it must have room for 4 to 60000"
     )]
     Leaf {
-        /// Bytes of a leaf that entries can use.
+        /// Usable bytes of a leaf.
         leaf_bytes: u32,
         /// Bytes of an entry.
         entry_bytes: u32,
@@ -22,44 +22,44 @@ pub enum Impossible {
         field: &'static str,
         /// Its value.
         value: f64,
-        /// What would be right.
+        /// The allowed range.
         range: &'static str,
     },
-    /// Sizes that are not in ascending order, or before the start.
+    /// Sizes that are not in ascending order, or below the start.
     #[error("the size {size} comes after {before} rows; sizes must ascend, each by a window at least")]
     Order {
-        /// The size, rows.
+        /// The size in rows.
         size: u64,
-        /// Rows that the tree has by then.
+        /// Rows in the tree by then.
         before: u64,
     },
-    /// A scale at which the simulated tree is no image of the full one.
+    /// A scale at which the simulated tree doesn't represent the full one.
     #[error("at the scale 1/{factor}, {what} would be {value}; it must be at least {least}")]
     Scale {
-        /// The factor.
+        /// The scale factor.
         factor: u64,
-        /// What becomes too small.
+        /// The quantity that becomes too small.
         what: &'static str,
-        /// How small.
+        /// Its value.
         value: u64,
-        /// How large it must be.
+        /// Its minimum.
         least: u64,
     },
-    /// A simulation that needs more memory or pages than there are numbers for.
+    /// A simulation that needs too much memory or too many page numbers.
     #[error("{leaves} leaves and {cache} pages of cache are too many to simulate")]
     TooLarge {
-        /// Leaves at the end, about.
+        /// Approximate number of leaves at the end.
         leaves: u64,
-        /// Pages of the caches.
+        /// Pages in the caches.
         cache: u64,
     },
-    /// Rows that are too many, at any scale at which the simulated tree is an image of the full one.
-    #[error("{rows} rows over so small a cache, or in so few blocks, are too many to simulate")]
+    /// Too many rows at any scale at which the simulated tree represents the full one.
+    #[error("{rows} rows are too many to simulate with such a small cache or so few blocks")]
     TooMany {
         /// Rows at the end.
         rows: u64,
     },
-    /// An order of keys that the analytic model does not know.
-    #[error("there are no formulas for keys that come in blocks; they can be simulated")]
+    /// A key order that the analytic model doesn't support.
+    #[error("keys in blocks have no formulas; they can only be simulated")]
     NoFormula,
 }

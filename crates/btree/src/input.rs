@@ -1,143 +1,146 @@
-//! What is asked: the tree, its keys, its cache, and the sizes at which figures are wanted.
+//! The input: the tree, its keys, its caches, and the sizes to report.
 
 use crate::error::Impossible;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One question to the simulator or to the model.
+/// Input of the simulator or the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
     /// The index and its engine's rules.
     pub tree: Tree,
-    /// In what order keys come.
+    /// Order of the keys.
     pub keys: Keys,
-    /// What the tree holds at first.
+    /// Initial contents of the tree.
     pub start: Start,
     /// The caches.
     pub cache: Cache,
-    /// When changed pages are written, other than by eviction; without, never.
+    /// When changed pages are written, other than by eviction; never if omitted.
     #[serde(default)]
     pub checkpoints: Option<Checkpoints>,
     /// The log of changes.
     #[serde(default)]
     pub log: Log,
-    /// Inserts per transaction, where each commit writes all pages it changed (SQLite); 0 where a commit writes no pages.
+    /// Inserts per transaction, if each commit writes all pages it changed (SQLite); 0 if a commit writes no pages.
     #[serde(default)]
     pub commit_every: u32,
-    /// Sizes at which figures are wanted, rows before the first insert of the window; in ascending order.
+    /// Sizes to report: rows before the first insert of the window, in ascending order.
     pub sizes: Vec<u64>,
-    /// Inserts over which figures are taken, at each size.
+    /// Number of inserts in the window at each size.
     pub window: u64,
-    /// Of all random draws.
+    /// Seed of all random draws.
     #[serde(default)]
     pub seed: u64,
-    /// How much smaller the simulated tree is. The model takes no notice.
+    /// Scale of the simulated tree. The model ignores it.
     #[serde(default)]
     pub scale: Scale,
 }
 
-/// A B-tree index and what its engine does when a leaf is full.
+/// A B-tree index, and how its engine splits full leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_bytes: u32,
-    /// Bytes of a leaf that entries can use.
+    /// Usable bytes of a leaf.
     pub leaf_bytes: u32,
-    /// Bytes of an entry in a leaf, with its item's overhead.
+    /// Bytes of an entry in a leaf, including its overhead.
     pub entry_bytes: u32,
-    /// Pages below an inner page that is full.
+    /// Children of a full inner page.
     pub fanout: u32,
     /// How a full leaf is split.
     pub split: SplitRule,
-    /// Pages that each insert fills elsewhere, as at the right edge of the table's heap. They take room in the cache; their
-    /// writes are in no figure.
+    /// Pages that each insert fills elsewhere, such as at the end of the table's heap. They occupy the cache, but their
+    /// writes aren't counted.
     #[serde(default)]
     pub other_pages: f64,
 }
 
-/// What an engine does with a leaf that is full.
+/// How an engine splits a full leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "rule", deny_unknown_fields)]
 pub enum SplitRule {
-    /// In the middle, but the rightmost leaf keeps a share: PostgreSQL's nbtree (`nbtsplitloc.c`). Its rule for runs of inserts
-    /// within a group (`_bt_afternewitemoff`) leaves indexes of a single column alone, and has no part here.
+    /// In the middle, except that the rightmost leaf keeps a larger share: PostgreSQL's nbtree (`nbtsplitloc.c`). Its
+    /// rule for runs of inserts within a group (`_bt_afternewitemoff`) doesn't apply to single-column indexes and is
+    /// not modeled.
     Middle {
-        /// Share that the left half of the rightmost leaf keeps; 0.9 unless the index says otherwise.
+        /// Share of entries that the left half of the rightmost leaf keeps; 0.9 by default.
         rightmost: f64,
     },
-    /// In the middle, but at the insert where it is next to the page's last insert: InnoDB's (`btr0btr.cc`, `btr0cur.cc`).
+    /// In the middle, or at the insert if it is next to the page's last insert: InnoDB (`btr0btr.cc`, `btr0cur.cc`).
     LastInsert {
-        /// Whether 1/16 of a page stays free where inserts follow each other, as in a clustered index.
+        /// Whether 1/16 of a page stays free for sequential inserts, as in a clustered index.
         reserve: bool,
     },
-    /// Over the leaf and its two neighbours: SQLite's (`balance_nonroot` in `btree.c`).
+    /// Across the leaf and its two neighbors: SQLite (`balance_nonroot` in `btree.c`).
     Neighbours {
-        /// Whether the right edge gets an empty leaf, as a table's tree does (`balance_quick`). An index does without.
+        /// Whether an overflow at the right edge adds an empty leaf, as in a table's tree (`balance_quick`). An index
+        /// doesn't do this.
         empty_edge: bool,
     },
 }
 
-/// In what order keys come.
+/// Order of the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "order", deny_unknown_fields)]
 pub enum Keys {
-    /// Anywhere, as UUIDs of version 4.
+    /// Uniformly random, such as UUIDs of version 4.
     Random,
-    /// At the right edge, as sequences, ULIDs, and UUIDs of version 7.
+    /// Always at the right edge, such as sequences, ULIDs, and UUIDs of version 7.
     Ordered,
-    /// A prefix that counts blocks and begins again, then random bytes.
+    /// A prefix that counts blocks cyclically, followed by random bytes.
     Blocked {
         /// Inserts that share a prefix.
         block: u64,
-        /// Prefixes before the first comes again.
+        /// Number of prefixes before they repeat.
         count: u64,
     },
 }
 
-/// What the tree holds at first. The cache is empty.
+/// Initial contents of the tree. The cache is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "way", deny_unknown_fields)]
 pub enum Start {
-    /// No rows; it grows by the same kind of keys.
+    /// No rows; the tree grows with the same kind of keys.
     Empty,
-    /// Rows with keys of the same kind, by which the index is built afterwards.
+    /// Rows with the same kind of keys, from which the index is then built.
     Bulk {
-        /// Rows.
+        /// Number of rows.
         rows: u64,
-        /// Share of a leaf that is filled when the index is built.
+        /// Fill factor of the leaves when the index is built.
         fill: f64,
     },
 }
 
-/// The engine's cache, and the operating system's behind it.
+/// The engine's cache, and the operating system's cache behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// Pages of the engine's cache.
     pub pages: u64,
-    /// What it evicts.
+    /// The eviction policy.
     pub policy: Policy,
-    /// Pages of the operating system's cache; 0 for none. Pages enter it when they are read and when they are written.
+    /// Pages of the operating system's cache; 0 for none. Reading and writing a page adds it.
     #[serde(default)]
     pub system_pages: u64,
 }
 
-/// Which page leaves a full cache.
+/// Which page a full cache evicts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum Policy {
-    /// PostgreSQL's clock sweep (`freelist.c`): a count of uses, 5 at most, that each pass of the hand lowers.
+    /// PostgreSQL's clock sweep (`freelist.c`): a usage count of up to 5, which each pass of the hand decrements.
     Clock,
-    /// InnoDB's list with a midpoint (`buf0lru.cc`): a page enters at 3/8 from the end.
+    /// InnoDB's midpoint insertion list (`buf0lru.cc`): a page is inserted at 3/8 from the tail.
     Midpoint {
-        /// Inserts after its first use before another use takes a page to the head (`innodb_old_blocks_time`).
+        /// Inserts after its first use before another use moves a page to the head (`innodb_old_blocks_time`).
         old_inserts: u64,
     },
-    /// The page unused for longest.
+    /// The least recently used page.
     Lru,
-    /// The clean page unused for longest; a changed page is written only where none is clean: SQLite's (`pcache1.c`).
+    /// The least recently used clean page; a changed page is written only if there is no clean one: SQLite
+    /// (`pcache1.c`).
     CleanFirst,
 }
 
@@ -145,22 +148,22 @@ pub enum Policy {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoints {
-    /// How far apart.
+    /// Distance between checkpoints.
     pub every: Distance,
     /// Which pages are written.
     pub flush: Flush,
 }
 
-/// From one checkpoint to the next.
+/// Distance from one checkpoint to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "in", deny_unknown_fields)]
 pub enum Distance {
-    /// By inserts.
+    /// In inserts.
     Inserts {
         /// Inserts.
         inserts: u64,
     },
-    /// By the log that was written.
+    /// In bytes of log.
     Log {
         /// Bytes.
         bytes: u64,
@@ -171,9 +174,9 @@ pub enum Distance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
-    /// All that are changed, at once: PostgreSQL's, without the time over which it spreads them, and SQLite's.
+    /// All changed pages at once: SQLite, and PostgreSQL without spreading the writes over time.
     Sharp,
-    /// Each page as soon as its oldest change is so far back: InnoDB's, whose log is a ring.
+    /// Each page once its oldest change is that far back: InnoDB, whose log is circular.
     Fuzzy,
 }
 
@@ -181,39 +184,41 @@ pub enum Flush {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
-    /// Bytes that an insert writes into the log, without images of pages.
+    /// Bytes of log per insert, without page images.
     pub record_bytes: f64,
-    /// Bytes that the first change of a page after a checkpoint logs as well (PostgreSQL's `full_page_writes`); 0 for none.
+    /// Bytes that the first change of a page after a checkpoint adds to the log (PostgreSQL's `full_page_writes`); 0
+    /// for none.
     pub image_bytes: f64,
 }
 
-/// How much smaller the simulated tree is: rows, caches, and the distances between checkpoints, all by one factor.
+/// Scale of the simulated tree: rows, caches and checkpoint distances are all divided by one factor.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by", deny_unknown_fields)]
 pub enum Scale {
-    /// As large as it is.
+    /// Full scale.
     #[default]
     Full,
-    /// By this factor.
+    /// This factor.
     Factor {
-        /// Factor, at least 1.
+        /// The factor, at least 1.
         factor: u64,
     },
-    /// By the least factor that needs no more than so many inserts; by a smaller one where that is too large for the caches or
-    /// the blocks, up to 4 times as many inserts.
+    /// The smallest factor with at most this number of inserts. If that factor is too large for the caches or the
+    /// blocks, a smaller one with up to 4 times that number.
     Inserts {
-        /// Rows that are inserted, or there at the start, at most.
+        /// Maximum number of rows inserted, or present at the start.
         most: u64,
     },
 }
 
 impl Tree {
-    /// Entries that a leaf holds.
+    /// Entries that fit into a leaf.
     pub(crate) fn capacity(&self) -> u32 {
         self.leaf_bytes / self.entry_bytes.max(1)
     }
 
-    /// Entries beyond which InnoDB splits a leaf of a clustered index where inserts follow each other; otherwise the capacity.
+    /// Entries above which InnoDB splits a leaf of a clustered index under sequential inserts; the capacity for other
+    /// rules.
     pub(crate) fn reserved(&self) -> u32 {
         match self.split {
             SplitRule::LastInsert { reserve: true } => {
@@ -235,7 +240,7 @@ impl Start {
 }
 
 impl Setting {
-    /// Entries of a leaf that was built.
+    /// Entries per leaf after building the index.
     pub(crate) fn bulk(&self) -> u32 {
         let fill = match self.start {
             Start::Empty => 1.0,
@@ -244,7 +249,7 @@ impl Setting {
         ((f64::from(self.tree.capacity()) * fill) as u32).max(1)
     }
 
-    /// Looks whether there can be such a tree.
+    /// Checks whether such a tree is possible.
     pub(crate) fn check(&self) -> Result<(), Impossible> {
         let tree = &self.tree;
         let entries = tree.capacity();

@@ -1,8 +1,8 @@
-//! What single-row inserts do to the leaves of a B-tree that grows far past its cache: pages read, pages written, splits and
-//! fill, by two ways that check each other.
+//! The effect of single-row inserts on the leaves of a B-tree that outgrows its cache: pages read, pages written,
+//! splits and fill factor. Two independent methods verify each other.
 //!
-//! [`simulate`] follows each insert to its leaf and each page through the cache. [`estimate`] computes the same [`Figures`] from
-//! formulas, at any size. Both take a [`Setting`] and give a [`Report`].
+//! [`simulate`] follows each insert to its leaf and each page through the cache. [`estimate`] computes the same
+//! [`Figures`] from formulas, at any size. Both take a [`Setting`] and return a [`Report`].
 
 mod error;
 mod input;

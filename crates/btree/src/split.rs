@@ -1,22 +1,22 @@
-//! How many entries each leaf has after one of them overflows. The simulator and the model share these rules.
+//! Entries of each leaf after an overflow. The simulator and the model share these rules.
 
 use crate::input::{SplitRule, Tree};
 
-/// Leaves that one overflow can leave behind: three siblings and a new one.
+/// Maximum number of leaves after an overflow: three siblings and a new one.
 pub(crate) const MOST_LEAVES: usize = 4;
 
-/// Where the entry lies that finds no room.
+/// Position of the entry that caused the overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Somewhere in the leaf.
     Within,
-    /// Behind all other keys of the tree, and the entry before it was the last to come.
+    /// After all other keys of the tree, and directly after the previous insert.
     Edge,
-    /// Next to the leaf's last insert, with so many entries before it.
+    /// Next to the leaf's last insert, with this number of entries before it.
     BesideLast(u32),
 }
 
-/// The entries of the leaves that an overflow leaves, in key order.
+/// Entries of the leaves after an overflow, in key order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parts {
     entries: [u32; MOST_LEAVES],
@@ -41,7 +41,7 @@ impl Parts {
 pub(crate) struct Splitter {
     pub(crate) rule: SplitRule,
     pub(crate) capacity: u32,
-    /// Entries from which InnoDB looks at the order of inserts.
+    /// Number of entries from which InnoDB considers the order of inserts.
     pub(crate) reserved: u32,
 }
 
@@ -54,7 +54,7 @@ impl Splitter {
         }
     }
 
-    /// Whether the neighbours take part.
+    /// Whether neighbors are involved.
     pub(crate) fn takes_neighbours(&self) -> bool {
         matches!(self.rule, SplitRule::Neighbours { .. })
     }
@@ -64,12 +64,12 @@ impl Splitter {
         matches!(self.rule, SplitRule::LastInsert { .. })
     }
 
-    /// Whether the rightmost leaf splits otherwise than the others, one by one.
+    /// Whether the rightmost leaf splits differently from other leaves.
     pub(crate) fn has_right_apart(&self) -> bool {
         matches!(self.rule, SplitRule::Middle { .. })
     }
 
-    /// Splits one leaf with `entries`, the new one among them.
+    /// Splits one leaf with `entries`, including the new one.
     pub(crate) fn alone(&self, entries: u32, rightmost: bool, place: Place) -> Parts {
         match (self.rule, place) {
             (SplitRule::Middle { rightmost: share }, _) if rightmost => {
@@ -77,11 +77,11 @@ impl Splitter {
                 let left = left.clamp(1, entries - 1);
                 Parts::pair(left, entries - left)
             }
-            // A new leaf with the new entry alone.
+            // A new leaf with only the new entry.
             (SplitRule::LastInsert { .. } | SplitRule::Neighbours { empty_edge: true }, Place::Edge) => {
                 Parts::pair(entries - 1, 1)
             }
-            // `btr_page_get_split_rec_to_right`: the entry after the new one stays as well.
+            // `btr_page_get_split_rec_to_right`: the entry after the new one stays too.
             (SplitRule::LastInsert { .. }, Place::BesideLast(before)) => {
                 let left = (before + 2).clamp(1, entries - 1);
                 Parts::pair(left, entries - left)
@@ -90,9 +90,10 @@ impl Splitter {
         }
     }
 
-    /// Spreads the entries of up to three neighbours as `balance_nonroot` does: full leaves from the left, then from the right
-    /// each pair evened out, so that the left ones stay fuller (three full leaves become 7/8, 7/8, 3/4, 1/2). Cells that an
-    /// index moves into its inner pages, one per leaf, count as the leaf's. No leaf is given up, where SQLite would give one up.
+    /// Distributes the entries of up to three neighbors like `balance_nonroot`: fills leaves from the left, then
+    /// balances each pair from the right, so that the left ones stay fuller (three full leaves become 7/8, 7/8, 3/4,
+    /// 1/2). The cells that an index moves into its inner pages, one per leaf, count for the leaf. Leaves are never
+    /// removed, although SQLite may remove one.
     pub(crate) fn among(&self, entries: u32, siblings: usize) -> Parts {
         let leaves = (entries.div_ceil(self.capacity) as usize).clamp(siblings, MOST_LEAVES);
         let mut parts = Parts {

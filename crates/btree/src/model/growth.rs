@@ -1,4 +1,4 @@
-//! How many leaves the tree has at a size, by the order of its keys.
+//! Number of leaves at a given size, depending on the key order.
 
 use super::occupancy::Occupancy;
 use super::row::Row;
@@ -10,31 +10,31 @@ use crate::split::Splitter;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     pub(super) leaves: f64,
-    /// Since the start.
+    /// Overflows since the start.
     pub(super) overflows: f64,
 }
 
-/// A tree that grows; it may be asked for any sizes in ascending order.
+/// A growing tree; query its sizes in ascending order.
 #[derive(Debug)]
 pub(super) enum Growth {
-    /// Random keys, where leaves are split alone.
+    /// Random keys, with leaves split individually.
     Alone(Occupancy),
-    /// Random keys, where neighbours take part.
+    /// Random keys, with splits that involve neighbors.
     Beside(Row),
-    /// Keys in order.
+    /// Ordered keys.
     Edge {
         start: Start,
-        /// Entries of a leaf that was built.
+        /// Entries per leaf after building the index.
         bulk: f64,
-        /// Entries that a leaf keeps.
+        /// Entries that remain in a leaf.
         per_leaf: f64,
-        /// Overflows until then.
+        /// Overflows per leaf.
         overflows: f64,
     },
 }
 
 impl Growth {
-    /// Of an order that there are formulas for; else `NoFormula`.
+    /// Fails with `NoFormula` for a key order without formulas.
     pub(super) fn new(setting: &Setting) -> Result<Self, Impossible> {
         let splitter = Splitter::new(&setting.tree);
         let bulk = setting.bulk();
@@ -59,7 +59,7 @@ impl Growth {
         })
     }
 
-    /// Entries of a leaf at the right edge when it is left behind; 0 where keys are random.
+    /// Entries that remain in a leaf at the right edge; 0 for random keys.
     pub(super) fn per_leaf(&self) -> f64 {
         match self {
             Self::Edge { per_leaf, .. } => *per_leaf,
@@ -100,15 +100,15 @@ impl Growth {
     }
 }
 
-/// Entries that a leaf keeps when all inserts are at the right edge, and overflows until then.
+/// Entries that remain in a leaf if all inserts are at the right edge, and overflows per leaf.
 fn edge(splitter: Splitter) -> (f64, f64) {
     let capacity = f64::from(splitter.capacity);
     match splitter.rule {
         SplitRule::Middle { rightmost: share } => ((capacity * share).floor(), 1.0),
         SplitRule::LastInsert { .. } => (f64::from(splitter.reserved), 1.0),
         SplitRule::Neighbours { empty_edge: true } => (capacity, 1.0),
-        // Three full leaves become four, of which the first is left behind with 7/8; the others are evened out again and
-        // again until they are full.
+        // Three full leaves become four. The first of these keeps 7/8; the others are rebalanced repeatedly until they
+        // are full.
         SplitRule::Neighbours { empty_edge: false } => {
             let mut row = Row::new(splitter, 1, 1.0, true);
             row.grow(200.0 * capacity);

@@ -1,25 +1,25 @@
-//! How long ago pages were used: the chance that the page of the next insert was not used within so many inserts, and how
-//! many distinct pages were.
+//! Recency of page uses: the probability that the next insert's page was not used within the last inserts, and the
+//! number of distinct pages used.
 
-/// The pages that inserts spread over.
+/// How inserts are distributed over pages.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Pattern {
-    /// Each as likely.
+    /// Uniformly.
     Even { pages: f64 },
-    /// Always the newest; a new one for so many inserts.
+    /// Always the newest page; a new one after `per_page` inserts.
     Edge { per_page: f64 },
 }
 
-/// A pattern, and how often an insert uses pages.
+/// A distribution, and the number of page uses per insert.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Locality {
     pattern: Pattern,
-    /// Uses of pages per insert, with those of new leaves and of neighbours.
+    /// Page uses per insert, including new leaves and neighbors.
     often: f64,
 }
 
 impl Locality {
-    /// `more`: uses per insert beyond that of the leaf itself.
+    /// `more`: uses per insert in addition to the leaf itself.
     pub(super) fn new(pattern: Pattern, more: f64) -> Self {
         match pattern {
             Pattern::Even { pages } => Self {
@@ -30,7 +30,7 @@ impl Locality {
         }
     }
 
-    /// Chance that an insert's page was there but not used within the last `age` inserts.
+    /// Probability that an insert's page exists but was not used within the last `age` inserts.
     pub(super) fn unused(&self, age: f64) -> f64 {
         match self.pattern {
             Pattern::Even { pages } => (-age * self.often / pages).exp(),
@@ -38,7 +38,7 @@ impl Locality {
         }
     }
 
-    /// Pages whose last use becomes older than `age`, per insert.
+    /// Pages per insert whose last use becomes older than `age`.
     pub(super) fn ageing(&self, age: f64) -> f64 {
         match self.pattern {
             Pattern::Even { .. } => self.unused(age) * self.often,
@@ -54,7 +54,7 @@ impl Locality {
         }
     }
 
-    /// Inserts after which the page of an insert is used again.
+    /// Mean number of inserts until a page is used again.
     pub(super) fn recurrence(&self) -> f64 {
         match self.pattern {
             Pattern::Even { pages } => pages,

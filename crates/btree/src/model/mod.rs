@@ -1,7 +1,7 @@
-//! The figures by formula, at any size.
+//! Computes the figures by formulas, at any size.
 //!
-//! Three parts: how many leaves there are (`growth`, `occupancy`), how long ago each was used (`locality`), and how long the cache
-//! keeps what is not used (`residence`). Each figure follows from these.
+//! There are three parts: the number of leaves (`growth`, `occupancy`), the recency of their uses (`locality`), and how
+//! long the cache keeps unused pages (`residence`). All figures follow from these.
 
 mod growth;
 mod locality;
@@ -16,16 +16,16 @@ use growth::{Growth, Size};
 use locality::{Locality, Pattern};
 use residence::{Contents, Residence, Stay, resident, root};
 
-/// Parts of a window, within which the tree is taken as it is in the middle.
+/// Parts of a window. Within each, the tree is treated as constant.
 const PARTS: usize = 4;
-/// Levels above the leaves, at most.
+/// Maximum number of levels above the leaves.
 const HIGHEST: usize = 8;
 
-/// Computes the figures at each size. The scale and the seed have no part.
+/// Computes the figures at each size. The scale and the seed are ignored.
 ///
 /// # Errors
 ///
-/// Where no such tree can be, or keys come in blocks, for which there are no formulas.
+/// Fails if such a tree is impossible, or for keys in blocks, which have no formulas.
 pub fn estimate(setting: &Setting) -> Result<Report, Impossible> {
     setting.check()?;
     let mut growth = Growth::new(setting)?;
@@ -40,7 +40,7 @@ pub fn estimate(setting: &Setting) -> Result<Report, Impossible> {
     })
 }
 
-/// The mean over parts of the window.
+/// Mean over the parts of the window.
 fn over_window(setting: &Setting, growth: &mut Growth, rows: u64) -> Figures {
     let part = setting.window as f64 / PARTS as f64;
     let mut sum = Figures::default();
@@ -142,7 +142,7 @@ fn figures(setting: &Setting, middle: f64, window: f64, growth: &Growth, [first,
         let pages = setting.cache.system_pages as f64;
         let time = kept.time_in_system(pages, checkpoint_writes, tree.other_pages);
         let answered = |(level, stays): (&Locality, &Vec<Stay>)| {
-            // They are not changed.
+            // Inner pages are treated as unchanged.
             Kept::new(level, stays, 0.0, inserts, missed(level, stays)).hits(time)
         };
         (kept.hits(time), above().map(answered).sum())
@@ -178,11 +178,11 @@ fn pattern(keys: Keys, leaves: f64, growth: &Growth) -> Pattern {
     }
 }
 
-/// The levels of the tree from the leaves up, each with so many pages below one. The root is always there, and left out.
+/// The levels of the tree from the leaves up, with `below` children per page. The root is always cached, and left out.
 fn levels(pattern: Pattern, more: f64, below: f64) -> Vec<Locality> {
     let mut levels = vec![Locality::new(pattern, more)];
     let mut pattern = pattern;
-    // A level at the right edge is a page or two, of which one stands for all above the leaves.
+    // At the right edge, a level has one or two active pages, so one level represents all inner levels.
     for _ in 0..HIGHEST {
         pattern = match pattern {
             Pattern::Even { pages } if pages > below => Pattern::Even { pages: pages / below },
@@ -214,8 +214,8 @@ fn distance(setting: &Setting, leaves: &Locality) -> f64 {
     }
 }
 
-/// Evictions of changed leaves, and writes by checkpoints that write all at once. A leaf is changed when it goes if its last use
-/// is later than the last checkpoint; a checkpoint writes what was used since the last and is still there.
+/// Evictions of changed leaves, and writes by sharp checkpoints. An evicted leaf is dirty if its last use is later than
+/// the last checkpoint. A checkpoint writes the leaves that were used since the last one and are still cached.
 fn sharp_writes(leaves: &Locality, stays: &[Stay], distance: f64, inserts: f64) -> (f64, f64) {
     let evicted = stays
         .iter()
@@ -232,10 +232,10 @@ fn sharp_writes(leaves: &Locality, stays: &[Stay], distance: f64, inserts: f64) 
     (evicted, written / distance)
 }
 
-/// The same where each leaf is written once its oldest change is `distance` back: leaves become changed as often as they are
-/// written. Of leaves that became changed, a part outlives the distance, which for a stay of `a` is the chance of no gap of `a`
-/// among uses that come by chance. Stays of several
-/// lengths count as one, of the mean length at which leaves go.
+/// The same for fuzzy checkpoints, which write each leaf once its oldest change is `distance` back. Leaves become dirty
+/// as often as they are written. The share of dirty leaves that survives the distance is the probability that
+/// Poisson-distributed uses have no gap as long as the stay. Stays of several lengths are replaced by one of the mean
+/// length at eviction.
 fn fuzzy(stays: &[Stay], leaves: f64, distance: f64, inserts: f64) -> (f64, f64) {
     const POINTS: usize = 16;
     let going = |stay: &Stay| stay.share * (-stay.inserts / leaves).exp();
@@ -248,7 +248,7 @@ fn fuzzy(stays: &[Stay], leaves: f64, distance: f64, inserts: f64) -> (f64, f64)
     if time >= inserts || unused < 1e-12 {
         return (0.0, leaves / (leaves + distance));
     }
-    // Chance of no such gap that began and ended within `span`: exact to twice the gap, then falling as it did.
+    // Probability that no such gap began and ended within `span`: exact up to twice the gap, then extrapolated.
     let survives = |span: f64| {
         let exact = |span: f64| (1.0 - unused * (1.0 + (span - time).max(0.0) / leaves)).max(0.0);
         if span < time {
@@ -259,7 +259,7 @@ fn fuzzy(stays: &[Stay], leaves: f64, distance: f64, inserts: f64) -> (f64, f64)
             exact(2.0 * time) * (-(unused / leaves) * (span - 2.0 * time)).exp()
         }
     };
-    // And of another use after the write before the leaf must go.
+    // And of another use after the write before the leaf is evicted.
     let span = distance.min(time);
     let places = (0..POINTS).map(|point| survives(distance - (point as f64 + 0.5) / POINTS as f64 * span));
     let mean = places.sum::<f64>() / POINTS as f64;
@@ -269,15 +269,15 @@ fn fuzzy(stays: &[Stay], leaves: f64, distance: f64, inserts: f64) -> (f64, f64)
     (becomes * (1.0 - survives(distance)), becomes * survives(distance))
 }
 
-/// The pages that the engine keeps, for what is behind it.
+/// The pages in the engine's cache, as seen by the operating system's cache.
 struct Kept<'a> {
     level: &'a Locality,
     stays: &'a [Stay],
     distance: f64,
     inserts: f64,
-    /// What the engine reads of them, per insert.
+    /// The engine's reads of these pages, per insert.
     reads: f64,
-    /// How many there are.
+    /// Number of these pages.
     here: f64,
 }
 
@@ -293,13 +293,14 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Share of the pages that leave the engine after a stay that are changed then.
+    /// Share of pages that are dirty when evicted by the engine after a stay.
     fn changed(&self, stay: &Stay) -> f64 {
         (1.0 - stay.inserts / self.distance).max(0.0)
     }
 
-    /// Until when after its last use a page is in either cache, changed or not. A page enters the operating system's when it is
-    /// read and when it is written, so of one that went unchanged, the age there counts from its reading.
+    /// How long after its last use a page is in either cache, for changed and unchanged pages. The operating system's
+    /// cache sees a page when it is read and when it is written. So for an unchanged page, the age there counts from
+    /// its read.
     fn until(&self, stay: &Stay, time: f64) -> (f64, f64) {
         let time_here = if self.reads > 0.0 {
             self.here / self.reads
@@ -310,7 +311,7 @@ impl<'a> Kept<'a> {
         (stay.inserts + time, unchanged)
     }
 
-    /// Inserts for which the operating system keeps a page that is not touched again.
+    /// Inserts for which the operating system's cache keeps a page that isn't touched again.
     fn time_in_system(&self, pages: f64, checkpoints: f64, other: f64) -> f64 {
         let occupied = |time: f64| {
             let gone: f64 = self
@@ -334,7 +335,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Reads that the operating system's cache answers, per insert, where it keeps pages for a time.
+    /// Reads served by the operating system's cache, per insert, if it keeps pages for `time`.
     fn hits(&self, time: f64) -> f64 {
         let missed: f64 = self
             .stays

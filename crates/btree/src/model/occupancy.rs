@@ -1,24 +1,25 @@
-//! How many leaves have how many entries, as the tree grows.
+//! Distribution of leaves by number of entries, as the tree grows.
 //!
-//! A leaf with j of n entries gets the next with a chance of j/n, whether the tree was grown or built. So the expected numbers
-//! of leaves by entries follow a linear equation in ln n (Yao, "On random 2-3 trees", 1978; Eisenbarth et al., "The theory of
-//! fringe analysis and its application to 2-3 trees and B-trees", 1982). Its limit for splits in the middle is a fill of ln 2,
-//! but a fill that swings around it dies out slowly where leaves hold many entries: it is followed, not skipped.
+//! A leaf with j of n entries receives the next entry with probability j/n, whether the tree was grown or built. So the
+//! expected numbers of leaves by entries follow a linear equation in ln n (Yao, "On random 2-3 trees", 1978; Eisenbarth
+//! et al., "The theory of fringe analysis and its application to 2-3 trees and B-trees", 1982). For splits in the
+//! middle, the fill factor converges to ln 2, but its oscillation decays slowly if leaves have many entries, so it is
+//! computed step by step.
 
 use crate::split::{Place, Splitter};
 
-/// Entries by which leaves are told apart, at most; larger leaves are counted in several entries at once.
+/// Maximum number of classes by entries; for larger leaves, a class covers several entry counts.
 const CLASSES: u32 = 512;
-/// Part of a class's entries that move on in a step. A longer step narrows the spread among leaves.
+/// Share of a class's entries that advance in a step. Longer steps would narrow the distribution.
 const STEP: f64 = 0.1;
 
 #[derive(Debug, Clone)]
 pub(super) struct Occupancy {
     splitter: Splitter,
     unit: f64,
-    /// Leaves by entries, in units.
+    /// Leaves by number of entries, in units.
     by_entries: Vec<f64>,
-    /// The rightmost leaf, where its split is another.
+    /// The rightmost leaf, if it splits differently.
     right: Vec<f64>,
     entries: f64,
     overflows: f64,
@@ -56,7 +57,7 @@ impl Occupancy {
         seed
     }
 
-    /// Leaves all alike.
+    /// Equally filled leaves.
     pub(super) fn alike(splitter: Splitter, per_leaf: f64, entries: f64) -> Self {
         let mut alike = Self::empty(splitter);
         let class = ((per_leaf / alike.unit) as usize).clamp(1, alike.splitter.capacity as usize);
@@ -69,12 +70,12 @@ impl Occupancy {
         self.by_entries.iter().chain(&self.right).sum()
     }
 
-    /// Since the first entry.
+    /// Overflows since the first entry.
     pub(super) fn overflows(&self) -> f64 {
         self.overflows
     }
 
-    /// Until there are so many entries.
+    /// Grows to this number of entries.
     pub(super) fn grow(&mut self, entries: f64) {
         let longest = STEP / f64::from(self.splitter.capacity);
         let span = (entries / self.entries).ln();
@@ -86,7 +87,7 @@ impl Occupancy {
         for _ in 0..steps as u64 {
             self.step(span / steps, &mut flows);
         }
-        // What rounding lost.
+        // Corrects rounding errors.
         let counted: f64 = self.weigh(&self.by_entries) + self.weigh(&self.right);
         let correction = entries / counted;
         self.by_entries
@@ -104,7 +105,7 @@ impl Occupancy {
             .sum()
     }
 
-    /// `flows`: as in [`advance`].
+    /// `flows`: see [`advance`].
     fn step(&mut self, span: f64, flows: &mut [f64]) {
         let capacity = self.splitter.capacity as usize;
         let reserved = self.splitter.reserved as usize;
@@ -142,10 +143,10 @@ impl Occupancy {
     }
 }
 
-/// Moves leaves on to the next class. Gives how many no class is left for, and how many have split evenly at the insert:
-/// part of those with `reserves` entries or more.
+/// Moves leaves to the next class. Returns the number of leaves that exceed the last class, and the number that split
+/// in the middle at the insert: a share of the leaves with at least `reserves` entries.
 ///
-/// `flows`: those that move. What all classes lose is known before any gains, so that several are computed at once.
+/// `flows`: the moving leaves. All losses are computed before the gains, which allows vectorization.
 fn advance(leaves: &mut [f64], flows: &mut [f64], span: f64, reserves: Option<usize>) -> (f64, f64) {
     let capacity = leaves.len() - 2;
     for (class, (flow, leaves)) in flows.iter_mut().zip(&mut leaves[..=capacity]).enumerate() {

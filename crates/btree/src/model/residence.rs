@@ -1,13 +1,13 @@
 //! How long a page stays in the cache after its last use, by policy.
 //!
-//! As in the approximation of Che, Tung and Wang ("Hierarchical Web caching systems: modeling, design and experimental results",
-//! 2002), a cache of many pages has one characteristic time: here that of the list's length, or of the clock's round. It is
-//! the one at which the pages that are still there fill the cache.
+//! As in the approximation of Che, Tung and Wang ("Hierarchical Web caching systems: modeling, design and experimental
+//! results", 2002), a large cache has one characteristic time: the time to pass through the list, or the clock's
+//! revolution. It is the time at which the resident pages exactly fill the cache.
 
 use super::locality::Locality;
 use crate::input::Policy;
 
-/// A share of uses, and how many inserts later the page must go unless it is used again.
+/// A share of uses, and the number of inserts after which the page is evicted unless it is used again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stay {
     pub(super) share: f64,
@@ -20,7 +20,7 @@ pub(super) struct Residence {
     pub(super) levels: Vec<Vec<Stay>>,
 }
 
-/// What is in the cache.
+/// Contents of the cache.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Contents<'a> {
     /// The levels of the tree, from the leaves up.
@@ -29,7 +29,7 @@ pub(super) struct Contents<'a> {
     pub(super) other: f64,
     /// Pages of the cache.
     pub(super) pages: f64,
-    /// Inserts so far; nothing was used before.
+    /// Inserts so far; the cache was empty before.
     pub(super) inserts: f64,
 }
 
@@ -40,15 +40,15 @@ impl Contents<'_> {
         levels + self.other * other.min(self.inserts)
     }
 
-    /// The stays that `of` gives each level.
-    fn each(&self, of: impl Fn(&Locality) -> Vec<Stay>) -> Residence {
+    /// Computes the stays of each level.
+    fn each(&self, stays_of: impl Fn(&Locality) -> Vec<Stay>) -> Residence {
         Residence {
-            levels: self.levels.iter().map(of).collect(),
+            levels: self.levels.iter().map(stays_of).collect(),
         }
     }
 }
 
-/// Pages that are there: those whose last use is not too long ago.
+/// Resident pages: those whose last use is recent enough.
 pub(super) fn resident(locality: &Locality, stays: &[Stay], inserts: f64) -> f64 {
     stays
         .iter()
@@ -69,7 +69,8 @@ impl Residence {
             }
             Policy::Clock => {
                 let at = |round: f64| contents.each(|level| clock(round, level.recurrence()));
-                // A page that was filled by many uses has 5 to lose, and a round more to go.
+                // A page with many uses has a usage count of 5, so it stays for five decrements and one more
+                // revolution.
                 at(root(|round| {
                     contents.occupied(&at(round), 6.0 * round) - contents.pages
                 }))
@@ -92,12 +93,12 @@ impl Residence {
     }
 }
 
-/// Where a rising function passes zero, in inserts.
-pub(super) fn root(of: impl Fn(f64) -> f64) -> f64 {
+/// The root of an increasing function, in inserts.
+pub(super) fn root(function: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.01_f64.ln(), 1e15_f64.ln());
     for _ in 0..60 {
         let middle = f64::midpoint(low, high);
-        if of(middle.exp()) < 0.0 {
+        if function(middle.exp()) < 0.0 {
             low = middle;
         } else {
             high = middle;
@@ -106,15 +107,15 @@ pub(super) fn root(of: impl Fn(f64) -> f64) -> f64 {
     f64::midpoint(low, high).exp()
 }
 
-/// PostgreSQL's count of uses, as a chain from pass to pass of the hand: a page enters with 1 just behind the hand, each use adds
-/// 1 up to 5, each pass takes 1, and a pass that finds 0 takes the page.
+/// PostgreSQL's usage count as a Markov chain over the hand's passes: a page starts with 1 just behind the hand, each
+/// use increments it up to 5, each pass decrements it, and a pass that finds 0 evicts the page.
 fn clock(round: f64, recurrence: f64) -> Vec<Stay> {
     const PHASES: usize = 8;
     let uses = round / recurrence;
-    // Chance of so many uses in a round, the last for 5 and more.
+    // Probabilities of 0 to 4 uses in a revolution; the last entry is for 5 or more.
     let mut chances = [0.0; 6];
     poisson(uses, &mut chances);
-    // Visits to each count at the start of a round, until the page goes.
+    // Expected visits to each count at the start of a revolution, until eviction.
     let mut visits = [0.0, 1.0, 0.0, 0.0, 0.0];
     for _ in 0..2000 {
         let mut next = [0.0, 1.0, 0.0, 0.0, 0.0];
@@ -131,7 +132,7 @@ fn clock(round: f64, recurrence: f64) -> Vec<Stay> {
             break;
         }
     }
-    // The page's entry, and uses at any phase of a round.
+    // The page's insertion, and uses at any phase of a revolution.
     let mut stays = vec![Stay {
         share: 1.0,
         inserts: 2.0 * round,
@@ -173,8 +174,9 @@ fn poisson(mean: f64, chances: &mut [f64; 6]) {
     chances[5] = (1.0 - sum).max(0.0);
 }
 
-/// InnoDB's list: a page enters the old part; a use takes it to the head of the young part, from where it comes to the old
-/// part again. `innodb_old_blocks_time`, and that pages of the young part's first quarter stay in place, are left out.
+/// InnoDB's list: a page is inserted into the old sublist. A use moves it to the head of the young sublist, from which
+/// it returns to the old one. `innodb_old_blocks_time`, and the rule that pages in the first quarter of the young
+/// sublist stay in place, are ignored.
 fn midpoint(old: f64, young: f64, locality: &Locality) -> Vec<Stay> {
     let used = |time: f64| (1.0 - locality.unused(time)).clamp(0.0, 1.0 - 1e-12);
     let (in_old, in_young) = (used(old), used(young));

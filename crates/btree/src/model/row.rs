@@ -1,14 +1,14 @@
-//! Leaves beside each other, for SQLite's rule.
+//! A row of neighboring leaves, for SQLite's split rule.
 //!
-//! That rule looks at neighbours, and neighbours that were evened out together fill up together, so the numbers of leaves by
-//! entries do not tell what comes next. No formula for it is known to us. A row of leaves is followed instead, insert by insert
-//! but without keys or cache; when it is long, half of it goes on, and counts for twice as much.
+//! That rule involves neighbors, and neighbors that were balanced together fill up together, so the distribution of
+//! leaves by entries doesn't determine the next step. We know no formula for it. Instead, a row of leaves is simulated
+//! insert by insert, without keys or a cache. When the row gets long, only half of it is kept, with double weight.
 
 use crate::split::{Place, Splitter};
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Leaves of the longest row.
+/// Maximum number of leaves in a row.
 const LONGEST: usize = 2000;
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,5 @@
-//! Which entries of a leaf have which prefix, for keys in blocks: runs of entries with the same prefix within a leaf, linked
-//! in key order.
+//! Prefixes of a leaf's entries, for keys in blocks: runs of entries with the same prefix within a leaf, linked in key
+//! order.
 
 use super::links::NONE;
 use super::pages::Pages;
@@ -12,7 +12,7 @@ struct Run {
     next: u32,
     prefix: u32,
     count: u32,
-    /// Where it is among those of its prefix.
+    /// Its index among the runs of its prefix.
     slot: u32,
 }
 
@@ -22,13 +22,13 @@ pub(super) struct Blocks {
     runs: Vec<Run>,
     unused: Vec<u32>,
     prefixes: Vec<Vec<u32>>,
-    /// Per leaf.
+    /// The first run of each leaf.
     first: Vec<u32>,
     last: u32,
 }
 
 impl Blocks {
-    /// Of the rows that `pages` has, which are the first so many of the sequence.
+    /// The runs for the rows in `pages`, which are the first rows of the sequence.
     pub(super) fn new(block: u64, count: u64, rows: u64, pages: &Pages) -> Self {
         let mut blocks = Self {
             block,
@@ -96,8 +96,8 @@ impl Blocks {
         number
     }
 
-    /// The leaf of the insert with this number in the sequence, and how many entries of its prefix the leaf had. The key is as
-    /// likely between any two of its prefix, so a run is drawn by its entries.
+    /// The leaf for the insert with this number in the sequence, and the number of entries with its prefix in that
+    /// leaf. A key is equally likely in each gap of its prefix, so runs are drawn in proportion to their entries.
     pub(super) fn choose(
         &mut self,
         number: u64,
@@ -108,7 +108,7 @@ impl Blocks {
         let prefix = (number / self.block % self.prefixes.len() as u64) as usize;
         let runs = &self.prefixes[prefix];
         let chosen = if runs.is_empty() {
-            // A prefix that was not there is the highest.
+            // A new prefix is the highest.
             let run = self.add(self.last, pages.rightmost, prefix as u32, 0);
             let first = &mut self.first[pages.rightmost as usize];
             if *first == NONE {
@@ -141,7 +141,7 @@ impl Blocks {
         (run.leaf, run.count - 1)
     }
 
-    /// How many entries of the leaf come before those of the prefix of an insert.
+    /// Number of the leaf's entries before those with an insert's prefix.
     pub(super) fn before(&self, leaf: u32, number: u64) -> u32 {
         let prefix = (number / self.block % self.prefixes.len() as u64) as u32;
         let mut before = 0;
@@ -153,7 +153,8 @@ impl Blocks {
         before
     }
 
-    /// Spreads what neighbouring leaves have, in order, by new counts; some of the leaves may be new.
+    /// Redistributes the runs of neighboring leaves, in order, according to new entry counts. Some of the leaves may be
+    /// new.
     pub(super) fn spread(&mut self, leaves: &[u32], parts: &[u32]) {
         let mut run = self.first[leaves[0] as usize];
         let mut before = NONE;
@@ -208,7 +209,7 @@ impl Blocks {
         self.unused.push(run);
     }
 
-    /// Entries per leaf by the runs.
+    /// Entries per leaf according to the runs.
     #[cfg(test)]
     pub(super) fn entries(&self, leaves: usize) -> Vec<u64> {
         let mut entries = vec![0; leaves];

@@ -1,4 +1,4 @@
-//! The engine's cache: frames, and which of them is given up.
+//! The engine's cache: frames, and the choice of the frame to evict.
 
 use super::links::{Links, NONE};
 use super::pages::{OTHER, Pages};
@@ -6,11 +6,11 @@ use crate::input::Policy;
 
 const USES: u8 = 0b111;
 const DIRTY: u8 = 1 << 3;
-/// In the second list: with a midpoint the old part, in SQLite's the changed pages.
+/// In the second list: for the midpoint policy the old sublist, for SQLite the changed pages.
 const SECOND: u8 = 1 << 4;
 /// PostgreSQL's `BM_MAX_USAGE_COUNT`.
 const MOST_USES: u8 = 5;
-/// Pages by which InnoDB's old part may be longer or shorter than it should (`BUF_LRU_OLD_TOLERANCE`).
+/// Tolerance of the length of InnoDB's old sublist in pages (`BUF_LRU_OLD_TOLERANCE`).
 const TOLERANCE: u32 = 20;
 
 #[derive(Debug)]
@@ -19,17 +19,17 @@ pub(super) struct Cache {
     capacity: u32,
     page: Vec<u32>,
     meta: Vec<u8>,
-    /// The clock's.
+    /// The clock's hand.
     hand: u32,
-    /// Empty for the clock.
+    /// Empty for the clock policy.
     links: Links,
-    /// With a midpoint: when a page was first used, and how many had been given up when it came to the head.
+    /// For the midpoint policy: when a page was first used, and the number of evictions when it was moved to the head.
     first_use: Vec<u32>,
     stamp: Vec<u32>,
     freed: u32,
 }
 
-/// A page that had to go.
+/// An evicted page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Evicted {
     pub(super) page: u32,
@@ -71,7 +71,7 @@ impl Cache {
         self.links.prefetch(frame);
     }
 
-    /// Marks as changed; whether it was not.
+    /// Marks a page as changed. Returns whether it was clean.
     pub(super) fn change(&mut self, frame: u32) -> bool {
         let was = self.meta[frame as usize];
         self.meta[frame as usize] |= DIRTY;
@@ -81,7 +81,7 @@ impl Cache {
         was & DIRTY == 0
     }
 
-    /// Marks as written.
+    /// Marks a page as written.
     pub(super) fn clean(&mut self, frame: u32) {
         self.meta[frame as usize] &= !DIRTY;
         if matches!(self.policy, Policy::CleanFirst) && self.meta[frame as usize] & SECOND != 0 {
@@ -99,7 +99,7 @@ impl Cache {
         self.meta[frame as usize] = self.meta[frame as usize] & !SECOND | if list == 1 { SECOND } else { 0 };
     }
 
-    /// A page that is here is used once more.
+    /// Records a use of a cached page.
     #[inline]
     pub(super) fn hit(&mut self, frame: u32, now: u32) {
         match self.policy {
@@ -113,7 +113,7 @@ impl Cache {
             Policy::Midpoint { old_inserts } => {
                 let place = frame as usize;
                 let old = self.meta[place] & SECOND != 0;
-                // `buf_page_peek_if_too_old`: a young page comes to the head only from behind the first quarter.
+                // `buf_page_peek_if_too_old`: a young page is moved to the head only if it is behind the first quarter.
                 let ready = if old {
                     u64::from(now.wrapping_sub(self.first_use[place])) >= old_inserts
                 } else {
@@ -128,7 +128,7 @@ impl Cache {
         }
     }
 
-    /// Takes a page in; what went for it.
+    /// Adds a page. Returns its frame, and the evicted page if any.
     #[inline]
     pub(super) fn enter(&mut self, page: u32, now: u32, pages: &mut Pages) -> (u32, Option<Evicted>) {
         let (frame, evicted) = if self.frames() < self.capacity {
@@ -149,7 +149,7 @@ impl Cache {
         };
         pages.set_frame(page, frame);
         match self.policy {
-            // A page that is filled is used by insert after insert.
+            // A page that is being filled is used by many inserts.
             Policy::Clock => self.meta[frame as usize] = if page == OTHER { MOST_USES } else { 1 },
             Policy::Lru | Policy::CleanFirst => self.links.push_newest(0, frame),
             Policy::Midpoint { .. } => {
@@ -177,7 +177,7 @@ impl Cache {
                 *meta -= 1;
             },
             Policy::Lru | Policy::CleanFirst => {
-                // The changed ones only where none is clean.
+                // Changed pages only if there is no clean one.
                 let list = usize::from(self.links.len(0) == 0);
                 let frame = self.links.oldest(list);
                 self.links.remove(list, frame);
@@ -202,7 +202,7 @@ impl Cache {
         }
     }
 
-    /// Keeps 3/8 of the pages in the old part (`buf_LRU_old_adjust_len`).
+    /// Keeps 3/8 of the pages in the old sublist (`buf_LRU_old_adjust_len`).
     fn balance(&mut self) {
         let all = self.links.len(0) + self.links.len(1);
         let wanted = (u64::from(all) * 3 / 8) as u32;

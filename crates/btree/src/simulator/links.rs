@@ -1,6 +1,6 @@
-//! Lists through arrays, from the most to the least recent.
+//! Doubly linked lists in arrays, from the most to the least recent.
 
-/// No place.
+/// No element.
 pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ struct Ends {
     len: u32,
 }
 
-/// Two lists over the same places, each of which is in one at most.
+/// Two lists over the same elements; each element is in at most one.
 #[derive(Debug)]
 pub(super) struct Links {
     links: Vec<Link>,

@@ -1,8 +1,9 @@
-//! Inserts one by one, each to its leaf, and each page through the caches.
+//! Simulates inserts one by one: the leaf of each, and the path of each page through the caches.
 //!
-//! No key is ever made. Of keys drawn alike, the next is as likely between any two that are there (they are exchangeable), so an
-//! insert goes to a leaf with a chance in proportion to the leaf's entries: an urn, which gives the same sequence of leaves as
-//! keys would (Yao, "On random 2-3 trees", 1978, rests on the same). A leaf is drawn at random and taken as often as it is full.
+//! No keys are generated. If keys are drawn from one distribution, the next key is equally likely in each gap between
+//! existing keys (they are exchangeable). So an insert selects a leaf with a probability proportional to its entries:
+//! an urn model, which produces the same sequence of leaves as keys would (Yao, "On random 2-3 trees", 1978, uses the
+//! same property). A leaf is drawn uniformly and accepted with a probability equal to its fill.
 
 mod blocks;
 mod cache;
@@ -22,7 +23,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 ///
 /// # Errors
 ///
-/// Where no such tree can be, or not on this scale.
+/// Fails if such a tree is impossible, or not at this scale.
 pub fn simulate(setting: &Setting) -> Result<Report, Impossible> {
     setting.check()?;
     let (small, way) = scale::shrink(setting)?;
@@ -44,8 +45,8 @@ pub fn simulate(setting: &Setting) -> Result<Report, Impossible> {
     Ok(Report { way, sizes })
 }
 
-/// 32 random bits made a number below another (Lemire, "Fast random integer generation in an interval", 2019, without the
-/// rejection, whose absence shifts chances by less than 2^-8 of themselves at 2^24).
+/// Maps 32 random bits to a number below another (Lemire, "Fast random integer generation in an interval", 2019,
+/// without the rejection, which changes probabilities by less than a factor of 2^-8 at 2^24).
 fn scaled(bits: u32, below: u32) -> u32 {
     ((u64::from(bits) * u64::from(below)) >> 32) as u32
 }
@@ -54,12 +55,12 @@ fn below(random: &mut Xoshiro256PlusPlus, below: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(below)) >> 64) as u64
 }
 
-/// Has the processor fetch what is at a place, if there is one.
+/// Prefetches the element at an index, if it exists.
 #[inline]
 fn prefetch<T>(slice: &[T], place: u32) {
     #[cfg(target_arch = "x86_64")]
     if let Some(item) = slice.get(place as usize) {
-        // SAFETY: the pointer is that of a reference, and a prefetch changes nothing.
+        // SAFETY: the pointer comes from a reference, and a prefetch changes nothing.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());

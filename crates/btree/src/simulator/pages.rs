@@ -1,22 +1,22 @@
-//! The pages of the tree: its leaves, in order, and the level above them. Levels above that take room in the cache and are
-//! never missed: a page there is used by as many inserts as thousands of leaves are.
+//! The pages of the tree: its leaves in key order, and the level above them. Higher levels occupy the cache but always
+//! hit, because each of their pages is used by as many inserts as thousands of leaves.
 
 use super::links::NONE;
 use crate::split::Splitter;
 
-/// Tells pages of the level above the leaves from leaves.
+/// Distinguishes pages of the level above the leaves from leaves.
 pub(super) const INNER: u32 = 1 << 31;
-/// A page of something else, which nobody comes back to.
+/// A page of another object, which is never used again.
 pub(super) const OTHER: u32 = NONE;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leaf {
-    /// Its place in the cache, or `NONE`.
+    /// Its frame in the cache, or `NONE`.
     pub(super) frame: u32,
     pub(super) parent: u32,
-    /// The checkpoint after which it was changed last.
+    /// The checkpoint after which it was last changed.
     pub(super) epoch: u16,
-    /// Entries.
+    /// Number of entries.
     pub(super) count: u16,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// A tree of one leaf, or of leaves as full as a built index has them.
+    /// A tree of one leaf, or of leaves filled as in a newly built index.
     pub(super) fn new(rows: u64, per_leaf: u32, fanout: u32) -> Self {
         let count = rows.div_ceil(u64::from(per_leaf)).max(1) as u32;
         let per_inner = (fanout * 9 / 10).max(2);
@@ -91,7 +91,7 @@ impl Pages {
         }
     }
 
-    /// The leaf and its neighbours that an overflow spreads over, in key order.
+    /// The leaf and its neighbors over which an overflow is distributed, in key order.
     pub(super) fn siblings(&self, leaf: u32, splitter: &Splitter) -> Siblings {
         let mut found = Siblings {
             leaves: [leaf, NONE, NONE, NONE],
@@ -114,7 +114,7 @@ impl Pages {
         found
     }
 
-    /// A new leaf behind another.
+    /// Adds a leaf after another.
     pub(super) fn add_after(&mut self, leaf: u32) -> u32 {
         let new = self.leaves.len() as u32;
         let next = self.next[leaf as usize];
@@ -140,7 +140,7 @@ impl Pages {
         new
     }
 
-    /// The rightmost keeps 70 % (`BTREE_NONLEAF_FILLFACTOR` of PostgreSQL); others are split in the middle.
+    /// The rightmost page keeps 70% (PostgreSQL's `BTREE_NONLEAF_FILLFACTOR`); other pages are split in the middle.
     fn split_inner(&mut self, parent: u32, rightmost: bool) {
         let Inner { children, first, .. } = self.inner[parent as usize];
         let keep = if rightmost { children * 7 / 10 } else { children / 2 };
@@ -175,7 +175,7 @@ impl Pages {
     }
 }
 
-/// Up to three leaves beside each other, and room for a new one.
+/// Up to three neighboring leaves, and space for a new one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Siblings {
     pub(super) leaves: [u32; crate::split::MOST_LEAVES],

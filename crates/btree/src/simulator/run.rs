@@ -1,4 +1,4 @@
-//! A tree that grows, and what is counted meanwhile.
+//! A growing tree, and its counters.
 
 use super::blocks::Blocks;
 use super::cache::{Cache, Evicted};
@@ -13,9 +13,9 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
 
-/// Leaves drawn ahead, so that the memory they are in is fetched meanwhile.
+/// Leaves drawn in advance, so that their memory is prefetched.
 const BATCH: usize = 64;
-/// Leaves below which none are drawn ahead: an insert of the batch may split what another was drawn from.
+/// In smaller trees, leaves are not drawn in advance: an insert of the batch could split a leaf drawn for another.
 const SMALL: usize = 8192;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,17 +46,17 @@ pub(super) struct Run {
     pub(super) blocks: Option<Blocks>,
     pub(super) rows: u64,
     other: f64,
-    /// Whether checkpoints write all at once.
+    /// Whether checkpoints write all pages at once.
     sharp: bool,
     epoch: u16,
-    /// Inserts or bytes of log, by which checkpoints are measured, and where the next is due.
+    /// Position of the next checkpoint, in inserts or bytes of log.
     due: f64,
     changed: VecDeque<(f64, u32)>,
     since: Vec<f64>,
     transaction: Vec<u32>,
     first_since: u64,
     pub(super) counts: Counts,
-    /// Counts at the checkpoints of the window.
+    /// Counters at the first and last checkpoint of the window.
     at_checkpoints: Option<(Counts, Counts)>,
     random: Xoshiro256PlusPlus,
 }
@@ -117,7 +117,8 @@ impl Run {
         self.insert_many(rows.saturating_sub(self.rows));
     }
 
-    /// Inserts the window. What a checkpoint ends is taken from the first to the last of the window, where it has two.
+    /// Inserts the window. Counters that depend on checkpoints are taken from the first to the last checkpoint of the
+    /// window, if it has two.
     pub(super) fn measure(&mut self, window: u64) -> Figures {
         let (rows, leaves, start) = (self.rows, self.pages.leaves.len(), self.counts);
         self.at_checkpoints = None;
@@ -207,7 +208,7 @@ impl Run {
         }
     }
 
-    /// One entry. `alike`: the entries of its prefix that the leaf had, for keys in blocks.
+    /// Inserts one entry. `alike`: the number of entries with its prefix in the leaf, for keys in blocks.
     #[inline]
     fn insert(&mut self, leaf: u32, alike: Option<u32>) {
         let parent = self.pages.leaves[leaf as usize].parent | INNER;
@@ -235,7 +236,7 @@ impl Run {
         }
     }
 
-    /// Uses a page and changes it, if it is a leaf.
+    /// Uses a page, and changes it if it is a leaf.
     #[inline]
     fn use_page(&mut self, page: u32, new: bool) {
         let leaf = page & INNER == 0;
@@ -289,7 +290,7 @@ impl Run {
         frame
     }
 
-    /// The operating system sees what is written.
+    /// The operating system's cache sees the write.
     fn write(&mut self, page: u32) {
         if let Some(system) = &mut self.system {
             system.touch(page);
@@ -340,14 +341,14 @@ impl Run {
         }
     }
 
-    /// Where the entry lies among its leaf's, as far as the engine's rule asks.
+    /// Position of the entry among its leaf's, as far as the engine's rule needs it.
     fn place(&mut self, leaf: u32, count: u32, alike: Option<u32>) -> Place {
         match self.setting.keys {
             Keys::Ordered => return Place::Edge,
             _ if !self.splitter.looks_at_last() => return Place::Within,
             _ => {}
         }
-        // Of the gaps between entries of the same prefix, one is behind the last insert and one before it.
+        // Among the gaps between entries with the same prefix, one is after the last insert and one before it.
         let alike = alike.unwrap_or(count - 1);
         if below(&mut self.random, u64::from(alike) + 1) >= 2 {
             return Place::Within;
@@ -389,7 +390,7 @@ impl Run {
         }
         self.due = position + self.distance();
         if self.setting.commit_every > 0 {
-            // Commits wrote the pages to the log; each goes to its place once.
+            // Commits wrote the pages to the log; the checkpoint writes each to the file once.
             self.counts.checkpoint_writes += self.counts.first_changes - self.first_since;
             self.first_since = self.counts.first_changes;
         } else {
@@ -401,7 +402,7 @@ impl Run {
         }
         self.epoch = self.epoch.wrapping_add(1);
         if self.epoch == 0 {
-            // Numbers begin again: none may be taken for an old one.
+            // The epoch counter wrapped around, so old values must not match.
             self.pages.leaves.iter_mut().for_each(|leaf| leaf.epoch = 0);
             self.epoch = 1;
         }

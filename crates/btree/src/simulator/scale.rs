@@ -1,20 +1,20 @@
-//! A smaller tree that stands for a large one.
+//! Scales a tree down to a smaller one that represents it.
 
 use crate::error::Impossible;
 use crate::input::{Distance, Keys, Scale, Setting};
 use crate::output::Way;
 
-/// Leaves that a block must have at least where it is made smaller.
+/// Minimum number of leaves of a block when it is scaled down.
 const BLOCK_LEAVES: u64 = 8;
-/// Prefixes that must be left where there are fewer.
+/// Minimum number of prefixes when their number is reduced.
 const LEAST_BLOCKS: u64 = 8;
-/// Pages that the cache must keep: the few pages at the right edge do not become fewer.
+/// Minimum cache size in pages: the number of pages at the right edge doesn't scale down.
 const LEAST_PAGES: u64 = 64;
 
-/// Inserts over those that a scale asks for, up to which a smaller factor is taken where its own is too large.
+/// Maximum number of inserts relative to the requested one, if the corresponding factor is too large.
 const MOST_TIMES: u64 = 4;
 
-/// The setting made smaller, and by what.
+/// The scaled setting and its scale.
 pub(super) fn shrink(setting: &Setting) -> Result<(Setting, Way), Impossible> {
     match setting.scale {
         Scale::Full => by(setting, 1),
@@ -38,9 +38,9 @@ fn last(setting: &Setting) -> u64 {
     setting.sizes.last().copied().unwrap_or(0) + setting.window
 }
 
-/// Rows, caches, the window and the distance of checkpoints shrink by one factor, so each leaf keeps its chance to be used again
-/// before it must go. A block shrinks as long as it has leaves enough to choose from; beyond that, blocks are fewer instead,
-/// since what lies within a few leaves has no smaller image.
+/// Rows, caches, the window and the checkpoint distance are divided by one factor, so each leaf keeps its probability
+/// of being used again before eviction. A block is scaled down as long as it has enough leaves to choose from. Beyond
+/// that, the number of blocks is reduced, because a few leaves cannot be scaled down.
 fn by(setting: &Setting, factor: u64) -> Result<(Setting, Way), Impossible> {
     let last = last(setting);
     let mut small = setting.clone();

@@ -1,5 +1,5 @@
-//! The operating system's cache behind the engine's: the page unused for longest goes. Pages enter it when the engine reads
-//! them and when it writes them; that the engine drops an unchanged page tells it nothing.
+//! The operating system's cache behind the engine's, with LRU eviction. It sees pages when the engine reads and writes
+//! them, but not when the engine evicts a clean page.
 
 use super::links::{Links, NONE};
 use super::pages::{INNER, OTHER};
@@ -36,7 +36,7 @@ impl System {
         &mut places[index]
     }
 
-    /// Reads or writes a page; whether it was here.
+    /// Reads or writes a page. Returns whether it was cached.
     pub(super) fn touch(&mut self, page: u32) -> bool {
         let found = if page == OTHER { NONE } else { *self.place(page) };
         if found != NONE {

@@ -57,7 +57,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn nothing_is_lost(
+    fn entries_and_pages_are_consistent(
         rule in rules(), keys in keys(), policy in policies(), pages in 16..300u64, start in 0..3000u64,
         distance in prop::option::of((1..2000u64, any::<bool>())), commit_every in 0..4u32, other in 0..3u32, system in 0..200u64,
     ) {
@@ -80,7 +80,7 @@ proptest! {
         if let Some(blocks) = &run.blocks {
             prop_assert_eq!(blocks.entries(counts.len()), counts.clone());
         }
-        // Frames and pages agree about who is where.
+        // Frames and pages refer to each other.
         let resident = run.pages.leaves.iter().enumerate().filter(|(_, leaf)| leaf.frame != u32::MAX);
         for (leaf, state) in resident {
             prop_assert_eq!(run.cache.page(state.frame), leaf as u32);
@@ -105,7 +105,7 @@ fn the_same_seed_gives_the_same_figures() {
 }
 
 #[test]
-fn a_smaller_tree_stands_for_a_larger() {
+fn a_scaled_tree_represents_the_full_one() {
     let cases = [
         (Keys::Random, 20_000),
         (Keys::Ordered, 20_000),
