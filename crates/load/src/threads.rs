@@ -84,7 +84,7 @@ pub(crate) fn run_thread<'a, E: Engine>(
     let uncounted = Live::new(shared.trial.transactions.len(), shared.trial.statements.len());
     let counts = (live, &uncounted);
     // Without permission, the thread keeps its normal scheduling.
-    let gave_way = shared.give_way && cpus::take_none_away().is_ok();
+    let gave_way = shared.give_way && cpus::use_batch_scheduling().is_ok();
     let ended: Vec<(u32, Result<ClientReport, Failure>)> = if E::REMOTE {
         let clients = numbers.clone().map(|number| async move {
             let timer = SharedTimer::new(shared.clock);

@@ -1,30 +1,30 @@
-//! The clock: nanoseconds since the worker's start, for every measurement of a trial.
+//! The clock: nanoseconds since the worker's start, for all measurements of a trial.
 //!
-//! Where the processor has a time-stamp counter that runs at one rate in all states, and the kernel itself keeps time by
-//! it, reading that counter takes one instruction in place of a call. Its rate is measured against the kernel's clock
-//! at the start. Elsewhere the kernel's clock is read. The counter is read without a fence: a read may drift by some
-//! tens of instructions against its neighbours, which is below what a latency of a transaction can show.
+//! If the CPU has an invariant time-stamp counter, and the kernel itself uses it as its clock source, reading it takes
+//! one instruction instead of a call. Its rate is measured against the kernel's clock at the start. Otherwise the
+//! kernel's clock is read. The counter is read without a fence: a read may be reordered by some tens of instructions,
+//! which is below the resolution of a transaction's latency.
 //!
-//! A trial that is interleaved with others has times that are not its own. A clock that
-//! [stands still](Clock::that_stands_still) leaves them out: whatever is measured by it, anywhere in the process, is free
-//! of the suspensions of the thread that measures. Reading it takes a few instructions more.
+//! An interleaved trial is suspended at times. A clock that [stands still](Clock::that_stands_still) excludes these
+//! times: all its measurements, anywhere in the process, exclude the suspensions of the measuring thread. Reading it
+//! takes a few instructions more.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 use std::time::Duration;
 
-/// A clock. Copying it is free, and all copies agree but for suspensions.
+/// A clock. It is cheap to copy, and all copies agree except for suspensions.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     way: Way,
-    /// What the counter or the kernel's clock said at the start.
+    /// The counter or the kernel's clock at the start.
     base: u64,
     /// Nanoseconds per tick as a fixed-point number with 32 fractional bits; 0 for the kernel's clock.
     rate: u64,
 }
 
-/// What is read, and whether it stands still in the suspensions of a thread.
+/// What is read, and whether suspensions of the thread are excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Counter,
@@ -33,24 +33,26 @@ enum Way {
     KernelOfThread,
 }
 
-/// For how long the counter's rate is measured. On a busy virtual machine 5 ms were off by 6 in 100 million at the median and by
-/// 2 in a million at most (200 times); 40 ms by 8 in 1,000 million and 3 in 10 million, and each worker waits for them.
+/// Time for measuring the counter's rate. On a busy virtual machine (200 runs), 5 ms gave an error of 6 in 100 million
+/// at the median and 2 in a million at most. 40 ms gave 8 in 1,000 million and 3 in 10 million, but each worker waits
+/// that long.
 const MEASURED: Duration = Duration::from_millis(5);
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
 static ALL_STAND_STILL: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// How long the thread was suspended, in the clock's own unit.
+    /// Total suspension of the thread, in the clock's own unit.
     static SUSPENDED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// What `read` says less the suspensions of the calling thread.
+/// The result of `read` minus the suspensions of the calling thread.
 #[inline(always)]
 fn less_suspended(read: impl Fn() -> u64) -> u64 {
     loop {
         let suspended = SUSPENDED.get();
-        // A suspension that comes between the readings, by a signal, would be taken off a time that does not have it.
+        // A signal may suspend the thread between the readings. Its suspension must not be subtracted from an earlier
+        // time.
         compiler_fence(Ordering::SeqCst);
         let now = read();
         compiler_fence(Ordering::SeqCst);
@@ -61,7 +63,7 @@ fn less_suspended(read: impl Fn() -> u64) -> u64 {
 }
 
 impl Clock {
-    /// The process's clock. The first call takes some 5 ms to measure the counter's rate.
+    /// The process's clock. The first call takes about 5 ms to measure the counter's rate.
     pub fn get() -> Self {
         let clock = Self::real();
         if ALL_STAND_STILL.load(Ordering::Relaxed) {
@@ -71,7 +73,7 @@ impl Clock {
         }
     }
 
-    /// The same clock, which never stands still.
+    /// The same clock, including suspensions.
     pub fn real() -> Self {
         *CLOCK.get_or_init(|| {
             Self::counter().unwrap_or_else(|| Self {
@@ -82,13 +84,13 @@ impl Clock {
         })
     }
 
-    /// Has all clocks that are asked for from now on stand still in the suspensions of a thread.
+    /// Makes all clocks obtained from now on exclude suspensions.
     pub fn all_stand_still() {
         ALL_STAND_STILL.store(true, Ordering::Relaxed);
     }
 
-    /// This clock, but standing still in the suspensions of the thread that reads it. It agrees with the others in a thread that
-    /// was not suspended.
+    /// This clock, excluding suspensions of the thread that reads it. In a thread that was never suspended, it agrees
+    /// with other clocks.
     pub fn that_stands_still(self) -> Self {
         let way = match self.way {
             Way::Counter | Way::CounterOfThread => Way::CounterOfThread,
@@ -97,8 +99,8 @@ impl Clock {
         Self { way, ..self }
     }
 
-    /// Takes some nanoseconds, which have just passed, out of the calling thread's time, by all clocks that stand still. A
-    /// signal handler may call it.
+    /// Excludes the last `nanoseconds` from the calling thread's time on all clocks that stand still. Safe to call in a
+    /// signal handler.
     pub fn leave_out(self, nanoseconds: u64) {
         let raw = self.raw_of(nanoseconds);
         SUSPENDED.with(|suspended| suspended.set(suspended.get() + raw));
@@ -113,8 +115,8 @@ impl Clock {
         }
     }
 
-    /// What the kernel's monotonic clock shows at a moment of this one, nanoseconds. The moment is to be near: the two drift
-    /// apart by parts in a hundred thousand.
+    /// The kernel's monotonic clock at a moment of this clock, in nanoseconds. The moment must be near, because the
+    /// clocks drift apart by parts in a hundred thousand.
     pub fn kernels_at(self, moment: u64) -> u64 {
         let (now, kernels) = (self.now(), monotonic());
         if moment > now {
@@ -124,7 +126,8 @@ impl Clock {
         }
     }
 
-    /// The clock's own unit, which is quicker to read; only differences mean something, to [`Self::nanoseconds`].
+    /// The time in the clock's own unit, which is faster to read. Only differences are meaningful, see
+    /// [`Self::nanoseconds`].
     #[inline(always)]
     pub fn raw(self) -> u64 {
         match self.way {
@@ -180,7 +183,8 @@ impl Clock {
     }
 }
 
-/// What the kernel's clock says. It is not given the clock, which would have to be put into memory for it at each reading.
+/// Reads the kernel's clock. It doesn't take the clock as an argument, which would have to be stored in memory for each
+/// reading.
 #[inline(never)]
 fn kernels(way: Way) -> u64 {
     if way == Way::Kernel {
@@ -190,7 +194,7 @@ fn kernels(way: Way) -> u64 {
     }
 }
 
-/// Reads both clocks as close together as they can be: of several tries, the one in which the reads took least time.
+/// Reads both clocks as simultaneously as possible: the fastest of several attempts.
 fn simultaneous() -> (u64, u64) {
     (0..20)
         .map(|_| {
@@ -210,7 +214,7 @@ fn simultaneous() -> (u64, u64) {
 #[inline(always)]
 fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: `rdtsc` exists on every x86-64 processor and touches no memory.
+    // SAFETY: `rdtsc` exists on every x86-64 CPU and doesn't access memory.
     return unsafe { core::arch::x86_64::_rdtsc() };
     #[cfg(not(target_arch = "x86_64"))]
     return 0;
@@ -226,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_never_runs_back() {
+    fn the_clock_is_monotonic() {
         let clock = Clock::get();
         let mut last = clock.now();
         for _ in 0..100_000 {
@@ -237,17 +241,18 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_keeps_time_with_the_kernels() {
+    fn the_clock_agrees_with_the_kernels() {
         let clock = Clock::get();
         let (ours, kernels) = (clock.now(), monotonic());
         std::thread::sleep(Duration::from_millis(50));
         let (ours, kernels) = (clock.now() - ours, monotonic() - kernels);
-        // The two pairs of reads are not simultaneous, so a suspension between them shows; a wrong rate would be far off.
+        // The two pairs of reads are not simultaneous, so a suspension between them causes a difference; a wrong rate
+        // would cause a much larger one.
         assert!(ours.abs_diff(kernels) < kernels / 10, "{ours} against {kernels}");
     }
 
     #[test]
-    fn a_moment_is_told_by_the_kernels_clock() {
+    fn a_moment_is_converted_to_the_kernels_clock() {
         let clock = Clock::get();
         let before = monotonic();
         let told = clock.kernels_at(clock.now());
@@ -258,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn suspensions_are_left_out_of_the_time_of_the_suspended_thread() {
+    fn suspensions_are_excluded_for_the_suspended_thread() {
         let clock = Clock::get().that_stands_still();
         let spent = Duration::from_millis(20);
         let (before, raw) = (clock.now(), clock.raw());

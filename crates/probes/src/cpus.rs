@@ -1,25 +1,26 @@
-//! Which processors threads run on.
+//! CPU affinity and scheduling of threads.
 
 use crate::ProbeError;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The processors that the calling thread may run on, by their numbers.
+/// The CPUs that the calling thread may run on, by number.
 pub fn allowed() -> Result<Vec<usize>, ProbeError> {
-    let set = sched_getaffinity(None).map_err(|error| ProbeError::new("the thread's processors", error))?;
+    let set =
+        sched_getaffinity(None).map_err(|error| ProbeError::new("cannot read the thread's CPU affinity", error))?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
-/// Has the calling thread run on one processor only, until it is given another. A signal handler may call it.
+/// Pins the calling thread to one CPU until the next call. Safe to call in a signal handler.
 pub fn pin(cpu: usize) -> rustix::io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set)
 }
 
-/// Has the calling thread take no processor from another that computes when it is woken: it waits until that one is
-/// done or its time is over (`SCHED_BATCH` of sched(7)). Needs no rights.
-pub fn take_none_away() -> Result<(), ProbeError> {
-    // SAFETY: all zeroes is a value of the structure, and the only one that this policy takes.
+/// Stops the calling thread from preempting running threads when it wakes up: it waits until they block or their time
+/// slice ends (`SCHED_BATCH`, see sched(7)). Requires no privileges.
+pub fn use_batch_scheduling() -> Result<(), ProbeError> {
+    // SAFETY: all zeroes is a valid value, and the only one that this policy accepts.
     let outcome = unsafe {
         let priority: libc::sched_param = std::mem::zeroed();
         libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const priority)
@@ -28,7 +29,7 @@ pub fn take_none_away() -> Result<(), ProbeError> {
         return Ok(());
     }
     let error = std::io::Error::last_os_error();
-    Err(ProbeError::new("taking no processor from other threads", error))
+    Err(ProbeError::new("cannot set the scheduling policy SCHED_BATCH", error))
 }
 
 #[cfg(test)]
@@ -36,12 +37,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_takes_no_processor_away_is_scheduled_so_alone() {
-        // SAFETY: the call only asks.
+    fn only_the_calling_thread_is_scheduled_as_batch() {
+        // SAFETY: the call only queries.
         let policy = || unsafe { libc::sched_getscheduler(0) };
         let before = policy();
         let within = std::thread::spawn(move || {
-            take_none_away().expect("no rights are needed");
+            use_batch_scheduling().expect("no rights are needed");
             policy()
         });
         assert_eq!(within.join().expect("the thread ends"), libc::SCHED_BATCH);
@@ -49,15 +50,19 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_pinned_has_one_processor() {
+    fn a_pinned_thread_has_one_cpu() {
         let before = allowed().expect("the processors");
         let last = *before.last().expect("at least one");
         let within = std::thread::spawn(move || {
-            pin(last).expect("one of those allowed");
+            pin(last).expect("an allowed CPU");
             allowed().expect("the processors")
         });
         assert_eq!(within.join().expect("the thread ends"), [last]);
-        assert_eq!(allowed().expect("the processors"), before, "others are as they were");
+        assert_eq!(
+            allowed().expect("the processors"),
+            before,
+            "other threads are unchanged"
+        );
         assert!(pin(CpuSet::MAX_CPU - 1).is_err());
     }
 }

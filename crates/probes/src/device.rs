@@ -1,4 +1,4 @@
-//! What the storage device can do: how long a sync takes, and how fast random pages are read and written by how many at once.
+//! Measures the storage device: sync latency, and speed of random reads and writes by queue depth.
 
 use crate::{Clock, ProbeError};
 use rand::Rng as _;
@@ -15,60 +15,61 @@ use std::time::Duration;
 
 const PAGE: usize = 4096;
 
-/// The pages that a large sync is of, where the file has as many.
+/// Pages written before a large sync, if the file is large enough.
 const LARGE: u64 = 256;
 
-/// How many syncs there are at least: percentiles of small ones are told, and of large ones the mean.
+/// Minimum number of small syncs (percentiles are reported) and of large ones (the mean is reported).
 const LEAST: usize = 20;
 const LEAST_LARGE: usize = 5;
 
-/// What a device can do.
+/// Performance of a storage device.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DeviceFacts {
-    /// Mean microseconds of overwriting one 4 KiB page and `fdatasync`.
+    /// Mean microseconds to overwrite one 4 KiB page and `fdatasync`.
     pub sync_us: f64,
     /// The same as syncs per second.
     pub sync_per_s: f64,
-    /// Median microseconds of it.
+    /// Median of the same in microseconds.
     pub sync_p50_us: f64,
-    /// The shortest of them.
+    /// Minimum of the same in microseconds.
     pub sync_min_us: f64,
-    /// The 99th percentile of it.
+    /// 99th percentile of the same in microseconds.
     pub sync_p99_us: f64,
-    /// Mean microseconds of overwriting `large_sync_bytes` and `fdatasync`: a sync takes the longer, the more it writes.
+    /// Mean microseconds to overwrite `large_sync_bytes` and `fdatasync`. The time grows with the amount written.
     pub large_sync_us: f64,
-    /// How many bytes that are.
+    /// Bytes written before a large sync.
     pub large_sync_bytes: u64,
-    /// Random reads of 4 KiB, by number of readers.
+    /// Random 4 KiB reads by number of readers.
     pub random_read: Vec<RandomAccess>,
-    /// Random writes of 4 KiB, by number of writers, without syncs.
+    /// Random 4 KiB writes by number of writers, without syncs.
     pub random_write: Vec<RandomAccess>,
-    /// Whether reads and writes went past the operating system's cache (`O_DIRECT`), as they should.
+    /// Whether reads and writes bypassed the operating system's cache (`O_DIRECT`), as they should.
     pub direct: bool,
 }
 
-/// Random reads, or writes, of 4 KiB.
+/// Random 4 KiB reads or writes.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RandomAccess {
-    /// How many are under way at once.
+    /// Number of concurrent requests.
     pub depth: u32,
-    /// How many per second, all together.
+    /// Requests per second in total.
     pub per_s: f64,
-    /// Mean microseconds of one.
+    /// Mean latency in microseconds.
     pub mean_us: f64,
 }
 
-/// A file that is removed when it goes out of scope.
+/// A file that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A file that cannot be removed is no reason to lose the figures; it lies in the run's own directory.
+        // Keep the results even if the file cannot be removed; it is in the run's own directory.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Measures the device under `directory`: `seconds` for the syncs and for each depth, over a file of `bytes`.
+/// Measures the device that contains `directory`, with a file of `bytes`. `seconds`: duration for the syncs and for
+/// each depth.
 pub fn measure(directory: &Path, seconds: f64, bytes: u64, depths: &[u32]) -> Result<DeviceFacts, ProbeError> {
     let scratch = Scratch(directory.join(format!(".dbdyno-device-{}", std::process::id())));
     let pages = (bytes / PAGE as u64).max(16);
@@ -106,7 +107,8 @@ pub fn measure(directory: &Path, seconds: f64, bytes: u64, depths: &[u32]) -> Re
 }
 
 fn fill(path: &Path, pages: u64) -> Result<(), ProbeError> {
-    let wrong = |error: std::io::Error| ProbeError::new(format!("writing the scratch file {}", path.display()), error);
+    let wrong =
+        |error: std::io::Error| ProbeError::new(format!("cannot write the scratch file {}", path.display()), error);
     let file = File::create(path).map_err(wrong)?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let mut chunk = vec![0u8; 256 * PAGE];
@@ -123,9 +125,9 @@ fn fill(path: &Path, pages: u64) -> Result<(), ProbeError> {
     file.sync_all().map_err(wrong)
 }
 
-/// Nanoseconds of each overwrite of `each` pages and sync; at least so many of them.
+/// Nanoseconds of each overwrite of `each` pages with sync; at least `least` of them.
 fn syncs(path: &Path, pages: u64, each: u64, seconds: f64, least: usize) -> Result<Vec<u64>, ProbeError> {
-    let wrong = |error: std::io::Error| ProbeError::new(format!("syncing {}", path.display()), error);
+    let wrong = |error: std::io::Error| ProbeError::new(format!("cannot sync {}", path.display()), error);
     let file = File::options().write(true).open(path).map_err(wrong)?;
     let clock = Clock::get();
     let end = clock.now() + (seconds * 1e9) as u64;
@@ -144,17 +146,17 @@ fn syncs(path: &Path, pages: u64, each: u64, seconds: f64, least: usize) -> Resu
     Ok(times)
 }
 
-/// Calls `fdatasync` of the kernel. That of the C library may be replaced by one that does nothing, as eatmydata does,
-/// and the figures are about the device.
+/// Calls the kernel's `fdatasync` directly. The C library's function may be replaced by one that does nothing
+/// (eatmydata), but this measures the device.
 fn sync_in_kernel(file: &File) -> std::io::Result<()> {
-    // SAFETY: the call takes a descriptor, which is open.
+    // SAFETY: the call takes an open descriptor.
     match unsafe { libc::syscall(libc::SYS_fdatasync, file.as_raw_fd()) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     }
 }
 
-/// What is done with random pages.
+/// Type of random access.
 #[derive(Debug, Clone, Copy)]
 enum Access {
     Read,
@@ -176,7 +178,7 @@ fn random(
     let clock = Clock::get();
     let (file, direct) = match rustix::fs::open(path, flags | OFlags::DIRECT, Mode::empty()) {
         Ok(file) => (File::from(file), true),
-        // tmpfs and some network file systems take nothing directly: drop the pages and go through the cache.
+        // tmpfs and some network file systems don't support direct access: drop the pages and use the cache.
         Err(_) => {
             let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| wrong(error.into()))?;
             (File::from(file), false)
@@ -189,11 +191,11 @@ fn random(
     let start = clock.now();
     let work = |number: u32| -> Result<u64, std::io::Error> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(number) + 2);
-        // Direct access wants memory at a multiple of the page size.
+        // Direct access requires page-aligned memory.
         let mut memory = vec![0u8; 2 * PAGE];
         let offset = memory.as_ptr().align_offset(PAGE);
         let buffer = &mut memory[offset..offset + PAGE];
-        // Some storage makes little of zeros.
+        // Some storage compresses zeros.
         for word in buffer.chunks_exact_mut(8) {
             word.copy_from_slice(&random.next_u64().to_le_bytes());
         }
@@ -216,7 +218,7 @@ fn random(
             .map(|thread| {
                 thread
                     .join()
-                    .unwrap_or_else(|_| Err(std::io::Error::other("a thread broke off")))
+                    .unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")))
             })
             .collect()
     });
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_is_measured_and_left_as_it_was() {
+    fn a_device_is_measured_and_the_file_removed() {
         let directory = tempfile::tempdir().expect("a directory");
         let facts = measure(directory.path(), 0.01, 1 << 20, &[1, 4]).expect("a measurement");
         assert!(

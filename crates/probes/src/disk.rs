@@ -1,4 +1,4 @@
-//! What a block device did, from `/proc/diskstats`.
+//! Activity of a block device, from `/proc/diskstats`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use std::path::Path;
 pub struct Disk {
     major: u64,
     minor: u64,
-    /// Its name, as `sda`.
+    /// Its name, such as `sda`.
     pub name: String,
 }
 
@@ -28,28 +28,28 @@ pub struct DiskCounters {
     weighted_ms: u64,
 }
 
-/// What the device did between two readings.
+/// Activity of the device between two readings.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct DiskActivity {
     /// Its name.
     pub device: String,
-    /// Requests to read.
+    /// Read requests.
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Milliseconds a read took on average, waiting included.
+    /// Mean milliseconds per read, including queueing.
     pub read_ms: f64,
-    /// Requests to write.
+    /// Write requests.
     pub writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Milliseconds a write took on average.
+    /// Mean milliseconds per write.
     pub write_ms: f64,
-    /// Requests to flush the device's cache; 0 also where the device has none to flush.
+    /// Flush requests; always 0 if the device has no volatile cache.
     pub flushes: u64,
-    /// Milliseconds a flush took on average.
+    /// Mean milliseconds per flush.
     pub flush_ms: f64,
-    /// Requests waiting or under way, on average.
+    /// Mean number of requests queued or in progress.
     pub queue_length: f64,
 }
 
@@ -64,7 +64,7 @@ impl DiskCounters {
 }
 
 impl Disk {
-    /// The device that holds a file or directory, or `None` where it is not on one (tmpfs, network).
+    /// The device that contains a file or directory; `None` if there is no device (tmpfs, network).
     pub fn of(path: &Path) -> Option<Self> {
         let device = std::fs::metadata(path).ok()?.dev();
         let (major, minor) = (
@@ -74,7 +74,7 @@ impl Disk {
         Self::numbered(major, minor)
     }
 
-    /// The device with a number; `None` if the kernel knows none.
+    /// The device with this number; `None` if the kernel doesn't know it.
     pub(crate) fn numbered(major: u64, minor: u64) -> Option<Self> {
         let stats = std::fs::read_to_string("/proc/diskstats").ok()?;
         let name = stats.lines().find_map(|line| {
@@ -100,7 +100,7 @@ impl Disk {
         (self.major, self.minor)
     }
 
-    /// The counters now; `None` if the device has gone.
+    /// The current counters; `None` if the device is gone.
     pub fn read(&self) -> Option<DiskCounters> {
         parse(
             &std::fs::read_to_string("/proc/diskstats").ok()?,
@@ -109,7 +109,7 @@ impl Disk {
         )
     }
 
-    /// What the device did between two readings `elapsed_s` seconds apart.
+    /// Activity between two readings `elapsed_s` seconds apart.
     pub fn between(&self, then: &DiskCounters, now: &DiskCounters, elapsed_s: f64) -> DiskActivity {
         let count = |field: fn(&DiskCounters) -> u64| field(now).saturating_sub(field(then));
         let mean = |total: u64, requests: u64| {
@@ -139,7 +139,7 @@ impl Disk {
     }
 }
 
-/// Finds a device's line. The fields are those of the kernel's `Documentation/admin-guide/iostats.rst`.
+/// Finds a device's line. The fields are documented in the kernel's `Documentation/admin-guide/iostats.rst`.
 fn parse(stats: &str, major: u64, minor: u64) -> Option<DiskCounters> {
     stats.lines().find_map(|line| {
         let mut words = line.split_whitespace();
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fields_are_found() {
+    fn the_fields_are_parsed() {
         let line = " 254 0 vda 28765 9061 1846130 5733 5146 5572 310816 906 0 3164 6815 3154 37 139664 167 238 8\n";
         let then = DiskCounters::default();
         let now = parse(line, 254, 0).expect("the device's line");

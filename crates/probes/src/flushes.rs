@@ -1,8 +1,7 @@
-//! How often the disks below a directory were flushed, whoever asked for it: what a commit that survives a power failure
-//! cannot do without.
+//! Counts flushes of the disks below a directory, by any program. A commit that survives a power failure requires one.
 //!
-//! The kernel counts flushes on whole disks, not on partitions and not on devices that only map others, such as those of
-//! LVM. Disks without a volatile cache get no flushes: there each write is durable by itself.
+//! The kernel counts flushes on whole disks, but not on partitions or mapped devices such as LVM's. Disks without a
+//! volatile cache receive no flushes, because each write is durable by itself.
 
 use crate::disk::Disk;
 use schemars::JsonSchema;
@@ -20,21 +19,21 @@ pub struct FlushCounter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlushReading(Vec<(u64, u64)>);
 
-/// What the disks below the data were asked between two readings, by dbdyno and by all other programs.
+/// Requests to the disks below the data between two readings, by dbdyno and all other programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DeviceFlushes {
-    /// The disk's name; of several, those that hold the data together.
+    /// The disk's name; several names if the data spans several disks.
     pub device: String,
-    /// Flushes that completed; of several disks the most of any.
+    /// Completed flushes; for several disks, the maximum.
     pub flushes: u64,
-    /// Writes that completed, if the disk has no volatile cache or can write past it (FUA), so that any of them may have
+    /// Completed writes, if the disk has no volatile cache or supports FUA writes, so that any of them may have
     /// replaced a flush; 0 for other disks.
     pub forced_writes: u64,
 }
 
 impl FlushCounter {
-    /// The disks that hold a file or directory. `None` if it is not on a disk, or if the kernel does not count what one of
-    /// them is asked for.
+    /// The disks that contain a file or directory. `None` if it isn't on a disk, or if the kernel doesn't count
+    /// requests of one of these disks.
     pub fn of(path: &Path) -> Option<Self> {
         let device = Disk::of(path)?;
         let (major, minor) = device.number();
@@ -56,7 +55,8 @@ impl FlushCounter {
             let number = std::fs::read_to_string(disk.join("dev")).ok()?;
             let (major, minor) = number.trim().split_once(':')?;
             let disk = Disk::numbered(major.parse().ok()?, minor.parse().ok()?)?;
-            // A counter that never moved is one that the driver does not keep: file systems flush when they are mounted.
+            // A counter of zero means that the driver doesn't maintain it, because file systems flush when they are
+            // mounted.
             if !forced && disk.read()?.flushes() == 0 {
                 return None;
             }
@@ -68,13 +68,13 @@ impl FlushCounter {
         })
     }
 
-    /// The counters now; `None` if a disk has gone.
+    /// The current counters; `None` if a disk is gone.
     pub fn read(&self) -> Option<FlushReading> {
         let read = |disk: &Disk| disk.read().map(|counters| (counters.flushes(), counters.writes()));
         self.disks.iter().map(read).collect::<Option<_>>().map(FlushReading)
     }
 
-    /// What was done between two readings.
+    /// Activity between two readings.
     pub fn between(&self, then: &FlushReading, now: &FlushReading) -> DeviceFlushes {
         let rise = |field: fn(&(u64, u64)) -> u64| {
             let each = then.0.iter().zip(&now.0);
@@ -99,7 +99,7 @@ impl FlushCounter {
     }
 }
 
-/// The directories of the whole disks that a block device is on, through partitions and devices that map others.
+/// The directories of the whole disks below a block device, through partitions and mapped devices.
 fn whole_disks(device: &Path) -> Option<Vec<PathBuf>> {
     let device = device.canonicalize().ok()?;
     if device.join("partition").exists() {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A directory of `/sys` as the kernel lays it out: a disk with a partition, and a device that maps the partition.
+    /// A directory like the kernel's `/sys`: a disk with a partition, and a device mapped to the partition.
     fn mapped_partition(root: &Path) -> (PathBuf, PathBuf) {
         let (disk, mapper) = (root.join("sda"), root.join("dm-0"));
         fs::create_dir_all(disk.join("sda1")).expect("a directory");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_no_disk_is_not_counted() {
+    fn files_without_a_disk_are_not_counted() {
         let root = tempfile::tempdir().expect("a directory");
         assert!(FlushCounter::of_disks(&[root.path().to_owned()]).is_none());
         assert!(FlushCounter::of_disks(&[]).is_none());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rose_is_told_of_the_disk_that_rose_most() {
+    fn the_disk_with_the_largest_increase_counts() {
         let disk = |name: &str| Disk::named(name);
         let mut counter = FlushCounter {
             disks: vec![disk("sda"), disk("sdb")],

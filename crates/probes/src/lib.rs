@@ -1,5 +1,5 @@
-//! What the machine did meanwhile: the clock all measurements share, CPU per process and thread, the disk, and what the
-//! storage device itself can do.
+//! Measurements of the machine: the clock shared by all measurements, CPU use per process and thread, the disk, and the
+//! performance of the storage device.
 
 pub mod clock;
 pub mod cpus;
@@ -14,11 +14,11 @@ pub mod valgrind;
 
 pub use clock::Clock;
 
-/// A probe could not read what it needs.
+/// A probe could not read its source.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {source}")]
 pub struct ProbeError {
-    /// What was read or done, with the file's name.
+    /// What was read or done, including the file name.
     pub what: String,
     /// Why it failed.
     #[source]

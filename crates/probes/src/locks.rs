@@ -1,4 +1,4 @@
-//! Which other programs hold locks on a file, as seen now and then.
+//! Samples which other programs hold locks on a file.
 
 use rand::RngExt as _;
 use rand::rand_core::SeedableRng as _;
@@ -11,26 +11,27 @@ use std::os::fd::IntoRawFd as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Time between two samples in milliseconds, chosen at random for each, so that no rhythm of a lock's holder is missed.
+/// Interval between two samples in milliseconds, chosen at random for each sample so that sampling doesn't alias with
+/// the lock holder's pattern.
 const INTERVAL_MS: std::ops::RangeInclusive<u64> = 5..=15;
 
-/// Characters of a command that are kept.
+/// Maximum characters of a command line.
 const LONGEST: usize = 120;
 
-/// Bytes by which an engine locks its data.
+/// Byte range that an engine locks.
 #[derive(Debug, Clone, Copy)]
 pub struct LockRange {
-    /// What the file's name has behind that of the data.
+    /// Suffix of the file, appended to the data file's name.
     pub suffix: &'static str,
     /// The first byte.
     pub start: i64,
-    /// How many.
+    /// Number of bytes.
     pub length: i64,
-    /// Suffix of a file; while it exists, shared locks of the range delay no other client.
+    /// Suffix of a file. While it exists, shared locks of the range don't block other clients.
     pub shared_harmless_with: Option<&'static str>,
 }
 
-/// Other programs that held a lock which one of the engine's would have had to wait for.
+/// Other programs that held a lock in conflict with the engine's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LockHolders {
     /// Samples taken.
@@ -42,16 +43,16 @@ pub struct LockHolders {
 /// A program that held a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LockHolder {
-    /// Its process; 0 if the kernel does not tell.
+    /// Its process ID; 0 if the kernel doesn't report it.
     pub pid: u32,
-    /// Its command line; empty if it is not known.
+    /// Its command line; empty if unknown.
     pub command: String,
     /// Samples in which it held the lock.
     pub samples: u64,
 }
 
-/// Samples who locks the files at `data` for as long as `running` says so. Locks of this process and of others that have
-/// the same parent are not counted.
+/// Samples the lock holders of the files at `data` while `running` returns true. Locks of this process and of its
+/// siblings (processes with the same parent) don't count.
 pub fn sample(data: &Path, ranges: &[LockRange], running: impl Fn() -> bool) -> LockHolders {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(std::process::id()));
     let mut files: Vec<Option<i32>> = vec![None; ranges.len()];
@@ -61,7 +62,7 @@ pub fn sample(data: &Path, ranges: &[LockRange], running: impl Fn() -> bool) -> 
         samples += 1;
         for (range, file) in ranges.iter().zip(&mut files) {
             if file.is_none() {
-                // Never closed: closing any descriptor of a file drops all locks that this process has on it.
+                // Never closed: closing any descriptor of a file drops all of this process's locks on it.
                 *file = File::open(beside(data, range.suffix)).ok().map(File::into_raw_fd);
             }
             let exclusive_only = range
@@ -96,11 +97,11 @@ fn beside(data: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// The process that holds a lock on a range; 0 if it is none that can be named. A process does not see its own locks.
+/// The process that holds a lock on a range; 0 if it cannot be identified. A process doesn't see its own locks.
 fn holder(file: i32, range: &LockRange, exclusive_only: bool) -> Option<i32> {
-    // SAFETY: all zeroes is a value of the structure, which the call reads and fills.
+    // SAFETY: all zeroes is a valid value, which the call reads and fills.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    // A shared lock would conflict with exclusive ones only.
+    // A shared lock only conflicts with exclusive ones.
     let wanted = if exclusive_only { libc::F_RDLCK } else { libc::F_WRLCK };
     lock.l_type = wanted as libc::c_short;
     lock.l_whence = libc::SEEK_SET as libc::c_short;
@@ -155,7 +156,7 @@ mod tests {
         check("LOCK_SH", true, false);
     }
 
-    /// `logged`: the file exists with which shared locks are harmless.
+    /// `logged`: whether the file exists that makes shared locks harmless.
     fn check(lock: &str, logged: bool, counts: bool) {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().join("data");
@@ -165,7 +166,7 @@ mod tests {
         }
         let program = "import fcntl, sys; file = open(sys.argv[1], 'r+b'); \
                        fcntl.lockf(file, getattr(fcntl, sys.argv[2]), 1, 105); print(flush=True); sys.stdin.read()";
-        // Below a shell of its own: it is no sibling of this process.
+        // Below a separate shell, so that it isn't a sibling of this process.
         let mut other = Command::new("sh")
             .args(["-c", "python3 -c \"$0\" \"$1\" \"$2\"; true", program])
             .arg(directory.path().join("data-lock"))

@@ -7,33 +7,32 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What the process has used so far.
+/// Resources that the process has used so far.
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
     /// CPU seconds in user mode.
     pub user_s: f64,
     /// CPU seconds in the kernel.
     pub system_s: f64,
-    /// CPU seconds of each thread, by its id.
+    /// CPU seconds of each thread, by thread ID.
     pub threads: HashMap<i32, f64>,
-    /// Switches because a thread waited for something.
+    /// Context switches because a thread waited.
     pub voluntary_switches: u64,
-    /// Switches because a thread's turn was over.
+    /// Context switches because a thread was preempted.
     pub involuntary_switches: u64,
-    /// Seconds that threads were ready but had no processor, summed over threads.
+    /// Seconds that threads were runnable but had no CPU, summed over threads.
     pub run_queue_s: f64,
-    /// Bytes that had to be fetched from storage.
+    /// Bytes read from storage.
     pub read_bytes: u64,
-    /// Bytes sent to be written to storage.
+    /// Bytes written to storage.
     pub write_bytes: u64,
-    /// CPU seconds of the whole machine that were not idle, all processors together; only a difference of two readings
-    /// means anything.
+    /// Non-idle CPU seconds of the machine, summed over CPUs. Only differences are meaningful.
     pub machine_busy_s: f64,
-    /// CPU seconds that the hypervisor took away.
+    /// CPU seconds taken by the hypervisor (steal).
     pub machine_steal_s: f64,
 }
 
-/// The difference of two [`Usage`]s, as a result shows it. Percent of one processor.
+/// The difference of two [`Usage`]s, in percent of one CPU.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct CpuShare {
     /// The process.
@@ -44,16 +43,16 @@ pub struct CpuShare {
     pub system_percent: f64,
     /// Its busiest thread.
     pub hottest_thread_percent: f64,
-    /// The whole machine, of `cores` × 100.
+    /// The whole machine, up to `cores` × 100.
     pub machine_percent: f64,
-    /// What the hypervisor took away.
+    /// Taken by the hypervisor (steal).
     pub steal_percent: f64,
-    /// Processors this process may use.
+    /// CPUs that this process may use.
     pub cores: usize,
 }
 
 impl Usage {
-    /// Reads the current figures.
+    /// Reads the current values.
     pub fn read() -> Result<Self, ProbeError> {
         let wrong = |what: &str| {
             let what = what.to_owned();
@@ -71,7 +70,7 @@ impl Usage {
             ..Self::default()
         };
         for task in process.tasks().map_err(wrong("/proc/self/task"))?.flatten() {
-            // A thread may end between the listing and the read: its figures are then in the process's sums only.
+            // A thread may end between the listing and the read. Then only the process's sums include it.
             let Ok(schedule) = task.schedstat() else { continue };
             usage.threads.insert(task.tid, schedule.sum_exec_runtime as f64 / 1e9);
             usage.run_queue_s += schedule.run_delay as f64 / 1e9;
@@ -91,8 +90,8 @@ impl Usage {
         Ok(usage)
     }
 
-    /// The shares of a processor used since an earlier reading, `real_s` seconds ago. `active_s`: how many of these the
-    /// process was at work.
+    /// CPU use since an earlier reading `real_s` seconds ago. `active_s`: seconds in which the process was not
+    /// suspended.
     pub fn since(&self, earlier: &Self, active_s: f64, real_s: f64) -> CpuShare {
         let share = |now: f64, then: f64, seconds: f64| {
             if seconds > 0.0 {
@@ -106,7 +105,8 @@ impl Usage {
         let threads: f64 = self.threads.iter().map(thread).sum();
         let by_clock = percent(self.user_s + self.system_s, earlier.user_s + earlier.system_s);
         CpuShare {
-            // The scheduler's figures are exact, the process's are sampled by tick; but threads that ended are in the latter only.
+            // The scheduler's values are exact, and the process's are sampled by tick. But only the latter include
+            // threads that have ended.
             process_percent: percent(threads, 0.0).max(if threads > 0.0 { 0.0 } else { by_clock }),
             user_percent: percent(self.user_s, earlier.user_s),
             system_percent: percent(self.system_s, earlier.system_s),
@@ -118,7 +118,7 @@ impl Usage {
     }
 }
 
-/// The most memory the process has had, in bytes.
+/// Peak memory of the process in bytes.
 pub fn peak_rss_bytes() -> u64 {
     Process::myself()
         .and_then(|me| me.status())
@@ -134,18 +134,18 @@ pub fn thread_cpu_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// How often a thread has left its processor.
+/// Context switches of a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Switches {
     /// To wait for something.
     pub voluntary: u64,
-    /// Because another thread was given it.
+    /// Because it was preempted.
     pub involuntary: u64,
 }
 
-/// How often the calling thread has left its processor since it began. A system call, of a fifth of a microsecond or so.
+/// Context switches of the calling thread since it started. The system call takes about 0.2 µs.
 pub fn thread_switches() -> Switches {
-    // SAFETY: all zeroes is a value of the structure, which the call fills; for this thread it cannot fail.
+    // SAFETY: all zeroes is a valid value, which the call fills; it cannot fail for this thread.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
@@ -157,7 +157,7 @@ pub fn thread_switches() -> Switches {
     }
 }
 
-/// Nanoseconds the calling thread was ready but had no processor; 0 where the kernel does not say.
+/// Nanoseconds in which the calling thread was runnable but had no CPU; 0 if the kernel doesn't report it.
 pub fn thread_run_queue_ns() -> u64 {
     std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_waits_leaves_its_processor_of_its_own_will() {
+    fn a_thread_that_waits_is_switched_voluntarily() {
         let before = thread_switches();
         for _ in 0..20 {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -190,7 +190,7 @@ mod tests {
         }
         let after = Usage::read().expect("/proc is there");
         let share = after.since(&before, 0.1, 0.1);
-        // 100 ms of CPU over a nominal 100 ms: a hundred percent, and other tests' threads on top.
+        // 100 ms of CPU in a nominal 100 ms is 100%, plus threads of other tests.
         assert!(share.hottest_thread_percent >= 95.0, "{share:?} {sum}");
         assert!(share.process_percent >= share.hottest_thread_percent, "{share:?}");
         assert!(peak_rss_bytes() > 0);

@@ -1,4 +1,4 @@
-//! The CPU quota of a process: what its control group may compute at most, and for how long it was stopped for that.
+//! The CPU quota of a process's control group, and how long it was throttled.
 
 use procfs::process::{MountInfo, Process};
 use schemars::JsonSchema;
@@ -6,15 +6,15 @@ use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The tightest quota among a process's control group and those above it.
+/// The tightest quota of a process's control group and its ancestors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuQuota {
     directory: PathBuf,
-    /// CPUs that the group may use at most, on average over each of its periods.
+    /// CPUs that the group may use, on average over a period.
     pub cpus: f64,
 }
 
-/// A reading of what a quota did since its group was made.
+/// A reading of throttling since the group was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Throttled {
     periods: u64,
@@ -22,21 +22,21 @@ pub struct Throttled {
     nanoseconds: u64,
 }
 
-/// What a quota did between two readings.
+/// Throttling between two readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Throttling {
-    /// CPUs that the group may use at most.
+    /// CPUs that the group may use.
     pub cpus: f64,
-    /// The kernel's accounting periods in which the group wanted to compute.
+    /// Accounting periods in which the group was active.
     pub periods: u64,
-    /// Those in which it used up its quota and had to wait for the next.
+    /// Periods in which it exhausted its quota and had to wait.
     pub throttled_periods: u64,
-    /// Seconds for which it had to wait, summed over the CPUs that it could have used.
+    /// Seconds of throttling, summed over the CPUs that it could have used.
     pub throttled_s: f64,
 }
 
 impl CpuQuota {
-    /// The quota of a process; `None` if it has none, or if the kernel does not tell.
+    /// The quota of a process; `None` if it has none, or if the kernel doesn't report it.
     pub fn of(pid: u32) -> Option<Self> {
         let process = Process::new(i32::try_from(pid).ok()?).ok()?;
         let mounts = Process::myself().ok()?.mountinfo().ok()?.0;
@@ -47,18 +47,20 @@ impl CpuQuota {
             .iter()
             .filter(|group| group.hierarchy == 0 || group.controllers.iter().any(|name| name == "cpu"))
             .filter_map(|group| {
-                let mount = mounts.iter().find(|mount| holds(mount, group.hierarchy == 0))?;
+                let mount = mounts
+                    .iter()
+                    .find(|mount| has_cpu_groups(mount, group.hierarchy == 0))?;
                 tightest(&mount.mount_point, &below(&mount.root, &group.pathname))
             })
             .min_by(|a, b| a.cpus.total_cmp(&b.cpus))
     }
 
-    /// What was throttled since the group was made; `None` if the group has gone.
+    /// Throttling since the group was created; `None` if the group is gone.
     pub fn read(&self) -> Option<Throttled> {
         Some(parse(&std::fs::read_to_string(self.directory.join("cpu.stat")).ok()?))
     }
 
-    /// What was throttled between two readings.
+    /// Throttling between two readings.
     pub fn between(&self, then: &Throttled, now: &Throttled) -> Throttling {
         Throttling {
             cpus: self.cpus,
@@ -69,15 +71,15 @@ impl CpuQuota {
     }
 }
 
-/// Whether a mount shows the control groups of the CPUs: those of version 2, or of version 1.
-fn holds(mount: &MountInfo, unified: bool) -> bool {
+/// Whether a mount contains the CPU control groups, of version 2 or version 1.
+fn has_cpu_groups(mount: &MountInfo, unified: bool) -> bool {
     if unified {
         return mount.fs_type == "cgroup2";
     }
     mount.fs_type == "cgroup" && mount.super_options.contains_key("cpu")
 }
 
-/// A group's path below the root of the mount that shows it.
+/// A group's path relative to the root of the mount.
 fn below(root: &str, path: &str) -> PathBuf {
     let path = Path::new(path);
     path.strip_prefix(root)
@@ -98,7 +100,7 @@ fn tightest(mount: &Path, path: &Path) -> Option<CpuQuota> {
         .min_by(|a, b| a.cpus.total_cmp(&b.cpus))
 }
 
-/// The CPUs that a group may use; `None`: all.
+/// The CPUs that a group may use; `None` if unlimited.
 fn limit(directory: &Path) -> Option<f64> {
     let read = |name: &str| std::fs::read_to_string(directory.join(name)).ok();
     let (quota, period) = match read("cpu.max") {
@@ -135,7 +137,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_tightest_of_a_group_and_those_above_it_counts() {
+    fn the_tightest_quota_of_a_group_and_its_ancestors_counts() {
         let root = tempfile::tempdir().expect("a directory");
         let leaf = root.path().join("slice/service");
         fs::create_dir_all(&leaf).expect("a directory");
@@ -145,7 +147,7 @@ mod tests {
         let found = tightest(root.path(), Path::new("slice/service")).expect("a quota");
         assert_eq!((found.cpus, &found.directory), (0.5, &root.path().join("slice")));
         assert_eq!(tightest(root.path(), Path::new("other")), None);
-        // What lies outside the mount is not shown.
+        // Groups outside the mount are not visible.
         assert_eq!(tightest(&leaf, Path::new("../../slice")), None);
         write("slice/service/cpu.cfs_quota_us", "-1\n");
         write("slice/service/cpu.cfs_period_us", "100000\n");
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_tell_how_long_a_group_was_throttled() {
+    fn throttling_is_read_in_both_versions() {
         let quota = CpuQuota {
             directory: PathBuf::new(),
             cpus: 0.5,
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_taken_below_the_root_of_its_mount() {
+    fn a_path_is_relative_to_the_root_of_its_mount() {
         assert_eq!(below("/docker/a", "/docker/a/b"), Path::new("b"));
         assert_eq!(below("/", "/x/y"), Path::new("x/y"));
         assert_eq!(CpuQuota::of(u32::MAX >> 1), None);

@@ -1,19 +1,19 @@
-//! CPU time of processes and of all that descend from them, and of their threads.
+//! CPU time of process trees and their threads.
 
 use procfs::process::{Process, Stat};
 use std::collections::HashMap;
 
-/// What several processes and all that descend from them have used.
+/// CPU use of several process trees.
 #[derive(Debug, Clone, Default)]
 pub struct TreeUsage {
-    /// CPU time in nanoseconds of the processes, of all that descend from them, and of those of them that have ended; of
-    /// the ended ones to a tick of the kernel's accounting. Each process counts once.
+    /// CPU time in nanoseconds of the processes, their descendants, and their ended descendants (for the latter, with
+    /// the resolution of the kernel's tick). Each process counts once.
     pub cpu_ns: u64,
-    /// The threads, by their ids.
+    /// The threads by thread ID.
     threads: HashMap<i32, ThreadUsage>,
 }
 
-/// What a thread has used.
+/// CPU use of a thread.
 #[derive(Debug, Clone, Copy)]
 struct ThreadUsage {
     pid: i32,
@@ -21,18 +21,18 @@ struct ThreadUsage {
     run_queue_ns: u64,
 }
 
-/// A thread and what it used between two readings.
+/// A thread and its CPU time between two readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusyThread {
-    /// Its name, of at most 15 characters.
+    /// Its name, at most 15 characters.
     pub name: String,
-    /// Its process.
+    /// Its process ID.
     pub pid: i32,
-    /// CPU time in nanoseconds, as the scheduler counts it.
+    /// CPU time in nanoseconds, from the scheduler.
     pub cpu_ns: u64,
 }
 
-/// CPU time of several processes, of all that descend from them, and of their threads. `None` where all are gone.
+/// CPU time of several process trees and their threads. `None` if all processes are gone.
 pub fn trees_usage(pids: &[u32]) -> Option<TreeUsage> {
     let (cpu_ns, processes) = trees(pids)?;
     let mut usage = TreeUsage {
@@ -40,7 +40,7 @@ pub fn trees_usage(pids: &[u32]) -> Option<TreeUsage> {
         ..TreeUsage::default()
     };
     for pid in processes {
-        // What ends meanwhile is in the sum only.
+        // A process that ends in the meantime is only included in the sum.
         let Ok(tasks) = Process::new(pid).and_then(|process| process.tasks()) else {
             continue;
         };
@@ -59,7 +59,7 @@ pub fn trees_usage(pids: &[u32]) -> Option<TreeUsage> {
 }
 
 impl TreeUsage {
-    /// Nanoseconds that threads were ready but had no CPU since an earlier reading, summed over those that still run.
+    /// Nanoseconds that threads were runnable but had no CPU since an earlier reading, summed over running threads.
     pub fn run_queue_since(&self, earlier: &Self) -> u64 {
         let since = |(tid, now): (&i32, &ThreadUsage)| {
             let before = earlier.threads.get(tid).map_or(0, |then| then.run_queue_ns);
@@ -68,8 +68,8 @@ impl TreeUsage {
         self.threads.iter().map(since).sum()
     }
 
-    /// The threads that used the most since an earlier reading, at most so many and the busiest first, without those that
-    /// used less than `least_ns` or have ended.
+    /// The threads with the most CPU time since an earlier reading, busiest first: at most `most`, and only those that
+    /// still run and used at least `least_ns`.
     pub fn busiest_since(&self, earlier: &Self, most: usize, least_ns: u64) -> Vec<BusyThread> {
         let used = |(tid, now): (&i32, &ThreadUsage)| {
             let before = earlier.threads.get(tid).map_or(0, |then| then.cpu_ns);
@@ -93,13 +93,14 @@ impl TreeUsage {
     }
 }
 
-/// How often processes are read at most until none of them has ended meanwhile.
+/// Maximum number of readings until no process has ended in the meantime.
 const READINGS: usize = 10;
 
-/// The CPU time of processes and of all that descend from them, and the ids of those. `None` where all are gone.
+/// The CPU time of process trees, and the process IDs. `None` if all processes are gone.
 fn trees(pids: &[u32]) -> Option<(u64, Vec<i32>)> {
     let mut stats = descendants(pids)?;
-    // Who ends while they are read is in two of them or in none: in its own time, and in what its parent's ended ones used.
+    // A process that ends during the reading is counted twice or not at all: in its own time, and in its parent's time
+    // of ended children.
     for _ in 1..READINGS {
         if stats.iter().all(is_as_read) {
             break;
@@ -112,7 +113,7 @@ fn trees(pids: &[u32]) -> Option<(u64, Vec<i32>)> {
     ))
 }
 
-/// Processes and all that descend from them. `None` where all are gone.
+/// The processes and all their descendants. `None` if all are gone.
 fn descendants(pids: &[u32]) -> Option<Vec<Stat>> {
     let is_root = |pid: i32| u32::try_from(pid).is_ok_and(|pid| pids.contains(&pid));
     let mut stats: Vec<_> = procfs::process::all_processes()
@@ -125,30 +126,29 @@ fn descendants(pids: &[u32]) -> Option<Vec<Stat>> {
         let line = std::iter::successors(Some(stat.pid), |pid| parents.get(pid).copied());
         line.take(parents.len()).any(is_root)
     });
-    // One that has ended stays in the list until who started it asks after it, which not everybody does.
+    // A process that has ended stays listed as a zombie until its parent waits for it, which some parents never do.
     let is_left = |stat: &Stat| is_root(stat.pid) && !matches!(stat.state, 'Z' | 'X');
     stats.iter().any(is_left).then_some(stats)
 }
 
-/// Whether a process is still there, and none of those it started has ended since it was read.
+/// Whether a process still exists, and none of its children has ended since it was read.
 fn is_as_read(then: &Stat) -> bool {
     let now = Process::new(then.pid).and_then(|process| process.stat());
     now.is_ok_and(|now| (now.cutime, now.cstime) == (then.cutime, then.cstime))
 }
 
-/// CPU time in nanoseconds of a process, with that of those it started and that have ended.
+/// CPU time in nanoseconds of a process and its ended children.
 fn used_ns(stat: &Stat) -> u64 {
     let ns = |ticks: u64| ticks * 1_000_000_000 / procfs::ticks_per_second();
     let own = process_cpu_ns(stat.pid).unwrap_or_else(|| ns(stat.utime + stat.stime));
     own + ns(u64::try_from(stat.cutime + stat.cstime).unwrap_or(0))
 }
 
-/// CPU time of a process in nanoseconds, as the scheduler counts it, with that of its threads that have ended. `None`
-/// where the process is gone.
+/// CPU time of a process in nanoseconds from the scheduler, including its ended threads. `None` if the process is gone.
 fn process_cpu_ns(pid: i32) -> Option<u64> {
     let mut clock = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: both calls write to what they are given, which lives on.
+    // SAFETY: both calls write to live values.
     let read = unsafe {
         libc::clock_getcpuclockid(pid, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
     };
@@ -162,7 +162,7 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-    /// A shell that waits for a line, does some work, says so with a line of its own, and waits for another.
+    /// A shell that waits for a line, does some work, reports it with a line, and waits for another line.
     struct Shell {
         process: Child,
         input: ChildStdin,
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// So many turns of a loop, in the shell's language.
+    /// A shell loop with this number of iterations.
     fn turns(count: u32) -> String {
         format!("i=0; while [ $i -lt {count} ]; do i=$((i+1)); done")
     }
@@ -210,12 +210,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_holds_what_its_ended_processes_used() {
+    fn a_tree_includes_its_ended_processes() {
         let mut shell = Shell::start(&format!("({})", turns(200_000)));
         let before = cpu_ns(&shell);
         shell.begin();
         shell.wait_for_work();
-        // Of 100 ms or more, nearly all in a process that has ended.
+        // At least 100 ms, nearly all in a process that has ended.
         assert!(cpu_ns(&shell) > before + 20_000_000, "{before}");
         shell.end();
         assert!(trees_usage(&[u32::MAX >> 1]).is_none());
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_while_a_tree_is_read_is_noticed() {
+    fn a_process_that_ends_during_a_reading_is_noticed() {
         let mut shell = Shell::start("sh -c 'echo; read end'");
         shell.begin();
         shell.wait_for_work();
@@ -233,7 +233,7 @@ mod tests {
         shell.begin();
         shell.wait_for_work();
         assert!(!both.iter().all(is_as_read));
-        // That of its parent's ended ones would tell too, where it has used a tick.
+        // The parent's time of ended children would show it too, if it used a tick.
         let mut parent = both.into_iter().find(|stat| stat.pid == shell.id() as i32).expect("it");
         parent.cutime += 1;
         assert!(!is_as_read(&parent));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_named_twice_or_below_another_counts_once() {
+    fn each_process_counts_once() {
         let mut shell = Shell::start(&format!("sh -c '{}; echo; read end'", turns(1_000)));
         shell.begin();
         shell.wait_for_work();
@@ -251,7 +251,7 @@ mod tests {
         };
         let named = [shell.id(), below as u32, below as u32, u32::MAX >> 1];
         let (again, those) = trees(&named).expect("it is there");
-        // The one below may be about to wait for more.
+        // The nested shell may still be about to wait.
         assert!(
             (whole..whole + whole.max(5_000_000)).contains(&again),
             "{whole} {again}"
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_tells_of_less_than_a_tick() {
+    fn cpu_time_has_a_finer_resolution_than_a_tick() {
         let mut shell = Shell::start(&turns(1_000));
         let before = cpu_ns(&shell);
         shell.begin();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_run_queue_of_threads_that_are_left_is_summed() {
+    fn the_run_queue_time_of_running_threads_is_summed() {
         let usage = |threads: &[(i32, u64)]| TreeUsage {
             cpu_ns: 0,
             threads: threads
@@ -304,7 +304,7 @@ mod tests {
         };
         assert_eq!(busy.pid, shell.id() as i32);
         assert!(busy.name.contains("sh"), "{busy:?}");
-        // The sum is read first, while it is about to wait for more.
+        // The sum is read first, while the shell is about to wait.
         assert!(
             busy.cpu_ns > 0 && busy.cpu_ns <= after.cpu_ns + 5_000_000,
             "{busy:?} {after:?}"

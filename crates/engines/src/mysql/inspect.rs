@@ -120,7 +120,11 @@ fn durability(settings: &BTreeMap<String, String>, engines: &[String]) -> Durabi
         };
     }
     let flush = setting("innodb_flush_log_at_trx_commit");
-    let (log, sync, method) = (setting("log_bin"), setting("sync_binlog"), setting("innodb_flush_method"));
+    let (log, sync, method) = (
+        setting("log_bin"),
+        setting("sync_binlog"),
+        setting("innodb_flush_method"),
+    );
     let pages = setting("innodb_doublewrite");
     let logs = log.eq_ignore_ascii_case("on") || log == "1";
     let class = match flush {

@@ -244,7 +244,9 @@ impl PostgresqlSession {
     fn take_row(&self, body: &[u8], capture: &mut Capture<'_>) -> Result<(), Failure> {
         let types = match self.columns {
             Columns::InResponse | Columns::InPrepareResponse(_) => &self.response_types,
-            Columns::Described(index) => self.shapes[index].as_ref().map_or(&self.response_types, |shape| &shape.columns),
+            Columns::Described(index) => self.shapes[index]
+                .as_ref()
+                .map_or(&self.response_types, |shape| &shape.columns),
         };
         for (column, field) in Fields::of(body)?.enumerate() {
             match field? {
