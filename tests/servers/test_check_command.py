@@ -61,7 +61,7 @@ def test_what_a_system_has_not_got_is_told_apart(server_cli: Cli) -> None:
     assert "failed" not in lines.values()
     assert lines["a transaction commits or rolls back"] == "not applicable"
     assert lines["each kind of answer gives its rows"] == "ok"
-    assert "a single server has no transactions" in out
+    assert "a single server has neither transactions" in out
 
 
 @pytest.mark.parametrize("engine", ["postgresql", "mysql"])
@@ -117,7 +117,7 @@ def test_without_the_right_to_make_databases_the_named_one_is_used_if_that_is_al
     ("url", "words"),
     [
         ("null:", "`dbdyno check` does not support it"),
-        ("postgresql://me@127.0.0.1:1/", "nothing listens there"),
+        ("postgresql://me@127.0.0.1:1/", "no server listens there"),
         ("sqlite:?journal_mode=wall", "journal_mode"),
     ],
 )

@@ -149,7 +149,7 @@ def test_connections_are_kept_or_not(port: int, connect: str, keepalive: bool) -
 
 
 def test_nobody_there_is_told() -> None:
-    with pytest.raises(SystemFailed, match=r"connecting to 127.0.0.1:1: nothing listens there"):
+    with pytest.raises(SystemFailed, match=r"connecting to 127.0.0.1:1: connection refused; no server listens there"):
         measured(1, "/")
 
 

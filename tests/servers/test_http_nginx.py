@@ -151,7 +151,7 @@ def test_the_version_that_was_asked_for_is_spoken(nginx: Nginx, version: str) ->
 @pytest.mark.parametrize(
     ("tls", "host", "words"),
     [
-        ({"mode": "verify-full"}, "localhost", "it has signed itself, which is not in the system's certificates"),
+        ({"mode": "verify-full"}, "localhost", "is self-signed and not in the system's certificates"),
         ({"mode": "verify-full", "roots": "own"}, "127.0.0.1", "not for `127.0.0.1`"),
         (None, "localhost", ""),
     ],

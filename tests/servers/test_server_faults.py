@@ -60,7 +60,7 @@ def test_a_server_that_is_full_says_what_would_help(server_cli: Cli, small: Smal
     assert states == {2: "done", 30: "failed"}
     (failed,) = document["failed_trials"]
     assert failed["kind"] == "connect"
-    assert "too many clients already (53300): it must let in more (`max_connections`)" in failed["error"]
+    assert "too many clients already (53300): raise `max_connections`" in failed["error"]
     (limit,) = [each for each in document["findings"] if each["kind"] == "limit met"]
     assert limit["evidence"] == {"limit": "max_connections", "cells": 1, "failed": 0, "trials": 1, "codes": ["53300"]}
 
@@ -144,7 +144,7 @@ def test_a_named_server_that_is_restarted_costs_one_trial(server_cli: Cli, small
 
 @needs_postgresql
 def test_a_name_that_leads_nowhere_is_one_clear_error(server_cli: Cli, small: Small) -> None:
-    for host, words in (("no-such-host.invalid", "no-such-host.invalid"), ("%3A%3A1", "nothing listens there")):
+    for host, words in (("no-such-host.invalid", "no-such-host.invalid"), ("%3A%3A1", "no server listens there")):
         file = server_cli.write("small.toml", small())
         process = server_cli.start("run", file, "--system", f"postgresql://nobody@{host}:9/", "--store", "runs.db")
         _, errors = process.communicate(timeout=60)
@@ -160,4 +160,4 @@ def test_a_system_that_is_not_there_fails_its_own_trials_only(cli: Cli, small: S
     states = {cell["system"]["name"]: cell["rounds"][0]["status"] for cell in document["cells"]}
     assert states == {"sqlite:": "done", nowhere: "failed"}
     (failed,) = document["failed_trials"]
-    assert "nothing listens there" in failed["error"]
+    assert "no server listens there" in failed["error"]

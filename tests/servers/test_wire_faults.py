@@ -178,14 +178,14 @@ def rows_without_end(client: socket.socket) -> None:
 
 POSTGRESQL = {
     "nothing": (nothing, "login timed out after 1 s"),
-    "closes": (closes, "closed the connection|the connection broke"),
-    "garbage": (garbage, "no message of PostgreSQL's protocol"),
+    "closes": (closes, "closed the connection|the connection was lost"),
+    "garbage": (garbage, "invalid PostgreSQL message"),
     "trickle": (without_tls(trickle(b"R\0\0\x40\0")), "login timed out after 1 s"),
     "TLS, nothing": (after_asking(lambda client: client.sendall(b"S") or nothing(client)), "login timed out after 1 s"),
     "giant": (without_tls(flood(b"R\xff\xff\xff\xff")), "announced a message of 4294967291 bytes; the limit is 1 MiB"),
-    "short": (without_tls(flood(b"R\0\0\0\1")), "no message of PostgreSQL's protocol"),
+    "short": (without_tls(flood(b"R\0\0\0\1")), "invalid PostgreSQL message"),
     "in, nothing": (let_in_postgresql(nothing), "did not answer within 1 s"),
-    "in, closes": (let_in_postgresql(closes), "closed the connection|the connection broke"),
+    "in, closes": (let_in_postgresql(closes), "closed the connection|the connection was lost"),
     "in, garbage": (let_in_postgresql(garbage), "did not answer within 1 s"),
     "in, trickle": (let_in_postgresql(trickle(b"S\0\0\x40\0")), "did not answer within 1 s"),
     "in, giant": (let_in_postgresql(flood(b"D\xff\xff\xff\xff")), "a message of 4294967291 bytes; the limit is 1 GiB"),
@@ -194,21 +194,21 @@ POSTGRESQL = {
 
 MYSQL = {
     "nothing": (nothing, "login timed out after 1 s"),
-    "closes": (closes, "closed the connection|the connection broke"),
+    "closes": (closes, "closed the connection|the connection was lost"),
     "garbage": (garbage, "login timed out after 1 s"),
     "trickle": (trickle(b"\x40" + bytes(3) + b"\x0a"), "login timed out after 1 s"),
     "giant": (flood(b"\xff\xff\xff\0"), "announced a message of 16777215 bytes; the limit is 1 MiB"),
     "in, nothing": (let_in_mysql(nothing), "did not answer within 1 s"),
-    "in, closes": (let_in_mysql(closes), "closed the connection|the connection broke"),
-    "in, garbage": (let_in_mysql(garbage), "no packet of MySQL's protocol|did not answer"),
+    "in, closes": (let_in_mysql(closes), "closed the connection|the connection was lost"),
+    "in, garbage": (let_in_mysql(garbage), "invalid MySQL packet|did not answer"),
     "in, trickle": (let_in_mysql(trickle(b"\x40" + bytes(3))), "did not answer within 1 s"),
-    "in, columns": (let_in_mysql(flood(packet(1, b"\xfe" + b"\xff" * 7 + b"\x7f"))), "no packet of MySQL's protocol"),
+    "in, columns": (let_in_mysql(flood(packet(1, b"\xfe" + b"\xff" * 7 + b"\x7f"))), "invalid MySQL packet"),
 }
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 HTTP = {
     "nothing": (nothing, "within 1 s"),
-    "closes": (closes, "closed the connection|the connection broke"),
+    "closes": (closes, "closed the connection|the connection was lost"),
     "garbage": (after_asking(garbage), "no reply of HTTP/1.1"),
     "trickle": (after_asking(trickle(HEAD)), "within 1 s|no reply of HTTP/1.1"),
     "endless head": (after_asking(flood(HEAD + b"a: " + b"b" * (1 << 19))), "no reply of HTTP/1.1"),
@@ -217,7 +217,7 @@ HTTP = {
 }
 HTTP2 = {
     "nothing": (nothing, "within 1 s"),
-    "closes": (closes, "closed the connection|the connection broke"),
+    "closes": (closes, "closed the connection|the connection was lost"),
     "garbage": (after_asking(garbage), "HTTP/2"),
     "giant": (after_asking(flood(b"\xff\xff\xff\0\0\0\0\0\1")), "a frame of 16777215 bytes"),
     "trickle": (after_asking(trickle(b"\0\0\x40\1\0\0\0\0\1")), "within 1 s"),
@@ -231,8 +231,8 @@ HTTPS = {
 }
 MONGODB = {
     "nothing": (nothing, "login timed out after 1 s"),
-    "closes": (closes, "closed the connection|the connection broke"),
-    "garbage": (after_asking(garbage), "no message of MongoDB's protocol"),
+    "closes": (closes, "closed the connection|the connection was lost"),
+    "garbage": (after_asking(garbage), "invalid MongoDB message"),
     "giant": (
         after_asking(flood(struct.pack("<iiii", 2**31 - 1, 1, 1, 2013))),
         "announced a message of 2147483647 bytes",

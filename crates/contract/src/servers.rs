@@ -150,7 +150,7 @@ fn refused<S: Server>(system: &S, changes: serde_json::Value) -> Result<Failure,
 
 pub fn connection_errors_are_explained<S: Server>(system: &S) -> Outcome {
     for (changes, words) in [
-        (json!({"host": "127.0.0.1", "port": 1}), "nothing listens there"),
+        (json!({"host": "127.0.0.1", "port": 1}), "no server listens there"),
         (json!({"host": "no-such-host.invalid"}), "no-such-host.invalid"),
         (json!({"host": "/nowhere/socket"}), "no such socket"),
         (json!({"user": "no_such_user", "password": "wrong"}), "no_such_user"),

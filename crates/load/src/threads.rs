@@ -94,7 +94,7 @@ pub(crate) fn run_thread<'a, E: Engine>(
             )
         });
         runtime::run_concurrently(clients).unwrap_or_else(|error| {
-            let failure = Failure::new(FailureKind::Other, format!("starting to wait for events: {error}"));
+            let failure = Failure::new(FailureKind::Other, format!("cannot start the event loop: {error}"));
             // Count these clients as arrived; otherwise the coordinator would wait for them.
             numbers
                 .clone()

@@ -53,7 +53,7 @@ impl DuckdbSession {
         let mut connection = null_mut();
         // SAFETY: the database is open.
         if unsafe { (database.api.connect)(database.handle, &raw mut connection) } != OK {
-            let what = format!("cannot connect to {}: DuckDB gives no reason", database.target.path);
+            let what = format!("connecting to {}: DuckDB gives no reason", database.target.path);
             return Err(Failure::new(FailureKind::Connection, what));
         }
         let templates = match prepare {

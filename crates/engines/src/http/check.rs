@@ -380,7 +380,7 @@ fn connection_errors_are_explained(_: &Http) -> Outcome {
         same!(failure.kind, FailureKind::Connection);
         let place = format!("127.0.0.1:{port}");
         ensure!(
-            failure.message.contains(&place) && failure.message.contains("nothing listens"),
+            failure.message.contains(&place) && failure.message.contains("no server listens"),
             "{failure}"
         );
     }

@@ -247,14 +247,14 @@ mod tests {
     #[test]
     fn invalid_commands_are_refused() {
         for (text, words) in [
-            ("select 1", "not the JSON"),
+            ("select 1", "not a command in JSON"),
             ("[]", "an object"),
-            ("{}", "at least a field"),
+            ("{}", "a field with its name"),
             (r#"{"ping": 1, "$db": "x"}"#, "$db"),
             (r#"{"find": "t", "filter": {"_id": {"$oid": "12"}}}"#, "24 hexadecimal"),
             (
                 r#"{"find": "t", "filter": {"n": {"$numberLong": "x"}}}"#,
-                "whole number",
+                "integer as a string",
             ),
         ] {
             let problem = Command::new(text, "d", &Options::default()).unwrap_err();

@@ -140,7 +140,7 @@ fn an_engine_says_what_it_is(system: &Sqlserver) -> Outcome {
 
 fn connection_errors_are_explained(system: &Sqlserver) -> Outcome {
     for (changes, words) in [
-        (json!({"host": "127.0.0.1", "port": 1}), "nothing listens there"),
+        (json!({"host": "127.0.0.1", "port": 1}), "no server listens there"),
         (json!({"user": "no_such_user", "password": "wrong"}), "no_such_user"),
         (json!({"database": "no_such_database"}), "no_such_database"),
         (json!({"session": [["no_such_setting", "1"]]}), "no_such_setting"),

@@ -175,10 +175,10 @@ fn failure(error: tiberius::error::Error) -> Failure {
         Error::Io {
             kind: IoErrorKind::ConnectionRefused,
             ..
-        } => Failure::new(FailureKind::Connection, "nothing listens there").coded("ECONNREFUSED"),
+        } => Failure::new(FailureKind::Connection, "connection refused; no server listens there").coded("ECONNREFUSED"),
         Error::Io { message, .. } => Failure::new(
             FailureKind::Connection,
-            format!("the connection broke: {}", message.to_lowercase()),
+            format!("the connection was lost: {}", message.to_lowercase()),
         ),
         Error::Tls(message) => Failure::new(FailureKind::Connection, format!("TLS failed: {message}")),
         Error::Routing { host, port } => {

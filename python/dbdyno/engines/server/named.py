@@ -43,7 +43,7 @@ _LONGEST_CONNECT_S = 5.0
 # What a server answers to who connects, with its code, or what MongoDB's options cannot be: what comes of no server is
 # no answer to settings.
 _REFUSAL = re.compile(
-    r"connecting to .*?: (?P<words>.*\((?:\d+, )?[0-9A-Z]{5}\)|(?:there is no option|`\w+` is) .*)", re.DOTALL
+    r"connecting to .*?: (?P<words>.*\((?:\d+, )?[0-9A-Z]{5}\)|(?:unknown option|`\w+` must be) .*)", re.DOTALL
 )
 
 
