@@ -1,7 +1,7 @@
 //! A blocking client: short calls that wait for the session's answer.
 
 use crate::Problem;
-use dbdyno_engine::patience::{answer_limit, answered};
+use dbdyno_engine::time_limits::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::{Owned, Value, Values};

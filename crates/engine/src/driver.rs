@@ -30,7 +30,7 @@ pub trait Driver {
 
     /// Determines for each statement why it accesses something outside the target's database, if it does. `own`:
     /// databases that were created for the statements.
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure>;
+    fn external_access(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure>;
 
     /// Runs the contract checks on the target and reports each result.
     fn check(&self, _tell: Tell<'_>) -> Result<(), Failure> {
@@ -60,7 +60,12 @@ pub trait Driver {
     /// Holds a lock that marks the databases with `token` in their names as in use, until `over` returns true. Calls
     /// `report` with the databases that no session holds a lock for. Fails if the token is invalid or another session
     /// holds its lock.
-    fn hold(&self, _token: &str, _say: &mut dyn FnMut(Vec<String>), _over: &dyn Fn() -> bool) -> Result<(), Failure> {
+    fn hold_lock(
+        &self,
+        _token: &str,
+        _report: &mut dyn FnMut(Vec<String>),
+        _over: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
         Err(lacks("the engine has no session locks"))
     }
 }

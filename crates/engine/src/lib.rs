@@ -12,10 +12,10 @@ pub mod changes;
 pub mod driver;
 pub mod estimates;
 pub mod observed;
-pub mod patience;
 pub mod probe;
 pub mod rows;
 pub mod space;
+pub mod time_limits;
 pub mod waits;
 pub mod writes;
 

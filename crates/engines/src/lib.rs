@@ -7,6 +7,7 @@
 #![cfg_attr(not(feature = "servers"), allow(dead_code))]
 
 pub mod duckdb;
+mod external_access;
 #[cfg(feature = "servers")]
 pub mod http;
 #[cfg(feature = "servers")]
@@ -17,7 +18,6 @@ pub mod null;
 mod os_cache;
 #[cfg(feature = "servers")]
 pub mod postgresql;
-mod reach;
 pub mod registry;
 #[cfg(feature = "servers")]
 pub mod server;
@@ -25,7 +25,7 @@ mod sql_text;
 pub mod sqlite;
 #[cfg(feature = "servers")]
 pub mod sqlserver;
+mod statements_as_sent;
 mod tokens;
-mod uses;
 
 pub use registry::Target;

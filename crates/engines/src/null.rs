@@ -34,7 +34,7 @@ impl Driver for NullTarget {
         Ok(vec![Writes::No; task.statements.len()])
     }
 
-    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+    fn external_access(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
         Ok(vec![None; statements.len()])
     }
 }

@@ -45,8 +45,8 @@ macro_rules! engines {
                 match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.writes(task, programs, seed)),+ }
             }
 
-            fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
-                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.reach(own, statements)),+ }
+            fn external_access(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.external_access(own, statements)),+ }
             }
 
             fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
@@ -69,13 +69,13 @@ macro_rules! engines {
                 match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.set_file()),+ }
             }
 
-            fn hold(
+            fn hold_lock(
                 &self,
                 token: &str,
-                say: &mut dyn FnMut(Vec<String>),
+                report: &mut dyn FnMut(Vec<String>),
                 over: &dyn Fn() -> bool,
             ) -> Result<(), Failure> {
-                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.hold(token, say, over)),+ }
+                match self { $($(#[cfg(feature = $feature)])? Self::$name(driver) => driver.hold_lock(token, report, over)),+ }
             }
         }
     };

@@ -60,7 +60,7 @@ pub fn carry_out(plan: &Plan, events: &Events, stop: &AtomicBool, suspended: &At
         }
         Task::Writes(task) => writes::find(task, plan.seed, events),
         Task::Ask(task) => query::ask(task, events),
-        Task::Hold(task) => hold(task, events, stop),
+        Task::Hold(task) => hold_lock(task, events, stop),
         Task::Reach(task) => writes::find_external_access(task, events),
         Task::Check(task) => check(&Target::try_from(&task.target)?, events),
         Task::Space(task) => {
@@ -164,12 +164,12 @@ impl Measure for TrialRun<'_> {
 }
 
 /// Holds a lock on a server until standard input is closed.
-fn hold(task: &Hold, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
+fn hold_lock(task: &Hold, events: &Events, stop: &AtomicBool) -> Result<(), WorkError> {
     let ended = std::thread::spawn(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
     let over = || stop.load(Ordering::Relaxed) || ended.is_finished();
     let mut written = Ok(());
-    let mut say = |abandoned: Vec<String>| written = events.write(&Event::Held { abandoned });
-    Target::try_from(&task.target)?.hold(&task.token, &mut say, &over)?;
+    let mut report = |abandoned: Vec<String>| written = events.write(&Event::Held { abandoned });
+    Target::try_from(&task.target)?.hold_lock(&task.token, &mut report, &over)?;
     written?;
     Ok(())
 }

@@ -44,7 +44,7 @@ pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> 
 
 /// Determines which statements access something outside their database.
 pub fn find_external_access(task: &Reach, events: &Events) -> Result<(), WorkError> {
-    let beyond = Target::try_from(&task.target)?.reach(&task.own, &task.statements)?;
+    let beyond = Target::try_from(&task.target)?.external_access(&task.own, &task.statements)?;
     events.write(&Event::Reach { beyond })?;
     Ok(())
 }

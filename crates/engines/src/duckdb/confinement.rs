@@ -5,10 +5,10 @@
 //! settings.
 
 use super::bulk::in_memory;
-use super::reach::BOUNDS;
+use super::external_access::BOUNDS;
 use super::writes::judge;
-use super::{DuckdbEngine, DuckdbTarget, kinds};
-use crate::reach::reach;
+use super::{DuckdbEngine, DuckdbTarget, statement_types};
+use crate::external_access::find_external_access;
 use crate::tokens::{Kind, Token, statements, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
@@ -30,7 +30,9 @@ pub fn confined(target: &DuckdbTarget, statements: &[Statement]) -> Result<Duckd
         for statement in statements {
             let needs: &[(&str, &str)] = match (session.kind_of(&statement.sql), judge(&session, &statement.sql)) {
                 (_, Writes::No) => &[],
-                (Ok(kinds::SET | kinds::VARIABLE_SET | kinds::PRAGMA), _) => &[READ_ONLY, LOCKED],
+                (Ok(statement_types::SET | statement_types::VARIABLE_SET | statement_types::PRAGMA), _) => {
+                    &[READ_ONLY, LOCKED]
+                }
                 (Ok(_), _) => &[READ_ONLY],
                 (Err(failure), _) if may_read_files(&failure, &statement.sql) => &[READ_ONLY, NO_FILES],
                 // Such as a table that an earlier statement creates.
@@ -66,25 +68,25 @@ fn with(target: &DuckdbTarget, further: &[(&str, &str)]) -> DuckdbTarget {
 pub fn problem(kind: i32, sql: &str) -> Option<String> {
     // For these types, DuckDB doesn't report whether the statement stays within the database, so the text is examined.
     let verbs: &[&str] = match kind {
-        kinds::SELECT
-        | kinds::INSERT
-        | kinds::UPDATE
-        | kinds::DELETE
-        | kinds::EXECUTE
-        | kinds::ALTER
-        | kinds::TRANSACTION
-        | kinds::ANALYZE
-        | kinds::VACUUM
-        | kinds::DETACH
-        | kinds::MERGE => return None,
-        kinds::EXPLAIN => &["explain"],
-        kinds::PREPARE => &["prepare"],
-        kinds::CREATE => &["create"],
-        kinds::COPY => &["copy"],
-        kinds::DROP => &["drop"],
-        kinds::CALL => &["checkpoint"],
-        kinds::PRAGMA | kinds::SET | kinds::VARIABLE_SET => &["set", "reset", "pragma"],
-        kinds::ATTACH => &["attach"],
+        statement_types::SELECT
+        | statement_types::INSERT
+        | statement_types::UPDATE
+        | statement_types::DELETE
+        | statement_types::EXECUTE
+        | statement_types::ALTER
+        | statement_types::TRANSACTION
+        | statement_types::ANALYZE
+        | statement_types::VACUUM
+        | statement_types::DETACH
+        | statement_types::MERGE => return None,
+        statement_types::EXPLAIN => &["explain"],
+        statement_types::PREPARE => &["prepare"],
+        statement_types::CREATE => &["create"],
+        statement_types::COPY => &["copy"],
+        statement_types::DROP => &["drop"],
+        statement_types::CALL => &["checkpoint"],
+        statement_types::PRAGMA | statement_types::SET | statement_types::VARIABLE_SET => &["set", "reset", "pragma"],
+        statement_types::ATTACH => &["attach"],
         _ => &[],
     };
     let begins =
@@ -97,7 +99,10 @@ pub fn problem(kind: i32, sql: &str) -> Option<String> {
 
 /// Why a text of one or more statements may access something outside the database, if it may.
 pub fn problem_of_text(sql: &str) -> Option<String> {
-    reach(&BOUNDS, &[sql.to_owned()], &[]).into_iter().next().flatten()
+    find_external_access(&BOUNDS, &[sql.to_owned()], &[])
+        .into_iter()
+        .next()
+        .flatten()
 }
 
 /// Whether a text has more than one statement.

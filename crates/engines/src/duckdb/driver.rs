@@ -1,8 +1,8 @@
 //! The driver for DuckDB.
 
 use super::confinement::confined;
-use super::{DuckdbEngine, DuckdbTarget, bulk, check, reach, writes};
-use crate::reach::reach as find_reach;
+use super::{DuckdbEngine, DuckdbTarget, bulk, check, external_access, writes};
+use crate::external_access::find_external_access;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::writes::Writes;
@@ -35,8 +35,8 @@ impl Driver for DuckdbTarget {
         writes::writes(self, task.statements.iter().map(|each| each.sql.as_str()))
     }
 
-    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
-        Ok(find_reach(&reach::BOUNDS, statements, &[]))
+    fn external_access(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        Ok(find_external_access(&external_access::BOUNDS, statements, &[]))
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

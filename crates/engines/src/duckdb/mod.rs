@@ -10,11 +10,11 @@ mod check;
 mod confinement;
 mod driver;
 mod estimates;
+mod external_access;
 mod inspect;
-mod kinds;
-mod reach;
 mod result;
 mod session;
+mod statement_types;
 mod target;
 mod writes;
 

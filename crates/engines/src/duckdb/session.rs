@@ -3,7 +3,7 @@
 use super::api::{Api, Handle, OK};
 use super::result::Answer;
 use super::{DIALECT, Database, confinement, text_for_c, text_of};
-use crate::reach::DENIED;
+use crate::external_access::DENIED;
 use crate::sql_text::{Template, check_parameters};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};

@@ -1,7 +1,7 @@
 //! Determines which statements write: DuckDB explains them in a read-only transaction and rejects statements that
 //! write. They are planned but not executed.
 
-use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, kinds};
+use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, statement_types};
 use crate::tokens::{Token, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
@@ -9,7 +9,7 @@ use dbdyno_plan::document::PrepareMode;
 
 /// Whether a text is a single query.
 pub fn is_query(session: &DuckdbSession, sql: &str) -> bool {
-    session.kind_of(sql) == Ok(kinds::SELECT)
+    session.kind_of(sql) == Ok(statement_types::SELECT)
 }
 
 /// Determines for each statement of a file whether it writes. A statement that cannot be prepared, for example because
@@ -24,9 +24,9 @@ pub fn writes<'a>(target: &DuckdbTarget, statements: impl Iterator<Item = &'a st
 pub fn judge(session: &DuckdbSession, sql: &str) -> Writes {
     match session.kind_of(sql) {
         Err(failure) => Writes::Unknown(failure.message.clone()),
-        Ok(kinds::TRANSACTION) => Writes::No,
-        Ok(kinds::SELECT) => explained(session, sql),
-        Ok(kinds::EXPLAIN) => match tokenize(sql, &super::SYNTAX) {
+        Ok(statement_types::TRANSACTION) => Writes::No,
+        Ok(statement_types::SELECT) => explained(session, sql),
+        Ok(statement_types::EXPLAIN) => match tokenize(sql, &super::SYNTAX) {
             Err(error) => Writes::Unknown(error.to_string()),
             Ok(tokens) => match analyzed(&tokens) {
                 None => Writes::No,

@@ -38,7 +38,7 @@ impl Driver for HttpTarget {
     }
 
     /// Requests go to the service and nowhere else.
-    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+    fn external_access(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
         Ok(vec![None; statements.len()])
     }
 

@@ -6,7 +6,7 @@ use super::reply::failure_of;
 use super::session::MongodbSession;
 use super::target::MongodbTarget;
 use super::values::garbled;
-use super::{MongodbEngine, other, put, values};
+use super::{MongodbEngine, encode, other, values};
 use crate::server::net::block_on;
 use bson::rawdoc;
 use dbdyno_engine::Failure;
@@ -98,14 +98,14 @@ async fn insert(session: &mut MongodbSession, table: &LoadTable, seed: u64) -> R
 
 /// Writes a row as a document. An integer key becomes an ObjectId.
 fn put_row(table: &LoadTable, values: &Values, out: &mut bytes::BytesMut) {
-    let document = put::begin(out);
+    let document = encode::begin(out);
     for (column, value) in table.columns.iter().zip(values.iter()) {
         match value {
             Value::Integer(value) if column.name == KEY => {
-                put::object_id(column.name.as_bytes(), values::object_id(value), out);
+                encode::object_id(column.name.as_bytes(), values::object_id(value), out);
             }
-            value => put::value(column.name.as_bytes(), value, out),
+            value => encode::value(column.name.as_bytes(), value, out),
         }
     }
-    put::end(document, out);
+    encode::end(document, out);
 }

@@ -3,7 +3,7 @@
 use super::json::Json;
 use super::options::Options;
 use super::parts::{Builder, Form, Part};
-use super::{put, values};
+use super::{encode, values};
 use bson::oid::ObjectId;
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::{Failure, check_count};
@@ -91,8 +91,8 @@ impl Command {
         }
         let mut builder = Builder::default();
         builder.open(fields, |builder| {
-            put::fields(&options.fields(name, json), &mut builder.bytes);
-            put::text(b"$db", database, &mut builder.bytes);
+            encode::fields(&options.fields(name, json), &mut builder.bytes);
+            encode::text(b"$db", database, &mut builder.bytes);
         })?;
         builder.cut();
         let batch = json.get("batchSize").or_else(|| json.get("cursor")?.get("batchSize"));
@@ -128,10 +128,10 @@ impl Command {
         for part in &self.parts {
             match part {
                 Part::Bytes(bytes) => out.put_slice(bytes),
-                Part::Open => opened.push(put::begin(out)),
+                Part::Open => opened.push(encode::begin(out)),
                 Part::Close => {
                     if let Some(start) = opened.pop() {
-                        put::end(start, out);
+                        encode::end(start, out);
                     }
                 }
                 Part::Place(name, form) => {
@@ -151,15 +151,15 @@ fn read(text: &str) -> Result<Json, String> {
 #[inline]
 fn put_formed(name: &[u8], form: Form, value: Value<'_>, out: &mut BytesMut) -> Result<(), Failure> {
     match (form, value) {
-        (Form::Value, value) | (_, value @ Value::Null) => put::value(name, value, out),
-        (Form::ObjectId, Value::Integer(value)) => put::object_id(name, values::object_id(value), out),
+        (Form::Value, value) | (_, value @ Value::Null) => encode::value(name, value, out),
+        (Form::ObjectId, Value::Integer(value)) => encode::object_id(name, values::object_id(value), out),
         (Form::ObjectId, Value::Text(text)) => match ObjectId::parse_str(text) {
-            Ok(id) => put::object_id(name, id, out),
+            Ok(id) => encode::object_id(name, id, out),
             Err(_) => {
                 return Err(unfit("an ObjectId must be an integer or 24 hexadecimal digits"));
             }
         },
-        (Form::Date, Value::Integer(value)) => put::date(name, value, out),
+        (Form::Date, Value::Integer(value)) => encode::date(name, value, out),
         (Form::ObjectId, _) => {
             return Err(unfit("an ObjectId must be an integer or 24 hexadecimal digits"));
         }

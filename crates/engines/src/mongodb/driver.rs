@@ -27,8 +27,11 @@ impl Driver for MongodbTarget {
         Ok(task.statements.iter().map(|each| writes::writes(&each.sql)).collect())
     }
 
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
-        Ok(statements.iter().map(|command| writes::reach(command, own)).collect())
+    fn external_access(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        Ok(statements
+            .iter()
+            .map(|command| writes::find_external_access(command, own))
+            .collect())
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use bson::raw::cstr;
 use bson::spec::BinarySubtype;
 use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
 use dbdyno_engine::Failure;
-use dbdyno_engine::patience::{answer_limit, answered, logged_in};
+use dbdyno_engine::time_limits::{answer_limit, answered, logged_in};
 use dbdyno_plan::document::FailureKind;
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! Splits a command into fixed BSON bytes and placeholders for parameters.
 
+use super::decode::kind;
+use super::encode;
 use super::json::Json;
-use super::put;
-use super::scan::kind;
 use bson::oid::ObjectId;
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_program::value::Value;
@@ -68,22 +68,22 @@ impl Builder {
 
     fn field(&mut self, name: &[u8], value: &Json) -> Result<(), String> {
         match value {
-            Json::Null => put::field(kind::NULL, name, &mut self.bytes),
+            Json::Null => encode::field(kind::NULL, name, &mut self.bytes),
             Json::Boolean(value) => {
-                put::field(kind::BOOLEAN, name, &mut self.bytes);
+                encode::field(kind::BOOLEAN, name, &mut self.bytes);
                 self.bytes.put_u8(u8::from(*value));
             }
             // The shortest type, like MongoDB's own tools.
             Json::Integer(value) => match i32::try_from(*value) {
                 Ok(short) => {
-                    put::field(kind::INT32, name, &mut self.bytes);
+                    encode::field(kind::INT32, name, &mut self.bytes);
                     self.bytes.put_i32_le(short);
                 }
-                Err(_) => put::integer(name, *value, &mut self.bytes),
+                Err(_) => encode::integer(name, *value, &mut self.bytes),
             },
-            Json::Real(value) => put::value(name, Value::Real(*value), &mut self.bytes),
+            Json::Real(value) => encode::value(name, Value::Real(*value), &mut self.bytes),
             Json::Text(text) if text == PLACE => self.place(name, Form::Value),
-            Json::Text(text) => put::text(name, text, &mut self.bytes),
+            Json::Text(text) => encode::text(name, text, &mut self.bytes),
             Json::List(items) => {
                 let numbered = items
                     .iter()
@@ -110,15 +110,15 @@ impl Builder {
     }
 
     fn document(&mut self, kind: u8, name: &[u8], fields: &[(String, Json)]) -> Result<(), String> {
-        put::field(kind, name, &mut self.bytes);
+        encode::field(kind, name, &mut self.bytes);
         if fields.iter().any(|(_, value)| has_places(value)) {
             return self.open(fields, |_| {});
         }
-        let start = put::begin(&mut self.bytes);
+        let start = encode::begin(&mut self.bytes);
         for (name, value) in fields {
             self.field(name.as_bytes(), value)?;
         }
-        put::end(start, &mut self.bytes);
+        encode::end(start, &mut self.bytes);
         Ok(())
     }
 
@@ -128,19 +128,19 @@ impl Builder {
         match (sign, value) {
             ("$oid", Json::Text(text)) if text == PLACE => self.place(name, Form::ObjectId),
             ("$oid", Json::Text(text)) => match ObjectId::parse_str(text) {
-                Ok(id) => put::object_id(name, id, &mut self.bytes),
+                Ok(id) => encode::object_id(name, id, &mut self.bytes),
                 Err(_) => return wrong("write 24 hexadecimal digits, or \"?\""),
             },
             ("$oid", _) => return wrong("write 24 hexadecimal digits, or \"?\""),
             ("$date", Json::Text(text)) if text == PLACE => self.place(name, Form::Date),
-            ("$date", Json::Integer(value)) => put::date(name, *value, &mut self.bytes),
+            ("$date", Json::Integer(value)) => encode::date(name, *value, &mut self.bytes),
             ("$date", _) => return wrong("write milliseconds since 1970, or \"?\""),
             ("$numberLong", Json::Text(text)) => match text.parse() {
-                Ok(value) => put::integer(name, value, &mut self.bytes),
+                Ok(value) => encode::integer(name, value, &mut self.bytes),
                 Err(_) => return wrong("write an integer as a string"),
             },
             ("$numberDouble", Json::Text(text)) => match text.parse() {
-                Ok(value) => put::value(name, Value::Real(value), &mut self.bytes),
+                Ok(value) => encode::value(name, Value::Real(value), &mut self.bytes),
                 Err(_) => return wrong("write a number as a string"),
             },
             // An operator such as `$inc`, or unknown.

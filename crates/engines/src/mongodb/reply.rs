@@ -1,8 +1,8 @@
 //! Reads a server's response to a command: rows, document counts, or an error.
 
 use super::command::{Answer, Columns, Command};
+use super::decode::{Document, Field};
 use super::kind_of;
-use super::scan::{Document, Field};
 use super::values::{document, find, garbled, integer};
 use bson::RawDocument;
 use dbdyno_engine::{Capture, Failure, Rows};

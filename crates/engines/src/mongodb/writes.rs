@@ -60,7 +60,7 @@ pub fn writes(command: &str) -> Writes {
 }
 
 /// What a command accesses outside its own database, if anything.
-pub fn reach(command: &str, own: &[String]) -> Option<String> {
+pub fn find_external_access(command: &str, own: &[String]) -> Option<String> {
     let (json, name) = named(command)?;
     if ELSEWHERE.contains(&name.as_str()) {
         return Some(format!("`{name}` accesses something outside its own database"));
@@ -151,7 +151,7 @@ mod tests {
             ),
             (r#"{"renameCollection": "app.users", "to": "app.u"}"#, true),
         ] {
-            assert_eq!(reach(command, &own).is_some(), elsewhere, "{command}");
+            assert_eq!(find_external_access(command, &own).is_some(), elsewhere, "{command}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The driver for MariaDB and MySQL.
 
-use super::{DIALECT, MysqlEngine, bulk, check, databases, hold, reach, space, writes};
-use crate::reach::{others, reach as find_reach};
+use super::{DIALECT, MysqlEngine, bulk, check, databases, external_access, ownership_lock, space, writes};
+use crate::external_access::{find_external_access, others};
 use crate::server::net::block_on;
 use crate::server::{ServerProcess, ServerTarget};
-use crate::uses::as_sent;
+use crate::statements_as_sent::as_sent;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
@@ -40,9 +40,9 @@ impl Driver for MysqlTarget {
         block_on(writes::writes(&self.0, &statements))
     }
 
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+    fn external_access(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
         let others = others(&block_on(databases(&self.0))?, own);
-        Ok(find_reach(&reach::BOUNDS, statements, &others))
+        Ok(find_external_access(&external_access::BOUNDS, statements, &others))
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
@@ -65,7 +65,12 @@ impl Driver for MysqlTarget {
         block_on(space::space(&self.0, tables))
     }
 
-    fn hold(&self, token: &str, say: &mut dyn FnMut(Vec<String>), over: &dyn Fn() -> bool) -> Result<(), Failure> {
-        hold::hold(&self.0, token, say, over)
+    fn hold_lock(
+        &self,
+        token: &str,
+        report: &mut dyn FnMut(Vec<String>),
+        over: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
+        ownership_lock::hold(&self.0, token, report, over)
     }
 }

@@ -9,7 +9,7 @@ use crate::server::ServerTarget;
 use crate::sql_text::values_of;
 use crate::tokens::tokenize;
 use dbdyno_engine::estimates::{Estimate, Estimates, TimeBudget};
-use dbdyno_engine::patience::answer_limit;
+use dbdyno_engine::time_limits::answer_limit;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{PrepareMode, Statement};
 use dbdyno_plan::literal::Literal;

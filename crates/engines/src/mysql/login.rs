@@ -7,7 +7,7 @@ use crate::server::{ServerTarget, Tls};
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
-use dbdyno_engine::patience::logged_in;
+use dbdyno_engine::time_limits::logged_in;
 use dbdyno_plan::document::FailureKind;
 use mysql_common::auth::plugins::{caching_sha2_password::scramble_sha256, mysql_native_password::scramble_native};
 use mysql_common::constants::CapabilityFlags;

@@ -8,12 +8,12 @@ mod catalog;
 mod check;
 mod driver;
 mod estimates;
+mod external_access;
 mod functions;
-mod hold;
 mod inspect;
 mod login;
 mod observe;
-mod reach;
+mod ownership_lock;
 mod results;
 #[cfg(test)]
 mod script;

@@ -9,7 +9,7 @@ use super::wire::{Wire, error, garbled};
 use crate::server::ServerTarget;
 use crate::sql_text::{Dialect, backquoted, check_parameters};
 use bytes::{BufMut as _, BytesMut};
-use dbdyno_engine::patience::{answer_limit, answered};
+use dbdyno_engine::time_limits::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Values;

@@ -105,7 +105,7 @@ async fn judge(
         return Ok(Writes::No);
     }
     if let Some(why) = writing_form(only) {
-        let is_known = only[0].is_one_of(super::reach::BOUNDS.verbs);
+        let is_known = only[0].is_one_of(super::external_access::BOUNDS.verbs);
         let rejected = if is_known {
             None
         } else {

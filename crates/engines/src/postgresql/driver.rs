@@ -1,9 +1,9 @@
 //! The driver for PostgreSQL.
 
-use super::{DIALECT, PostgresqlEngine, bulk, check, hold, reach, space, writes};
+use super::{DIALECT, PostgresqlEngine, bulk, check, external_access, ownership_lock, space, writes};
 use crate::server::net::block_on;
 use crate::server::{ServerProcess, ServerTarget};
-use crate::uses::as_sent;
+use crate::statements_as_sent::as_sent;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
@@ -39,8 +39,8 @@ impl Driver for PostgresqlTarget {
         block_on(writes::writes(&self.0, &statements))
     }
 
-    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
-        block_on(reach::reach(&self.0, statements))
+    fn external_access(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        block_on(external_access::find_external_access(&self.0, statements))
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {
@@ -63,7 +63,12 @@ impl Driver for PostgresqlTarget {
         block_on(space::space(&self.0, tables))
     }
 
-    fn hold(&self, token: &str, say: &mut dyn FnMut(Vec<String>), over: &dyn Fn() -> bool) -> Result<(), Failure> {
-        hold::hold(&self.0, token, say, over)
+    fn hold_lock(
+        &self,
+        token: &str,
+        report: &mut dyn FnMut(Vec<String>),
+        over: &dyn Fn() -> bool,
+    ) -> Result<(), Failure> {
+        ownership_lock::hold(&self.0, token, report, over)
     }
 }

@@ -5,7 +5,7 @@ use super::{PostgresqlEngine, Text};
 use crate::server::ServerTarget;
 use crate::sql_text::values_of;
 use dbdyno_engine::estimates::{Estimate, Estimates, TimeBudget};
-use dbdyno_engine::patience::{answer_limit, answered};
+use dbdyno_engine::time_limits::{answer_limit, answered};
 use dbdyno_engine::writes::BoundStatement;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{PrepareMode, Statement};

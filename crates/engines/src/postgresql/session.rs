@@ -6,7 +6,7 @@ use super::values::{format, read, write};
 use super::wire::{Wire, error, garbled, number, unsayable};
 use crate::server::ServerTarget;
 use crate::server::net::{LONGEST_ANSWER, answer_too_long};
-use dbdyno_engine::patience::{WORK, answer_limit, answered};
+use dbdyno_engine::time_limits::{WORK, answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::{Value, Values};

@@ -1,7 +1,7 @@
 //! Code shared by the server engines: targets, connections, encryption, and ownership locks.
 
-pub(crate) mod holding;
 pub(crate) mod net;
+pub(crate) mod ownership_lock;
 pub(crate) mod tls;
 
 use dbdyno_engine::Failure;

@@ -1,7 +1,9 @@
 //! The driver for SQLite.
 
 use super::copies::Copies;
-use super::{CountedEngine, SqliteEngine, SqliteTarget, Watch, WatchMutexes, bulk, check, file, reach, space, writes};
+use super::{
+    CountedEngine, SqliteEngine, SqliteTarget, Watch, WatchMutexes, bulk, check, external_access, file, space, writes,
+};
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
@@ -73,8 +75,8 @@ impl Driver for SqliteTarget {
         writes::writes(self, task.statements.iter().map(|each| each.sql.as_str()))
     }
 
-    fn reach(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
-        reach::reach(statements)
+    fn external_access(&self, _own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+        external_access::find_external_access(statements)
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

@@ -6,9 +6,9 @@ mod tally;
 pub use counted::CountedEngine;
 
 use super::api::Api;
-use super::reach::{Denied, authorize};
+use super::external_access::{Denied, authorize};
 use super::{SqliteEngine, counters, kind, vfs};
-use crate::reach::DENIED;
+use crate::external_access::DENIED;
 use crate::sql_text::{Dialect, Template, check_parameters};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};

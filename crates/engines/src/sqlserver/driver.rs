@@ -1,7 +1,7 @@
 //! The driver for SQL Server.
 
-use super::{SqlserverEngine, SqlserverTarget, bulk, check, databases, reach};
-use crate::reach::{others, reach as find_reach};
+use super::{SqlserverEngine, SqlserverTarget, bulk, check, databases, external_access};
+use crate::external_access::{find_external_access, others};
 use crate::server::net::block_on;
 use dbdyno_engine::driver::{Driver, Measure, Tell};
 use dbdyno_engine::rows::Loaded;
@@ -29,9 +29,9 @@ impl Driver for SqlserverTarget {
         Ok(vec![Writes::Unknown(why.into()); task.statements.len()])
     }
 
-    fn reach(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
+    fn external_access(&self, own: &[String], statements: &[String]) -> Result<Vec<Option<String>>, Failure> {
         let others = others(&block_on(databases(self))?, own);
-        Ok(find_reach(&reach::BOUNDS, statements, &others))
+        Ok(find_external_access(&external_access::BOUNDS, statements, &others))
     }
 
     fn check(&self, tell: Tell<'_>) -> Result<(), Failure> {

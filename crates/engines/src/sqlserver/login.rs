@@ -4,7 +4,7 @@ use super::failure;
 use super::target::SqlserverTarget;
 use crate::server::TlsMode;
 use dbdyno_engine::Failure;
-use dbdyno_engine::patience::logged_in;
+use dbdyno_engine::time_limits::logged_in;
 use dbdyno_plan::document::FailureKind;
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;

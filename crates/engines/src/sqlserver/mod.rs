@@ -9,9 +9,9 @@
 mod bulk;
 mod check;
 mod driver;
+mod external_access;
 mod inspect;
 mod login;
-mod reach;
 mod session;
 mod target;
 mod values;

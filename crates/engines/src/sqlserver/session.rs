@@ -5,7 +5,7 @@ use super::login::{Connection, begin};
 use super::target::SqlserverTarget;
 use super::values::{read, write};
 use super::{Text, failure};
-use dbdyno_engine::patience::{answer_limit, answered};
+use dbdyno_engine::time_limits::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 use dbdyno_program::value::{Owned, Values};

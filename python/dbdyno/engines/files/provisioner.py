@@ -26,7 +26,7 @@ from dbdyno.runtime.workspace.templates import Template, template
 # A system as a plan names it.
 Target = dict[str, Any]
 
-# The worker's message for a statement that the engine denied (`DENIED` in crates/engines/src/reach.rs).
+# The worker's message for a statement that the engine denied (`DENIED` in crates/engines/src/external_access.rs).
 _DENIED = "not allowed on a copy of a database"
 
 

@@ -43,7 +43,7 @@ class Sqlite(Engine):
     file_calls = True
     locks: Locks = "file"
     grammar = "sqlite"
-    # The statements and functions that crates/engines/src/sqlite/reach.rs looks for; SQLite can't spell them otherwise.
+    # What crates/engines/src/sqlite/external_access.rs looks for; SQLite has no other spelling for these.
     leads_beyond = (
         *("attach", "pragma", "vacuum", "virtual", "edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile"),
         *("sqlar_uncompress", "writefile", "zipfile"),

@@ -9,7 +9,7 @@ use super::tally::{add, chain, value_hash};
 use super::{CONTROL, Prepared, SqliteSession};
 use crate::sql_text::Dialect;
 use crate::sqlite::target::SqliteTarget;
-use crate::sqlite::{SqliteEngine, Watch, fixed};
+use crate::sqlite::{SqliteEngine, Watch, fixed_vfs};
 use dbdyno_engine::probe::{Probe, Tally};
 use dbdyno_engine::{Capture, Control, Engine, Facts, Failure, Marks, Rows, Session, SessionCounters, check_count};
 use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
@@ -46,7 +46,7 @@ impl CountedEngine {
             ));
         }
         let engine = SqliteEngine::new(target, statements, prepare, Watch::default())?;
-        fixed::register(engine.api)?;
+        fixed_vfs::register(engine.api)?;
         Ok(Self {
             engine,
             groups: groups.into(),

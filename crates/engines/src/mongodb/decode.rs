@@ -197,7 +197,7 @@ fn value_length(kind_code: u8, bytes: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::put;
+    use super::super::encode;
     use super::*;
     use bytes::BytesMut;
     use proptest::prelude::*;
@@ -218,9 +218,9 @@ mod tests {
         #[test]
         fn values_survive_a_round_trip(values in proptest::collection::vec(("[a-z]*", value()), 0..8)) {
             let mut out = BytesMut::new();
-            let start = put::begin(&mut out);
-            values.iter().for_each(|(name, value)| put::value(name.as_bytes(), value.view(), &mut out));
-            put::end(start, &mut out);
+            let start = encode::begin(&mut out);
+            values.iter().for_each(|(name, value)| encode::value(name.as_bytes(), value.view(), &mut out));
+            encode::end(start, &mut out);
             let read: Vec<_> = Document::of(&out)
                 .unwrap()
                 .map(|field| field.map(|field| (String::from_utf8_lossy(field.name).into_owned(), field.value())).unwrap())

@@ -79,7 +79,7 @@ const BEFORE_NAMES: [&str; 4] = ["database", "schema", "use", "exists"];
 
 /// Returns for each text why it accesses something outside its database, if it does. `others`: other databases of the
 /// server, in lower case.
-pub fn reach(bounds: &Bounds, texts: &[String], others: &[String]) -> Vec<Option<String>> {
+pub fn find_external_access(bounds: &Bounds, texts: &[String], others: &[String]) -> Vec<Option<String>> {
     let one = |text: &String| match tokenize(text, &bounds.syntax) {
         Err(error) => Some(error.to_string()),
         Ok(tokens) if defines_code(&tokens) => within(bounds, &tokens).or_else(|| other_database(&tokens, others)),

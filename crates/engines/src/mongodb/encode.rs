@@ -3,7 +3,7 @@
 //! A document of the crate `bson` allocates and is copied when complete: writing a `find` that way takes 17 times as
 //! long, and a row 7 times. Code outside the load uses that crate.
 
-use super::scan::kind;
+use super::decode::kind;
 use bson::RawDocument;
 use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;

@@ -3,8 +3,8 @@
 use super::MysqlEngine;
 use super::session::MysqlSession;
 use crate::server::ServerTarget;
-use crate::server::holding;
 use crate::server::net::block_on;
+use crate::server::ownership_lock;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 
@@ -17,10 +17,10 @@ const NAMES: [&str; 2] = ["_trial", "_template"];
 pub fn hold(
     target: &ServerTarget,
     token: &str,
-    say: &mut dyn FnMut(Vec<String>),
+    report: &mut dyn FnMut(Vec<String>),
     over: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {
-    holding::number(token)?;
+    ownership_lock::number(token)?;
     block_on(async {
         let mut session = MysqlSession::open(target, MysqlEngine::texts(&[]), PrepareMode::Never).await?;
         if !is(&mut session, &format!("get_lock('dbdyno_{token}', 0)"), "1").await? {
@@ -36,8 +36,8 @@ pub fn hold(
                 }
             }
         }
-        say(left);
-        holding::wait(over, async || session.query("select 1").await.map(drop)).await?;
+        report(left);
+        ownership_lock::wait(over, async || session.query("select 1").await.map(drop)).await?;
         session.close().await
     })
 }
@@ -45,7 +45,7 @@ pub fn hold(
 /// The name of the lock that marks a database as in use, if the name belongs to a run.
 fn lock_of(database: &str) -> Option<&str> {
     let lock = NAMES.iter().find_map(|end| database.strip_suffix(end))?;
-    holding::number(lock.strip_prefix("dbdyno_")?).ok()?;
+    ownership_lock::number(lock.strip_prefix("dbdyno_")?).ok()?;
     Some(lock)
 }
 

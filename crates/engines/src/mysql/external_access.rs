@@ -1,6 +1,6 @@
 //! Which MariaDB and MySQL statements access something outside their database.
 
-use crate::reach::{Bounds, kind_of};
+use crate::external_access::{Bounds, kind_of};
 use crate::tokens::{Kind, Token, statements};
 
 /// Statements that stay within the database.
@@ -174,11 +174,11 @@ fn set_account<'a>(statement: &[Token<'a>]) -> Option<Token<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::reach;
+    use crate::external_access::find_external_access;
 
     fn leads_beyond(sql: &str) -> bool {
         let others = ["app".to_owned(), "test".to_owned()];
-        reach(&BOUNDS, &[sql.to_owned()], &others)[0].is_some()
+        find_external_access(&BOUNDS, &[sql.to_owned()], &others)[0].is_some()
     }
 
     #[test]

@@ -44,7 +44,7 @@ const PRAGMAS: &str = "analysis_limit application_id auto_vacuum automatic_index
 
 /// Returns for each text why it accesses something outside its database, if that is known before its tables exist.
 /// Nothing is executed.
-pub fn reach(texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
+pub fn find_external_access(texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
     // Uses the bundled library, because the answer doesn't depend on the version.
     let target = SqliteTarget::in_memory();
     let engine = SqliteEngine::new(&target, &[], PrepareMode::Once, Watch::default())?;
@@ -146,7 +146,10 @@ mod tests {
             "select load_extension('a') from t".to_owned(),
         ] {
             let failure = session.query(&sql, |_| {}).expect_err(&sql);
-            assert!(failure.message.starts_with(crate::reach::DENIED), "{sql}: {failure}");
+            assert!(
+                failure.message.starts_with(crate::external_access::DENIED),
+                "{sql}: {failure}"
+            );
             // Later statements fail for their own reasons.
             let failure = session.query("select a from nowhere", |_| {}).expect_err(&sql);
             assert!(failure.message.contains("no such table"), "{failure}");
@@ -198,7 +201,11 @@ mod tests {
             ("create virtual table temp.t using csv(filename = 'x')", true),
             ("select 'open", true),
         ] {
-            assert_eq!(reach(&[sql.to_owned()]).expect(sql)[0].is_some(), expected, "{sql}");
+            assert_eq!(
+                find_external_access(&[sql.to_owned()]).expect(sql)[0].is_some(),
+                expected,
+                "{sql}"
+            );
         }
     }
 }

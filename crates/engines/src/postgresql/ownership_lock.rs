@@ -3,8 +3,8 @@
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
 use crate::server::ServerTarget;
-use crate::server::holding;
 use crate::server::net::block_on;
+use crate::server::ownership_lock;
 use dbdyno_engine::{Failure, Session as _};
 use dbdyno_plan::document::{FailureKind, PrepareMode};
 
@@ -26,10 +26,10 @@ const MADE: &str = "select datname, ('x' || substr(datname, 8, 12))::bit(48)::bi
 pub fn hold(
     target: &ServerTarget,
     token: &str,
-    say: &mut dyn FnMut(Vec<String>),
+    report: &mut dyn FnMut(Vec<String>),
     over: &dyn Fn() -> bool,
 ) -> Result<(), Failure> {
-    let own = OURS | holding::number(token)?;
+    let own = OURS | ownership_lock::number(token)?;
     block_on(async {
         let mut session = PostgresqlSession::open(target, PostgresqlEngine::texts(&[]), PrepareMode::Never).await?;
         let taken = session.query(&format!("select pg_try_advisory_lock({own})")).await?;
@@ -55,12 +55,12 @@ pub fn hold(
                 }
                 _ => None,
             });
-        say(if held.contains(&own) {
+        report(if held.contains(&own) {
             left.collect()
         } else {
             Vec::new()
         });
-        holding::wait(over, async || session.query("select 1").await.map(drop)).await?;
+        ownership_lock::wait(over, async || session.query("select 1").await.map(drop)).await?;
         session.close().await
     })
 }

@@ -2,7 +2,7 @@
 
 use super::session::PostgresqlSession;
 use super::writes::{READING, array, first};
-use crate::reach::{Bounds, kind_of, reach as find, within};
+use crate::external_access::{Bounds, find_external_access as find, kind_of, within};
 use crate::server::ServerTarget;
 use crate::tokens::{Kind, Token, calls, statements, tokenize};
 use dbdyno_engine::{Failure, Session as _};
@@ -112,7 +112,7 @@ const SHARED: [&str; 11] = [
 
 /// Returns for each text why it accesses something outside its database, if it does. The server's catalog tells which
 /// functions are built in, and which extensions any user may create.
-pub async fn reach(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
+pub async fn find_external_access(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
     let target = ServerTarget {
         read_only: true,
         ..target.clone()

@@ -1,6 +1,6 @@
 //! Which DuckDB statements access other files, extensions or other machines.
 
-use crate::reach::{Bounds, attaches_nothing};
+use crate::external_access::{Bounds, attaches_nothing};
 use crate::tokens::{Token, calls};
 
 /// Statements that stay within the file. Other files may be read.
@@ -136,7 +136,7 @@ fn copies_in(rest: &[Token<'_>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::reach;
+    use crate::external_access::find_external_access;
 
     #[test]
     fn access_to_other_files_is_reported() {
@@ -169,7 +169,11 @@ mod tests {
             ("insert into t values ('copy t to x')", false),
             ("explain update t set a = 1", false),
         ] {
-            assert_eq!(reach(&BOUNDS, &[sql.to_owned()], &[])[0].is_some(), expected, "{sql}");
+            assert_eq!(
+                find_external_access(&BOUNDS, &[sql.to_owned()], &[])[0].is_some(),
+                expected,
+                "{sql}"
+            );
         }
     }
 }

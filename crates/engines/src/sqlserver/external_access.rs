@@ -1,6 +1,6 @@
 //! Which SQL Server statements access something outside their database.
 
-use crate::reach::{Bounds, kind_of};
+use crate::external_access::{Bounds, kind_of};
 use crate::tokens::Token;
 
 /// Statements that stay within the database.
