@@ -86,10 +86,10 @@ impl System for Http {
 
 /// The checks of all systems that say nothing of HTTP.
 const NOT_HERE: [&str; 4] = [
-    "a_transaction_ends_as_it_is_told",
+    "a_transaction_commits_or_rolls_back",
     "a_failure_in_a_transaction_is_rolled_back",
-    "a_loaded_table_holds_the_values_that_were_made",
-    "a_deadlock_is_told_apart",
+    "a_loaded_table_contains_the_generated_values",
+    "a_deadlock_is_recognized",
 ];
 
 fn says_nothing(_: &Http) -> Outcome {

@@ -41,11 +41,11 @@ impl System for Sqlserver {
         let mut all = server_checks::<Self>();
         for check in &mut all {
             check.run = match check.name {
-                "statements_are_prepared_ahead_or_it_is_told_which_cannot_be" => nothing_is_prepared,
+                "statements_are_prepared_ahead_or_named_in_the_error" => nothing_is_prepared,
                 "a_statement_that_takes_too_long_is_a_timeout" => no_time_limit,
                 "a_statement_that_is_cancelled_is_a_timeout" => no_cancellation,
-                "an_engine_says_what_it_is_and_how_it_will_do_each_statement" => an_engine_says_what_it_is,
-                "what_cannot_be_connected_to_is_told" => connection_errors_are_explained,
+                "an_engine_reports_its_version_and_query_plans" => an_engine_reports_its_version,
+                "connection_errors_are_explained" => connection_errors_are_explained,
                 _ => check.run,
             };
         }
@@ -119,7 +119,7 @@ fn no_cancellation(_: &Sqlserver) -> Outcome {
     ))
 }
 
-fn an_engine_says_what_it_is(system: &Sqlserver) -> Outcome {
+fn an_engine_reports_its_version(system: &Sqlserver) -> Outcome {
     let texts = ["select 1 as one".to_owned(), "select missing from nowhere".to_owned()];
     let facts = system.engine_for(&texts, PrepareMode::Once)?.facts()?;
     ensure!(Sqlserver::NAMES.contains(&facts.engine.as_str()), "{}", facts.engine);
