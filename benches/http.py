@@ -309,7 +309,7 @@ def _frozen_ours(services: Services, *, open_loop: bool) -> Mapping[str, Times]:
             histogram = Histogram(result["histograms"][name])
             told = histogram.latency_ms()
             shown[name] = {"requests": histogram.count} | {
-                each: told[each] or 0.0 for each in ("p50", "p90", "p99", "max")
+                each: getattr(told, each) or 0.0 for each in ("p50", "p90", "p99", "max")
             }
     return shown
 

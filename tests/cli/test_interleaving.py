@@ -90,7 +90,7 @@ def test_what_goes_on_after_its_turn_is_told() -> None:
             assert trial.result is not None
             trial.result["io"]["syncs"] = syncs
             trial.result["interleaving"] = {"overrun_s": overrun_s, "real_s": 8.0}
-        texts = [each["text"] for each in build_document(run_record(design), trials)["findings"]]
+        texts = [each.text for each in build_document(run_record(design), trials).findings]
         assert any("overran their time slices for" in text for text in texts) is told
 
 

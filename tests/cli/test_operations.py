@@ -137,5 +137,5 @@ def test_a_result_of_before_has_none() -> None:
 def test_what_cannot_be_read_is_told() -> None:
     broken = Operations(transactions={}, statements={"s": "AAAA"}, controls={}, timed_s=1.0)
     operations, troubles = cell_operations([result_of(operations=broken)])
-    assert [each["name"] for each in operations if each["kind"] == "statement"] == []
+    assert [each.name for each in operations if each.kind == "statement"] == []
     assert any("the statement s" in trouble for trouble in troubles)

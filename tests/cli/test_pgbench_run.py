@@ -149,7 +149,7 @@ def test_a_named_file_is_used_as_it_is_and_not_written_to(tmp_path: Path) -> Non
     )
     document, interrupted = execute(request, store, Console(quiet=True))
     store.close()
-    assert not interrupted and document["status"] == "done"
+    assert not interrupted and document.status == "done"
     assert file.read_bytes() == before
 
 

@@ -396,8 +396,8 @@ def test_ctrl_c_at_either_end_of_a_run_leaves_none_that_goes_on(
     document, cut_short = execute(request, store, Console(quiet=True))
     # All was measured before the run was finished.
     expected = "interrupted" if moment == "begin_run" else "done"
-    assert (document["status"], cut_short) == (expected, expected == "interrupted")
-    assert len([each for cell in document["cells"] for each in cell["rounds"]]) == (0 if cut_short else 2)
+    assert (document.status, cut_short) == (expected, expected == "interrupted")
+    assert len([each for cell in document.cells for each in cell.rounds]) == (0 if cut_short else 2)
 
 
 LARGE = ("rows = 2000", "rows = 50000000")

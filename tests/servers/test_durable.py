@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -93,18 +94,18 @@ def test_syncs_that_a_preloaded_library_swallows_do_not_reach_the_disk(cli: Cli,
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LD_PRELOAD", str(library))
         swallowed = cli.run(experiment, "--system", "sqlite:")
-    seen = swallowed["cells"][0]["observed"]
+    seen = swallowed.cells[0]["observed"]
     # What SQLite asked for does not tell.
     assert seen["syncs_per_commit"] == honest["cells"][0]["observed"]["syncs_per_commit"] == 4
     assert not honest["cells"][0]["observed"]["contradiction"]
     # The library does not reach the device's own probe.
-    assert swallowed["device"]["sync_min_us"] > 0
+    assert swallowed.device["sync_min_us"] > 0
     flushes = seen["device_flushes"]
     # Other programs may have flushed the disk as often; then nothing shows that these commits did not.
     if flushes is not None and flushes < seen["commits"] / 2:
         assert seen["contradiction"]
     if seen["contradiction"]:
-        assert swallowed["findings"][0]["kind"] == "durability contradicted"
+        assert swallowed.findings[0]["kind"] == "durability contradicted"
 
 
 @needs_postgresql
@@ -118,45 +119,45 @@ def test_a_class_that_the_counts_contradict_is_told_and_not_ranked(server_cli: C
     assert b["observed"]["contradiction"] and b["observed"]["syncs_per_commit"] < 0.5
     assert undone["findings"][0]["text"].startswith("postgresql: is not power-safe, although its settings claim it: ")
     (comparison,) = judge([Pair(a, b, paired=False)])
-    assert comparison["verdict"] is None
-    assert comparison["not_comparable"] == ["durability: power-safe against power-safe (contradicted)"]
+    assert comparison.verdict is None
+    assert comparison.not_comparable == ["durability: power-safe against power-safe (contradicted)"]
 
 
-def looked(rounds: list[dict[str, Any]], plan: Any = None, quickest_us: float | None = None) -> Any:
+def looked(rounds: list[Round], plan: Any = None, quickest_us: float | None = None) -> Any:
     """What is seen in rounds of which ``observed`` is what their engine told."""
     none = {"acknowledged": 0, "counters": {}, "backlog": {}, "backlog_before": {}}
-    told = [Observed.model_validate(none | each["observed"]) for each in rounds]
-    return observe(cast("list[Round]", rounds), told, "power-safe", plan or {}, quickest_us)
+    told = [Observed.model_validate(none | each.observed) for each in rounds]
+    return observe(rounds, told, "power-safe", plan or {}, quickest_us)
 
 
 def seen(commits: int, syncs: float, clients: int = 1, plan: Any = None, **changes: Any) -> Any:
     """What is seen of a round on a server that counts its syncs."""
     observed = {"acknowledged": commits, "counters": {"syncs": float(syncs)}}
     made = a_round(0, 1.0, completed=commits, transactions_changing=commits, observed=observed, **changes)
-    return looked([made | {"window": {"clients": clients}}], plan)
+    return looked([replace(made, window={"clients": clients})], plan)
 
 
 def test_clients_share_syncs_and_a_few_commits_contradict_nothing() -> None:
-    assert seen(1000, 100)["contradiction"] == "1,000 commits were acknowledged, but the server counted 100 syncs"
-    assert not seen(1000, 100, clients=8)["contradiction"]
-    assert seen(1000, 10, clients=8)["contradiction"]
-    assert not seen(10, 0)["contradiction"]
+    assert seen(1000, 100).contradiction == "1,000 commits were acknowledged, but the server counted 100 syncs"
+    assert not seen(1000, 100, clients=8).contradiction
+    assert seen(1000, 10, clients=8).contradiction
+    assert not seen(10, 0).contradiction
     # Who rolls back needs nothing on the device; nor do rows that are set to what they are.
     plan = {"task": {"transactions": [{"steps": [{"do": "begin"}, {"do": "rollback"}]}]}}
-    assert not seen(1000, 0, plan=plan)["contradiction"]
+    assert not seen(1000, 0, plan=plan).contradiction
     observed = {"acknowledged": 1000, "counters": {"syncs": 2, "rows": 3}}
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, observed=observed)
-    assert not looked([made])["contradiction"]
-    assert not looked([made | {"io": {"syncs": 2, "writes": 3}}])["contradiction"]
-    assert looked([made | {"io": {"syncs": 2, "writes": 2000}}])["contradiction"]
+    assert not looked([made]).contradiction
+    assert not looked([replace(made, io={"syncs": 2, "writes": 3})]).contradiction
+    assert looked([replace(made, io={"syncs": 2, "writes": 2000})]).contradiction
 
 
 def test_where_transactions_fail_their_syncs_are_no_commits() -> None:
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, io={"syncs": 20_000})
-    made |= {"issued": 20_000, "failed": {"other": 19_000}}
-    assert looked([made])["syncs_per_commit"] is None
-    made |= {"issued": 1005, "failed": {"other": 5}}
-    assert looked([made])["syncs_per_commit"] == 20
+    made.issued, made.failed = 20_000, {"other": 19_000}
+    assert looked([made]).syncs_per_commit is None
+    made.issued, made.failed = 1005, {"other": 5}
+    assert looked([made]).syncs_per_commit == 20
 
 
 def flushed(flushes: int, forced_writes: int = 0) -> dict[str, Any]:
@@ -166,34 +167,34 @@ def flushed(flushes: int, forced_writes: int = 0) -> dict[str, Any]:
 def test_the_kernel_counts_if_the_engine_does_not() -> None:
     made = a_round(0, 1.0, completed=1000, transactions_changing=1000, **flushed(0))
     found = looked([made])
-    assert found["seen_by"] == "device"
-    assert found["contradiction"] == "the disk vda completed no flush for 1,000 commits"
+    assert found.seen_by == "device"
+    assert found.contradiction == "the disk vda completed no flush for 1,000 commits"
     # Flushes of cells that were interleaved are not told apart. None at all are none of this cell's.
-    interleaved = looked([made | {"interleaving": {"length_ms": 20}}])
-    assert interleaved["seen_by"] is None and interleaved["syncs_per_commit"] is None
-    assert interleaved["contradiction"] == found["contradiction"]
+    interleaved = looked([replace(made, interleaving={"length_ms": 20})])
+    assert interleaved.seen_by is None and interleaved.syncs_per_commit is None
+    assert interleaved.contradiction == found.contradiction
 
 
 def test_flushes_of_the_disk_contradict_what_the_engine_counted() -> None:
     swallowed = seen(1000, 1000, **flushed(3))
-    assert (swallowed["device_flushes"], swallowed["flushes_per_commit"]) == (3, 0.003)
-    assert swallowed["contradiction"] == (
+    assert (swallowed.device_flushes, swallowed.flushes_per_commit) == (3, 0.003)
+    assert swallowed.contradiction == (
         "the disk vda completed 3 flushes for 1,000 commits (the server counted 1,000 syncs)"
     )
     # Eight clients share a flush; other programs flush the disk too; and a disk may write past its cache.
-    assert not seen(1000, 125, clients=8, **flushed(125))["contradiction"]
-    assert not seen(1000, 1000, **flushed(90_000))["contradiction"]
-    assert not seen(1000, 1000, **flushed(0, forced_writes=1000))["contradiction"]
+    assert not seen(1000, 125, clients=8, **flushed(125)).contradiction
+    assert not seen(1000, 1000, **flushed(90_000)).contradiction
+    assert not seen(1000, 1000, **flushed(0, forced_writes=1000)).contradiction
     # Not observed, as on tmpfs.
     unseen = seen(1000, 1000)
-    assert unseen["device_flushes"] is None and not unseen["contradiction"]
+    assert unseen.device_flushes is None and not unseen.contradiction
 
 
 def test_a_sync_that_is_far_too_quick_for_the_device_was_none() -> None:
     def at_files(sync_us: float, quickest_us: float | None) -> str:
         made = a_round(0, 1.0, completed=1000, transactions_changing=1000, io={"syncs": 4000, "writes": 9000})
-        found = looked([made | {"segments": {"sync": sync_us * 4000 / 1e6}}], quickest_us=quickest_us)
-        return cast("str", found["contradiction"])
+        found = looked([replace(made, segments={"sync": sync_us * 4000 / 1e6})], quickest_us=quickest_us)
+        return cast("str", found.contradiction)
 
     assert at_files(2.8, 412.0) == "a sync took 2.8 µs, but the quickest one of the idle device took 412 µs"
     # A device that was busy when it was measured, one that is as quick as that, and one that was not measured.

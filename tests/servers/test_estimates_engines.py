@@ -20,6 +20,8 @@ from dbdyno.model.events.answers import Answer, Loaded
 from dbdyno.model.events.facts import Estimate
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.result.convert import from_json
+from dbdyno.model.result.shape import Document
 from dbdyno.report.html import html_report
 from dbdyno.runtime.worker import ask
 from dbdyno.store import open_store
@@ -211,7 +213,7 @@ def test_what_is_off_is_told_and_what_is_right_is_not(cli: Cli, place: Place) ->
     # From the value that stands for the others to 300.
     assert 201 in [each["found"] for each in statement["estimates"]]
     assert all(0.3 < each["expected"] / each["found"] < 3 for each in statement["estimates"] if each["table"])
-    page = html_report(document)
+    page = html_report(from_json(Document, document))
     assert "expected" in page and "rows of" in page
     assert "times off" in cli("show", document["id"], "--store", "runs.db", "--verbose")
 

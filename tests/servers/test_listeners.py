@@ -18,6 +18,8 @@ from authenticated import Place
 from conftest import Cli
 from dbdyno.analysis.findings.connections import backlog_findings
 from dbdyno.engines.web.application import find_application
+from dbdyno.model.result.cell import Cell as MeasuredCell
+from dbdyno.model.result.convert import from_json
 from dbdyno.run.listen_queues import new_drops, read_queues
 from http_service import service
 from installed_servers import needs_mysql, needs_postgresql
@@ -84,26 +86,27 @@ def _dropped(before: Any, asked: dict[str, Any]) -> int:
 
 def cell(name: str, engine: str, **listener: Any) -> Any:
     told = {"part": "", "address": "127.0.0.1:1", "backlog": 128, "somaxconn": 4096, "dropped": 0, **listener}
-    return {"id": name, "system": {"name": name, "engine": engine}, "rounds": [{"listeners": [told]}]}
+    made = {"id": name, "system": {"name": name, "engine": engine}, "rounds": [{"listeners": [told]}]}
+    return from_json(MeasuredCell, made)
 
 
 def test_a_full_queue_is_told_with_whose_it_is_and_what_lifts_it() -> None:
     assert list(backlog_findings([cell("a", "web", part="web 1")])) == []
     cells = [cell(name, "web", part=part, dropped=3) for name, part in (("a", "web 1"), ("b", "web 2"), ("c", "proxy"))]
     web, proxy = backlog_findings(cells)
-    assert web["evidence"] == {
+    assert web.evidence == {
         "tier": "web tier",
         "dropped": 6,
         "backlog": 128,
         "lifted_by": "`backlog` of the web tier, up to `net.core.somaxconn` (4096)",
         "cells": 2,
     }
-    assert (web["cells"], proxy["cells"], proxy["evidence"]["tier"]) == (["a", "b"], ["c"], "proxy tier")
+    assert (web.cells, proxy.cells, proxy.evidence["tier"]) == (["a", "b"], ["c"], "proxy tier")
     # What the kernel cuts is lifted there first.
     (one,) = backlog_findings([cell("a", "MariaDB", dropped=1, backlog=4096)])
-    assert one["evidence"]["lifted_by"] == "`net.core.somaxconn` (4096) and `back_log` of the server"
+    assert one.evidence["lifted_by"] == "`net.core.somaxconn` (4096) and `back_log` of the server"
     (one,) = backlog_findings([cell("a", "http", dropped=1)])
-    assert "the backlog that the server requests (listen(2))" in one["evidence"]["lifted_by"]
+    assert "the backlog that the server requests (listen(2))" in one.evidence["lifted_by"]
 
 
 @needs_queues

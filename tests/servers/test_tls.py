@@ -37,7 +37,9 @@ def test_a_connection_is_as_safe_as_the_mode_says(make_place: Callable[[str], Pl
         wrong_name = here.refusal(server, "127.0.0.1", mode="verify-full", roots=ca)
         assert "not for `127.0.0.1`, but for localhost" in wrong_name
         for tls in ({"mode": "verify-ca", "roots": other}, {"mode": "verify-full"}):
-            assert "the certificate of `localhost` is not signed by any CA in" in here.refusal(server, "localhost", **tls)
+            assert "the certificate of `localhost` is not signed by any CA in" in here.refusal(
+                server, "localhost", **tls
+            )
         assert other in here.refusal(server, "localhost", mode="verify-ca", roots=other)
         without = here.refusal(server, "127.0.0.1", mode="disable")
         assert ("no encryption" if engine == "postgresql" else "it may demand TLS") in without

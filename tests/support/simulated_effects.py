@@ -58,13 +58,13 @@ class Simulated:
 
     def true_effect(self, effect: Effect) -> float:
         """The logarithm of what an effect really is."""
-        pairs = list(product(*(range(count) for name, count in self._without(effect["factor"]))))
-        names = [name for name, _ in self._without(effect["factor"])]
+        pairs = list(product(*(range(count) for name, count in self._without(effect.factor))))
+        names = [name for name, _ in self._without(effect.factor)]
         told = []
         for pair in pairs:
             others = dict(zip(names, pair, strict=True))
-            if all(others[name] == level for name, level in effect["at"].items()):
-                a, b = ({**others, effect["factor"]: effect[side]} for side in ("against", "level"))
+            if all(others[name] == level for name, level in effect.at.items()):
+                a, b = ({**others, effect.factor: getattr(effect, side)} for side in ("against", "level"))
                 told.append(self.true(b) - self.true(a))
         return sum(told) / len(told)
 
@@ -100,14 +100,14 @@ def tell(simulated: Simulated, runs: int, seed: int = 0) -> Told:
         told.runs += 1
         for each in simulated.effects(seed * 1_000_000 + run):
             true = simulated.true_effect(each)
-            differs = each["verdict"] in ("faster", "slower")
-            if each["ci95"] is not None and not each["at"]:
+            differs = each.verdict in ("faster", "slower")
+            if each.ci95 is not None and not each.at:
                 told.intervals += 1
-                told.held += math.log(each["ci95"][0]) <= true <= math.log(each["ci95"][1])
+                told.held += math.log(each.ci95[0]) <= true <= math.log(each.ci95[1])
             # Also one in the wrong direction, and a dependence on a factor that there is none on.
-            wrong |= differs and (abs(true) < 1e-9 or (true > 0) != (each["verdict"] == "faster"))
-            wrong |= bool(each["depends_on"]) and not simulated.interacting
-            if not each["at"] and abs(true) > 1e-9:
+            wrong |= differs and (abs(true) < 1e-9 or (true > 0) != (each.verdict == "faster"))
+            wrong |= bool(each.depends_on) and not simulated.interacting
+            if not each.at and abs(true) > 1e-9:
                 told.differing += 1
                 told.found += differs
         told.false += wrong

@@ -67,21 +67,21 @@ class Simulated:
 
     def held(self, curve: ScalabilityCurve) -> dict[str, bool]:
         """Say which of the intervals of a curve hold the truth."""
-        last = next(each for each in curve["points"] if each["clients"] >= max(self.clients) * (1 - 1e-9))
+        last = next(each for each in curve.points if each.clients >= max(self.clients) * (1 - 1e-9))
         found = {
-            "one client": _within(RATE, curve["one_client"]["ci95"]),
-            "contention": _within(self.contention, curve["contention"]["ci95"]),
-            "coherency": _within(self.coherency, curve["coherency"]["ci95"]),
-            "the curve": _within(self.true(last["clients"]), last["ci95"]),
+            "one client": _within(RATE, curve.one_client.ci95),
+            "contention": _within(self.contention, curve.contention.ci95),
+            "coherency": _within(self.coherency, curve.coherency.ci95),
+            "the curve": _within(self.true(last.clients), last.ci95),
         }
-        peak = curve["peak"]
-        if peak["clients_ci95"] is not None and peak["throughput"] is not None:
+        peak = curve.peak
+        if peak.clients_ci95 is not None and peak.throughput is not None:
             # Where there is no peak, one was told that is not there.
             there = math.isfinite(self.peak)
-            found["where it peaks"] = _within(self.peak, peak["clients_ci95"])
-            found["the peak"] = there and _within(self.true(self.peak), peak["throughput"]["ci95"])
+            found["where it peaks"] = _within(self.peak, peak.clients_ci95)
+            found["the peak"] = there and _within(self.true(self.peak), peak.throughput.ci95)
         else:
-            found["where it peaks"] = self.peak >= peak["at_least"] * (1 - 1e-9)
+            found["where it peaks"] = self.peak >= peak.at_least * (1 - 1e-9)
         return found
 
 
@@ -121,12 +121,12 @@ def tell(simulated: Simulated, runs: int, seed: int = 0) -> Told:
     for run in range(runs):
         told.runs += 1
         model = simulated.model(seed * 1_000_000 + run)
-        curve = model["curve"]
+        curve = model.curve
         if curve is None:
-            told.refused[model["refused"].partition(":")[0]] += 1
+            told.refused[model.refused.partition(":")[0]] += 1
             continue
         told.curves += 1
-        told.peaks += curve["peak"]["told"] == "peak"
+        told.peaks += curve.peak.told == "peak"
         for name, holds in simulated.held(curve).items():
             told.stated[name] += 1
             told.held[name] += holds

@@ -19,7 +19,7 @@ from dbdyno.analysis.worse_plans import WorsePlan, worse_plans
 from dbdyno.base.errors import InputError
 from dbdyno.model.experiment.validation import nearest, show
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.reading import JsonObject, objects, part, text
+from dbdyno.model.result.reading import JsonObject, objects, text
 from dbdyno.model.result.shape import Comparison, Document
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 from dbdyno.store.same_machine import same_machine
@@ -116,12 +116,12 @@ def compare(
     """
     metric = _checked(metric)
     pairs = _pairs(a, b)
-    same_run = a.document["id"] == b.document["id"]
+    same_run = a.document.id == b.document.id
     not_comparable, weaker = [], []
-    if not same_run and not same_machine(a.document["host"], b.document["host"]) and not across_machines:
+    if not same_run and not same_machine(a.document.host, b.document.host) and not across_machines:
         not_comparable.append("the runs are of different machines (`--across-machines` ranks them all the same)")
     metrics = {metric or usual_metric(*pair) for pair in pairs}
-    if a.document["measure"] != b.document["measure"] and "throughput" in metrics:
+    if a.document.measure != b.document.measure and "throughput" in metrics:
         not_comparable.append("the runs count different things")
     confidence = _confidence(a.document, b.document)
     judged = [Pair(x, y, paired=same_run, metric=metric, confidence=confidence) for x, y in pairs]
@@ -132,7 +132,7 @@ def compare(
             for pair in judged
         ]
         widest = max((pair.between for pair in judged if pair.between is not None), key=lambda each: each.deviation)
-        weaker.append(_of_two_runs(widest, a.document["experiment"]))
+        weaker.append(_of_two_runs(widest, a.document.experiment))
         if any(_is_short(cell) for pair in pairs for cell in pair):
             weaker.append(f"windows under {SHORTEST_S:g} s do not show whether other programs disturbed a run")
     return _compared(a, b, judged, metric=metric, margin=margin, not_comparable=not_comparable, weaker=weaker)
@@ -140,11 +140,11 @@ def compare(
 
 def _noise_of(pair: Pair, earlier: Earlier) -> RunNoise:
     rounds = [list(values_by_block(cell, pair.by).values()) for cell in (pair.a, pair.b)]
-    return between_runs(pair.by, earlier(pair.a["id"], pair.by), rounds)
+    return between_runs(pair.by, earlier(pair.a.id, pair.by), rounds)
 
 
 def _is_short(cell: Cell) -> bool:
-    return any((each["elapsed_s"] or 0.0) < SHORTEST_S for each in done(cell))
+    return any((each.elapsed_s or 0.0) < SHORTEST_S for each in done(cell))
 
 
 def _of_two_runs(noise: RunNoise, experiment: str) -> str:
@@ -169,17 +169,17 @@ def compare_sides(
 
     ``definitions``: as of a :class:`Side`, of the cells of both.
     """
-    cells = document["cells"]
+    cells = document.cells
     side = Side(document, definitions=definitions)
     metric = _checked(metric)
-    pairs = gate_pairs(cells, document["confidence"], metric)
+    pairs = gate_pairs(cells, document.confidence, metric)
     compared = _compared(side, side, pairs, metric=metric, margin=margin, not_comparable=[], weaker=[])
-    judged = {cell["id"] for pair in pairs for cell in (pair.a, pair.b)}
-    left = [cell for cell in cells if cell["id"] not in judged]
+    judged = {cell.id for pair in pairs for cell in (pair.a, pair.b)}
+    left = [cell for cell in cells if cell.id not in judged]
     return replace(
         compared,
-        only_a=[cell["id"] for cell in left if cell["factors"].get(SIDE) == BASELINE],
-        only_b=[cell["id"] for cell in left if cell["factors"].get(SIDE) != BASELINE],
+        only_a=[cell.id for cell in left if cell.factors.get(SIDE) == BASELINE],
+        only_b=[cell.id for cell in left if cell.factors.get(SIDE) != BASELINE],
         said=_said(document, judged),
     )
 
@@ -205,7 +205,7 @@ def _compared(
 
     ``not_comparable``: why none is ranked; ``weaker``: what makes the verdicts weaker.
     """
-    same_run = a.document["id"] == b.document["id"]
+    same_run = a.document.id == b.document.id
     pairs = [(each.a, each.b) for each in judged]
     if any(keeps_up(cell) for pair in pairs for cell in pair):
         weaker.append(_of_open_loops(metric))
@@ -218,20 +218,20 @@ def _compared(
     ]
     for comparison, why in zip(made, warned, strict=True):
         # The disturbance may be the difference.
-        if why and comparison["verdict"] in ("faster", "slower"):
-            comparison["verdict"] = "inconclusive"
-    of_a, of_b = {x["id"] for x, _ in pairs}, {y["id"] for _, y in pairs}
+        if why and comparison.verdict in ("faster", "slower"):
+            comparison.verdict = "inconclusive"
+    of_a, of_b = {x.id for x, _ in pairs}, {y.id for _, y in pairs}
     whole = a.cell is None and b.cell is None
     return Compared(
         a.document,
         b.document,
-        ", ".join(dict.fromkeys(each["metric"] for each in made)),
+        ", ".join(dict.fromkeys(each.metric for each in made)),
         _differences(a, b, pairs),
         made,
-        [each["lacking"] or _lacking(x, y, each) for (x, y), each in zip(pairs, made, strict=True)],
+        [each.lacking or _lacking(x, y, each) for (x, y), each in zip(pairs, made, strict=True)],
         [failed_rounds(y, "b") for _, y in pairs],
-        [cell["id"] for cell in a.document["cells"] if whole and cell["id"] not in of_a],
-        [cell["id"] for cell in b.document["cells"] if whole and cell["id"] not in of_b],
+        [cell.id for cell in a.document.cells if whole and cell.id not in of_a],
+        [cell.id for cell in b.document.cells if whole and cell.id not in of_b],
         not_comparable,
         weaker,
         warned,
@@ -249,9 +249,9 @@ def _of_open_loops(metric: str | None) -> str:
 
 
 def _confidence(a: Document, b: Document) -> float:
-    if a["id"] == b["id"]:
-        return a["confidence"]
-    stopped = max(a["confidence"], b["confidence"]) > CONFIDENCE
+    if a.id == b.id:
+        return a.confidence
+    stopped = max(a.confidence, b.confidence) > CONFIDENCE
     return APART_CONFIDENCE if stopped else CONFIDENCE
 
 
@@ -259,7 +259,7 @@ def _redefined(x: Cell, y: Cell, a: Side, b: Side) -> list[str]:
     """Say what of the load was not the same in both runs, of cells that differ in the system at most."""
     if _levels(x) != _levels(y):
         return []
-    parts = differing(a.definitions.get(x["id"], {}), b.definitions.get(y["id"], {}))
+    parts = differing(a.definitions.get(x.id, {}), b.definitions.get(y.id, {}))
     changed = [_PARTS.get(each, each) for each in parts if each in _LOAD]
     return [f"the load is not the same ({', '.join(changed)})"] if changed else []
 
@@ -270,9 +270,9 @@ def _levels(cell: Cell) -> dict[str, object]:
 
 def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
     """Say why two cells have no interval between them; empty where they have one."""
-    if made["ci95"] is not None:
+    if made.ci95 is not None:
         return ""
-    metric = made["metric"]
+    metric = made.metric
     for cell, whose in ((x, "a"), (y, "b")):
         if len(values_by_block(cell, metric)) > 1:
             continue
@@ -281,18 +281,18 @@ def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
             return failed
         if metric == "instructions" and not values_by_block(cell, metric):
             return f"no instructions were counted in {whose}; `--instructions` counts them"
-        if not cell["rounds"]:
+        if not cell.rounds:
             return f"nothing was measured in {whose}"
     return "an interval needs two rounds on either side"
 
 
 def failed_rounds(cell: Cell, whose: str) -> str:
     """Say how many rounds gave no result, and why the first of them did not; nothing where all gave one."""
-    failed = [each for each in cell["rounds"] if each["status"] != "done"]
+    failed = [each for each in cell.rounds if each.status != "done"]
     if not failed:
         return ""
-    why = next((f": {each['error']}" for each in failed if each["error"]), "")
-    return f"{len(failed)} of {len(cell['rounds'])} rounds of {whose} failed{why}"
+    why = next((f": {each.error}" for each in failed if each.error), "")
+    return f"{len(failed)} of {len(cell.rounds)} rounds of {whose} failed{why}"
 
 
 def _decided_by_runs(pair: Pair) -> bool:
@@ -308,57 +308,57 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
     """Say which run was disturbed, or did not settle, so that it may have been slower for reasons of its own."""
     found = []
     for document, cell in sides:
-        for each in document["findings"]:
-            own = not each["cells"] or cell["id"] in each["cells"]
-            kind = part(each, "evidence").get("warning")
+        for each in document.findings:
+            own = not each.cells or cell.id in each.cells
+            kind = each.evidence.get("warning")
             if own and kind in _SLOWER:
-                found.append(f"{document['id']} was {_WARNED.get(kind, kind)}")
+                found.append(f"{document.id} was {_WARNED.get(kind, kind)}")
     queued = disturbed_by_queue(*([cell] for _, cell in sides))
-    found += [f"{each['id']} was disturbed: {why}" for (each, _), why in zip(sides, queued, strict=True) if why]
+    found += [f"{each.id} was disturbed: {why}" for (each, _), why in zip(sides, queued, strict=True) if why]
     return " and ".join(dict.fromkeys(found))
 
 
 def _said(document: Document, cells: Container[str]) -> list[str]:
     """Give what the report of a run says of some of its cells, or of all."""
-    found = [each for each in document["findings"] if not each["cells"] or any(cell in cells for cell in each["cells"])]
-    texts = [f"{document['id']}: {each['text']}{_of(each['cells'], document)}" for each in found]
+    found = [each for each in document.findings if not each.cells or any(cell in cells for cell in each.cells)]
+    texts = [f"{document.id}: {each.text}{_of(each.cells, document)}" for each in found]
     return list(dict.fromkeys(texts))
 
 
 def _of(cells: Sequence[str], document: Document) -> str:
     """Name the cells that something is said of, where it is not all of them."""
-    return f" ({', '.join(cells)})" if 0 < len(cells) < len(document["cells"]) else ""
+    return f" ({', '.join(cells)})" if 0 < len(cells) < len(document.cells) else ""
 
 
 def _pairs(a: Side, b: Side) -> list[tuple[Cell, Cell]]:
     if a.cell is not None or b.cell is not None:
         x, y = _cell(a, b), _cell(b, a)
-        if a.document["id"] == b.document["id"] and x["id"] == y["id"]:
-            raise InputError(f"{a.document['id']}/{x['id']}", "a cell cannot be compared with itself", "name two")
+        if a.document.id == b.document.id and x.id == y.id:
+            raise InputError(f"{a.document.id}/{x.id}", "a cell cannot be compared with itself", "name two")
         return [(x, y)]
-    if a.document["id"] == b.document["id"]:
+    if a.document.id == b.document.id:
         raise InputError(
-            a.document["id"], "a run cannot be compared with itself", "name cells: `RUN/threads=1 RUN/threads=2`"
+            a.document.id, "a run cannot be compared with itself", "name cells: `RUN/threads=1 RUN/threads=2`"
         )
-    of_b = {cell["id"]: cell for cell in b.document["cells"]}
-    pairs = [(cell, of_b[cell["id"]]) for cell in a.document["cells"] if cell["id"] in of_b]
+    of_b = {cell.id: cell for cell in b.document.cells}
+    pairs = [(cell, of_b[cell.id]) for cell in a.document.cells if cell.id in of_b]
     if not pairs:
-        problem = f"{a.document['id']} and {b.document['id']} have no cell in common"
+        problem = f"{a.document.id} and {b.document.id} have no cell in common"
         raise InputError("compare", problem, "name the cells: `RUN_A/CELL RUN_B/CELL`")
     return pairs
 
 
 def _cell(side: Side, other: Side) -> Cell:
     name = side.cell if side.cell is not None else other.cell
-    cells = {cell["id"]: cell for cell in side.document["cells"]}
+    cells = {cell.id: cell for cell in side.document.cells}
     if name in cells:
         return cells[name]
     matching = [cell for key, cell in cells.items() if set(str(name).split(",")) <= set(key.split(","))]
     if len(matching) == 1:
         return matching[0]
-    place = f"{side.document['id']}/{name}"
+    place = f"{side.document.id}/{name}"
     if matching:
-        names = ", ".join(f"`{cell['id']}`" for cell in matching[:4])
+        names = ", ".join(f"`{cell.id}`" for cell in matching[:4])
         raise InputError(place, "several cells fit", f"name one of {names}")
     raise InputError(place, "there is no such cell", nearest(str(name), cells))
 
@@ -372,25 +372,25 @@ def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> 
         if x != y and what not in found:
             found[what] = Difference(what, *_apart(_shown(x), _shown(y)))
 
-    note("experiment", a["experiment"], b["experiment"])
-    note("dbdyno", a["dbdyno"], b["dbdyno"])
-    for name in dict.fromkeys([*a["host"], *b["host"]]):
-        note(f"host {name}", a["host"].get(name), b["host"].get(name))
+    note("experiment", a.experiment, b.experiment)
+    note("dbdyno", a.dbdyno, b.dbdyno)
+    for name in dict.fromkeys([*a.host, *b.host]):
+        note(f"host {name}", a.host.get(name), b.host.get(name))
     for x, y in pairs:
-        was, is_now = of_a.definitions.get(x["id"], {}), of_b.definitions.get(y["id"], {})
+        was, is_now = of_a.definitions.get(x.id, {}), of_b.definitions.get(y.id, {})
         for difference in _of_definitions(was, is_now):
             note(*difference)
-        for name in dict.fromkeys(each for cell in (x, y) for each in cell["factors"] if each != SIDE):
-            note(name, x["factors"].get(name), y["factors"].get(name))
+        for name in dict.fromkeys(each for cell in (x, y) for each in cell.factors if each != SIDE):
+            note(name, x.factors.get(name), y.factors.get(name))
         for key in ("version", "source_id", "durability"):
-            note(key.replace("_", " "), x["system"].get(key), y["system"].get(key))
-        settings = (x["system"]["settings"], y["system"]["settings"])
+            note(key.replace("_", " "), getattr(x.system, key), getattr(y.system, key))
+        settings = (x.system.settings, y.system.settings)
         for name in dict.fromkeys([*settings[0], *settings[1]]):
             note(name, settings[0].get(name), settings[1].get(name))
-        options = (set(x["system"]["compile_options"]), set(y["system"]["compile_options"]))
+        options = (set(x.system.compile_options), set(y.system.compile_options))
         note("compile options", sorted(options[0] - options[1]), sorted(options[1] - options[0]))
-        for name in dict.fromkeys([*x["system"]["plans"], *y["system"]["plans"]]):
-            note(f"query plan of {name}", x["system"]["plans"].get(name), y["system"]["plans"].get(name))
+        for name in dict.fromkeys([*x.system.plans, *y.system.plans]):
+            note(f"query plan of {name}", x.system.plans.get(name), y.system.plans.get(name))
     return list(found.values())
 
 

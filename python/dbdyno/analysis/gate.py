@@ -98,7 +98,7 @@ def judge(compared: Compared, margin: float) -> list[Judgement]:
 def settled(pairs: Sequence[Pair], margin: float) -> bool:
     """Return whether further rounds change no verdict: each is settled, or is one that rounds do not settle."""
     made = [
-        _judge(comparison, margin, lacking=comparison["lacking"], plans=worse_plans(pair.a, pair.b))
+        _judge(comparison, margin, lacking=comparison.lacking, plans=worse_plans(pair.a, pair.b))
         for pair, comparison in zip(pairs, compare_pairs(pairs, margin), strict=True)
         if not pair.not_comparable and not pair.is_bounded
     ]
@@ -132,12 +132,12 @@ def _judge(  # noqa: PLR0911 - the first rule that applies
     by_runs: bool = False,
 ) -> Judgement:
     broken = bool(failed)
-    if comparison["not_comparable"]:
-        reason = f"not ranked: {'; '.join(comparison['not_comparable'])}"
+    if comparison.not_comparable:
+        reason = f"not ranked: {'; '.join(comparison.not_comparable)}"
         return Judgement("not settled", reason, comparison, broken=broken)
     measured = _change(comparison)
-    ratio, ends = comparison["ratio"], comparison["ci95"]
-    lost = [each for each in plans if _costs(each, ratio, comparison["metric"], margin)]
+    ratio, ends = comparison.ratio, comparison.ci95
+    lost = [each for each in plans if _costs(each, ratio, comparison.metric, margin)]
     if lost:
         reason = "; ".join([*(each.reason for each in lost), *([measured] if measured else [])])
         return Judgement("regression", reason, comparison, broken=broken)
@@ -145,9 +145,9 @@ def _judge(  # noqa: PLR0911 - the first rule that applies
         return Judgement("not settled", lacking or "no interval", comparison, broken=broken)
     also = "".join(f"; {each.reason}, which costs less than the margin" for each in plans)
     low, high = ends
-    bound, loss = _allowed(comparison["metric"], margin)
+    bound, loss = _allowed(comparison.metric, margin)
     # Of throughput a value below the bound is a loss, of every other metric one above.
-    falls = comparison["metric"] == "throughput"
+    falls = comparison.metric == "throughput"
     beyond, excluded = (high < bound, low >= bound) if falls else (low > bound, high <= bound)
     if beyond and warned:
         reason = f"{measured}: {loss}, but {warned}: measure again"
@@ -168,11 +168,11 @@ def _judge(  # noqa: PLR0911 - the first rule that applies
 
 def _change(comparison: Comparison) -> str:
     """Write the measured change with its interval; empty if nothing was measured."""
-    ratio, ends = comparison["ratio"], comparison["ci95"]
+    ratio, ends = comparison.ratio, comparison.ci95
     if ratio is None:
         return ""
     between = "" if ends is None else f" [{(ends[0] - 1) * 100:+.2f}, {(ends[1] - 1) * 100:+.2f}]"
-    name = "active time" if comparison["metric"] == "active" else comparison["metric"]
+    name = "active time" if comparison.metric == "active" else comparison.metric
     return f"{name} {(ratio - 1) * 100:+.2f} %{between}"
 
 

@@ -84,7 +84,7 @@ LEAST_RUNS = 3
 
 def noise_of_runs(documents: Sequence[Document]) -> RunsNoise | None:
     """Return the noise between runs of one cell; None with fewer than three that gave a result."""
-    runs = [rates for each in documents if (rates := list(rates_by_block(each["cells"][0]).values()))]
+    runs = [rates for each in documents if (rates := list(rates_by_block(each.cells[0]).values()))]
     if len(runs) < LEAST_RUNS:
         return None
     pairs = list(combinations(runs, 2))
@@ -141,19 +141,16 @@ _LEAST_BLOCKS = 4
 
 def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     """Return the noise between the first two cells of a run; None with fewer than 4 common blocks."""
-    a, b = document["cells"][:2]
+    a, b = document.cells[:2]
     rates = rates_by_block(a), rates_by_block(b)
     logs, ratio = block_values(*rates), paired_rates(*rates)
     if ratio is None or len(logs) < _LEAST_BLOCKS:
         return None
     seconds = [
-        float(each["durations"].get("total_s") or 0.0)
-        for cell in (a, b)
-        for each in cell["rounds"]
-        if each["status"] == "done"
+        float(each.durations.get("total_s") or 0.0) for cell in (a, b) for each in cell.rounds if each.status == "done"
     ]
     # Trials that were interleaved went on at once: the time of each is the block's.
-    in_turn = 1 if document["options"].get("slice_s") else 2
+    in_turn = 1 if document.options.get("slice_s") else 2
     block_s = in_turn * median(seconds) if seconds else 0.0
     deviation = stdev(logs)
     alarm_rounds = min(10, len(logs))

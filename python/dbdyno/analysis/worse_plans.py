@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
 
 from dbdyno.analysis.findings.searching import known, shown
 from dbdyno.engines.plans import PlanRead, Read, whole_reads
-from dbdyno.model.result.cell import Cell, CellStatement
+from dbdyno.model.result.cell import Cell, CellStatement, Latency
 from dbdyno.model.result.reading import objects
 
 
@@ -43,10 +42,10 @@ def worse_plans(a: Cell, b: Cell) -> list[WorsePlan]:
     """
     found = []
     for was, now in _same_statements(a, b):
-        before, after = known(a).read_plan(was["plan"]), known(b).read_plan(now["plan"])
+        before, after = known(a).read_plan(was.plan), known(b).read_plan(now.plan)
         if before is None or after is None:
             continue
-        changed = was["sql"] != now["sql"]
+        changed = was.sql != now.sql
         for change, old, new, explained in _changes(before, after, _indexes(a) - _indexes(b)):
             if explained or changed or not known(b).is_server:
                 found.append(WorsePlan(shown(now), change, old, new, *_times(a, was, b, now)))
@@ -56,8 +55,8 @@ def worse_plans(a: Cell, b: Cell) -> list[WorsePlan]:
 
 def _same_statements(a: Cell, b: Cell) -> Iterator[tuple[CellStatement, CellStatement]]:
     """Pair statements by text. Changed texts are paired in their order if there are equally many."""
-    of_a = {each["sql"]: each for each in a["statements"]}
-    of_b = {each["sql"]: each for each in b["statements"]}
+    of_a = {each.sql: each for each in a.statements}
+    of_b = {each.sql: each for each in b.statements}
     yield from ((of_a[sql], now) for sql, now in of_b.items() if sql in of_a)
     gone = [each for sql, each in of_a.items() if sql not in of_b]
     new = [each for sql, each in of_b.items() if sql not in of_a]
@@ -92,22 +91,23 @@ def _search_of(plan: PlanRead, table: str) -> Read | None:
 
 
 def _indexes(cell: Cell) -> set[str]:
-    tables = objects(cell["system"]["catalog"].get("tables"))
+    tables = objects(cell.system.catalog.get("tables"))
     return {str(each.get("name")) for table in tables for each in objects(table.get("indexes"))}
 
 
 def _times(a: Cell, was: CellStatement, b: Cell, now: CellStatement) -> tuple[float | None, str]:
-    before, after = _latency(a, was["name"]), _latency(b, now["name"])
-    medians = _ratio(before.get("p50"), after.get("p50"))
-    means = _ratio(before.get("mean"), after.get("mean"))
+    before, after = _latency(a, was.name), _latency(b, now.name)
+    if before is None or after is None:
+        return None, "median"
+    medians, means = _ratio(before.p50, after.p50), _ratio(before.mean, after.mean)
     if means is not None and (medians is None or means > medians):
         return means, "mean"
     return medians, "median"
 
 
-def _latency(cell: Cell, statement: str) -> Mapping[str, Any]:
-    timed = (each for each in cell["operations"] if each["kind"] == "statement" and each["name"] == statement)
-    return next((each["latency_ms"] for each in timed), {})
+def _latency(cell: Cell, statement: str) -> Latency | None:
+    timed = (each for each in cell.operations if each.kind == "statement" and each.name == statement)
+    return next((each.latency_ms for each in timed), None)
 
 
 def _ratio(before: float | None, after: float | None) -> float | None:

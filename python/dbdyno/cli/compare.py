@@ -20,6 +20,7 @@ from dbdyno.analysis.noise import stored_noise
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.cli.option_values import read_share
+from dbdyno.model.result.convert import to_json
 from dbdyno.report.columns import Column, table, tables
 from dbdyno.report.export import check_writable, is_output, write_json
 from dbdyno.report.lines import comparison_ratio, comparison_sees
@@ -46,7 +47,7 @@ def print_comparison(
     with closing(open_store(store_place, make=False)) as store:
         sides = side(store, a), side(store, b)
         noise, earlier = noise_between(store, *sides, metric), earlier_values(store, *sides)
-    with store.interpreting(sides[1].document["id"]):
+    with store.interpreting(sides[1].document.id):
         compared = compare(
             *sides, margin=share, metric=metric, across_machines=across_machines, noise=noise, earlier=earlier
         )
@@ -139,7 +140,7 @@ def noise_between(store: Store, a: Side, b: Side, metric: str | None) -> RunNois
     """Return how much `dbdyno noise --runs` found throughput to differ between runs on the machine of a run."""
     if metric not in (None, "throughput"):
         return None
-    return stored_noise(store.noise(a.document["experiment"]), b.document["host"])
+    return stored_noise(store.noise(a.document.experiment), b.document.host)
 
 
 def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
@@ -149,10 +150,10 @@ def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
     """
     runs = [
         each
-        for each in read_runs(store, a.document["experiment"]).runs
-        if each.id != b.document["id"] and same_machine(each.host, b.document["host"])
+        for each in read_runs(store, a.document.experiment).runs
+        if each.id != b.document.id and same_machine(each.host, b.document.host)
     ]
-    baseline = next((each for each in runs if each.id == a.document["id"]), None)
+    baseline = next((each for each in runs if each.id == a.document.id), None)
 
     def values(cell: str, metric: str) -> list[float]:
         name = metric.replace("_", ".")
@@ -182,8 +183,8 @@ def view(compared: Compared, width: int) -> RenderableType:
     """Show a comparison, for ``width`` columns: what differs, and the ratios."""
     a, b = compared.a, compared.b
     parts: list[RenderableType] = [
-        Text.assemble(("a  ", "bold"), f"{a['experiment']} {a['id']}, {a['started'][:16].replace('T', ' ')}"),
-        Text.assemble(("b  ", "bold"), f"{b['experiment']} {b['id']}, {b['started'][:16].replace('T', ' ')}"),
+        Text.assemble(("a  ", "bold"), f"{a.experiment} {a.id}, {a.started[:16].replace('T', ' ')}"),
+        Text.assemble(("b  ", "bold"), f"{b.experiment} {b.id}, {b.started[:16].replace('T', ' ')}"),
     ]
     parts += [Text(f"! {each}", style="bold yellow") for each in compared.not_comparable]
     for whose, cells in (("a", compared.only_a), ("b", compared.only_b)):
@@ -193,10 +194,10 @@ def view(compared: Compared, width: int) -> RenderableType:
     if differing is not None:
         parts += [Text(""), differing]
     made = compared.comparisons
-    ids = [(without_side(each["a"]), without_side(each["b"])) for each in made]
+    ids = [(without_side(each.a), without_side(each.b)) for each in made]
     names = [b if a == b else f"{b} against {a}" for a, b in ids]
     words = [verdict_text(each) for each in made]
-    several = len({each["metric"] for each in made}) > 1
+    several = len({each.metric for each in made}) > 1
     parts += [
         Text(""),
         *tables(
@@ -213,13 +214,13 @@ def view(compared: Compared, width: int) -> RenderableType:
             width,
         ),
     ]
-    reasons = dict.fromkeys("; ".join(each["not_comparable"]) for each in made if each["not_comparable"])
+    reasons = dict.fromkeys("; ".join(each.not_comparable) for each in made if each.not_comparable)
     parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
     unsettled = dict.fromkeys(filter(None, [*compared.lacking, *compared.warned]))
     parts += [Text(f"! not settled: {each}", style="yellow") for each in unsettled]
     short = (each for each, why in zip(compared.failed, compared.lacking, strict=True) if each != why)
     parts += [Text(f"! {each}", style="yellow") for each in dict.fromkeys(filter(None, short))]
-    tested = sum(each["ci95"] is not None for each in made)
+    tested = sum(each.ci95 is not None for each in made)
     if tested > 1:
         parts.append(Text(f"{tested} comparisons: all intervals together hold with a chance of 95 %", style="dim"))
     parts += [Padding(Text(each, style="dim"), (0, 0)) for each in [*compared.weaker, *compared.said]]
@@ -229,11 +230,11 @@ def view(compared: Compared, width: int) -> RenderableType:
 def _write_json(compared: Compared, path: Path) -> None:
     document = {
         "schema": "dbdyno.comparison/1",
-        "a": compared.a["id"],
-        "b": compared.b["id"],
+        "a": compared.a.id,
+        "b": compared.b.id,
         "metric": compared.metric,
         "differences": [asdict(each) for each in compared.differences],
-        "comparisons": compared.comparisons,
+        "comparisons": [to_json(each) for each in compared.comparisons],
         "lacking": compared.lacking,
         "failed": compared.failed,
         "only_a": compared.only_a,

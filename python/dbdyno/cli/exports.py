@@ -56,10 +56,10 @@ class Exports:
             raise errors[0]
 
     def _writers(self) -> Iterator[tuple[Path, Callable[[Document, Path], None]]]:
-        from dbdyno.report.export import write_csv, write_json, write_markdown
+        from dbdyno.report.export import write_csv, write_markdown, write_result
 
         if self.json is not None:
-            yield self.json, write_json
+            yield self.json, write_result
         if self.csv is not None:
             yield self.csv, write_csv
         if self.markdown is not None:

@@ -149,7 +149,7 @@ class GateOptions:
 
             document = gated.document
             sentences = [f"Gate: {gated.headline}.", *gated.lines]
-            write_html({**document, "answer": said(sentences, document["cells"])}, self.report)
+            write_html(replace(document, answer=said(sentences, document.cells)), self.report)
         summary = os.environ.get(_SUMMARY)
         if summary:
             try:
@@ -169,7 +169,7 @@ def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | 
     with closing(open_store(store_place, make=False)) as store:
         sides = side(store, baseline), side(store, run)
         noise, earlier = noise_between(store, *sides, options.metric), earlier_values(store, *sides)
-    with store.interpreting(sides[1].document["id"]):
+    with store.interpreting(sides[1].document.id):
         compared = compare(
             *sides,
             margin=options.share,
@@ -179,7 +179,7 @@ def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | 
             earlier=earlier,
         )
         gated = _of_compared(compared, options)
-        again = f"`dbdyno gate {compared.b['experiment']} --against COMMIT` measures both sides together"
+        again = f"`dbdyno gate {compared.b.experiment} --against COMMIT` measures both sides together"
         if gated.verdict == "not settled":
             gated = replace(gated, advice=again)
         console = options.console
@@ -213,11 +213,11 @@ def gate_against(
             console.print("interrupted: no verdict")
             return INTERRUPTED
         with closing(open_store(place_of_run(store, document, store_place), make=False)) as holding:
-            definitions = _definitions(holding, document["id"], other)
+            definitions = _definitions(holding, document.id, other)
         compared = compare_sides(document, definitions, margin=options.share, metric=options.metric)
         sides = Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}")
         gated = _of_compared(compared, options)
-        about = f"{document['experiment']}: run {document['id']} against {other.name} ({other.what}), {compared.metric}"
+        about = f"{document.experiment}: run {document.id} against {other.name} ({other.what}), {compared.metric}"
         gated = replace(gated, about=about, advice=_advice(gated, document, command))
         code = _conclude(gated, options, console, [sides, *_differences(compared, console)])
         if code:
@@ -227,7 +227,7 @@ def gate_against(
 
 
 def _rounds(document: Document) -> str:
-    rounds = max((len(cell["rounds"]) for cell in document["cells"]), default=0)
+    rounds = max((len(cell.rounds) for cell in document.cells), default=0)
     return f"both were measured in the same {rounds} rounds"
 
 
@@ -238,7 +238,7 @@ def _advice(gated: Gated, document: Document, command: list[str]) -> str:
     # A command is useful only if it settles all verdicts.
     if not times or len(times) < len(unsettled) or gated.verdict == "regression":
         return ""
-    started, ended = (datetime.fromisoformat(str(document[name])) for name in ("started", "ended"))
+    started, ended = (datetime.fromisoformat(str(each)) for each in (document.started, document.ended))
     seconds = (ended - started).total_seconds() * max(times)
     if seconds > _LONGEST_BUDGET_S:
         return f"not even {duration(_LONGEST_BUDGET_S)} of measuring will probably settle it; use a larger `--margin`"
@@ -300,7 +300,7 @@ def _differences(compared: Compared, console: Console) -> list[RenderableType]:
 def _of_compared(compared: Compared, options: GateOptions) -> Gated:
     names = _names(compared.b)
     judged = [
-        (names.get(comparison["b"], comparison["b"]), each)
+        (names.get(comparison.b, comparison.b), each)
         for comparison, each in zip(compared.comparisons, judge(compared, options.share), strict=True)
     ]
     # A removed cell is not an improvement.
@@ -310,20 +310,20 @@ def _of_compared(compared: Compared, options: GateOptions) -> Gated:
         (names[cell], Judgement("not settled", f"the baseline has no such cell; {failed}", broken=True))
         for cell, failed in _broken(compared).items()
     ]
-    about = f"{compared.b['experiment']}: run {compared.b['id']} against {compared.a['id']}, {compared.metric}"
+    about = f"{compared.b.experiment}: run {compared.b.id} against {compared.a.id}, {compared.metric}"
     notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
     notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in _new(compared)]
     notes += [*compared.weaker, *compared.said]
-    return Gated(compared.b["experiment"], about, compared.metric, judged, options.fails, notes, document=compared.b)
+    return Gated(compared.b.experiment, about, compared.metric, judged, options.fails, notes, document=compared.b)
 
 
 def _broken(compared: Compared) -> dict[str, str]:
     """Return the cells that failed in b only, and the reasons."""
-    cells = {cell["id"]: cell for cell in compared.b["cells"]}
+    cells = {cell.id: cell for cell in compared.b.cells}
     return {
         each: failed_rounds(cells[each], "b")
         for each in compared.only_b
-        if cells[each]["rounds"] and not done(cells[each])
+        if cells[each].rounds and not done(cells[each])
     }
 
 
@@ -335,11 +335,11 @@ def _new(compared: Compared) -> list[str]:
 
 def _names(document: Document) -> dict[str, str]:
     """Return how to call each cell, by its id: a statement of a file by its name alone if that is enough."""
-    cells = document["cells"]
-    statements = [(each["factors"].get(SIDE), each["factors"].get(QUERY_FACTOR)) for each in cells]
+    cells = document.cells
+    statements = [(each.factors.get(SIDE), each.factors.get(QUERY_FACTOR)) for each in cells]
     if len(set(statements)) == len(cells) and all(name is not None for _, name in statements):
-        return {cell["id"]: str(name) for cell, (_, name) in zip(cells, statements, strict=True)}
-    return {cell["id"]: without_side(cell["id"]) for cell in cells}
+        return {cell.id: str(name) for cell, (_, name) in zip(cells, statements, strict=True)}
+    return {cell.id: without_side(cell.id) for cell in cells}
 
 
 def _markdown(gated: Gated) -> str:
@@ -368,7 +368,7 @@ def _json(gated: Gated) -> dict[str, Any]:
     return {
         "schema": "dbdyno.gate/1",
         "experiment": gated.experiment,
-        "run": None if gated.document is None else gated.document["id"],
+        "run": None if gated.document is None else gated.document.id,
         "about": gated.about,
         "metric": gated.metric,
         "verdict": gated.verdict,
@@ -378,8 +378,8 @@ def _json(gated: Gated) -> dict[str, Any]:
                 "cell": name,
                 "verdict": each.verdict,
                 "reason": each.reason,
-                "ratio": None if each.comparison is None else each.comparison["ratio"],
-                "ci95": None if each.comparison is None else each.comparison["ci95"],
+                "ratio": None if each.comparison is None else each.comparison.ratio,
+                "ci95": None if each.comparison is None else each.comparison.ci95,
             }
             for name, each in gated.judged
         ],

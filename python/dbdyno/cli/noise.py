@@ -41,10 +41,10 @@ def measure_noise(run: RunCommand, store_place: str | None, json: Path | None, c
         if noise is None:
             console.print("fewer than 4 rounds were measured: the noise is unknown")
             return 130 if interrupted else 1
-        _show(noise, document["cells"][0]["id"], console)
-        console.print(f"run {document['id']} is stored: dbdyno show {document['id']}")
+        _show(noise, document.cells[0].id, console)
+        console.print(f"run {document.id} is stored: dbdyno show {document.id}")
         if json is not None:
-            write_json({"schema": "dbdyno.noise/1", "run": document["id"], **asdict(noise)}, json)
+            write_json({"schema": "dbdyno.noise/1", "run": document.id, **asdict(noise)}, json)
     return 130 if interrupted else 0
 
 
@@ -74,15 +74,15 @@ def measure_noise_of_runs(
             return 1
         measured: dict[str, Any] = {
             "schema": "dbdyno.analysis.noise-of-runs/1",
-            "runs_measured": [each["id"] for each in documents],
+            "runs_measured": [each.id for each in documents],
         }
-        measured |= {"experiment": documents[0]["experiment"], "cell": documents[0]["cells"][0]["id"]}
-        measured |= {"host": documents[-1]["host"], **asdict(noise)}
-        _show_runs(noise, documents[0]["cells"][0]["id"], console)
+        measured |= {"experiment": documents[0].experiment, "cell": documents[0].cells[0].id}
+        measured |= {"host": documents[-1].host, **asdict(noise)}
+        _show_runs(noise, documents[0].cells[0].id, console)
         if json is not None:
             write_json(measured, json)
         # Last, so that the result is printed even if the store fails.
-        store.set_noise(documents[0]["experiment"], measured)
+        store.set_noise(documents[0].experiment, measured)
     return 0
 
 

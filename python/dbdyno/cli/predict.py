@@ -10,6 +10,7 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.cli.option_values import read_duration
 from dbdyno.cli.run import INTERRUPTED, RunCommand, measured
+from dbdyno.model.result.convert import to_json
 from dbdyno.store.masking import clean_json
 
 _POWERS = {letter: power for power, letter in enumerate(("", "k", "M", "G", "T"))}
@@ -73,7 +74,7 @@ def print_prediction(options: PredictionOptions, command: list[str], store_place
                 raise InputError(experiment.name, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
             calibrated = measured(options.calibration, store_place, command)
             document, interrupted, store_place = stack.enter_context(calibrated)
-            name = document["id"]
+            name = document.id
             if interrupted:
                 console.print(
                     f"interrupted; go on with: dbdyno run --resume {name}, then: dbdyno predict --from {name}"
@@ -84,7 +85,7 @@ def print_prediction(options: PredictionOptions, command: list[str], store_place
         prediction = predict(calibration, question)
         show_prediction(prediction, console)
         if options.json is not None:
-            write_json(clean_json(prediction), options.json)
+            write_json(clean_json(to_json(prediction)), options.json)
         if options.report is not None:
             write_text(options.report, prediction_html(prediction))
             console.print(f"report: {options.report.resolve()}", soft_wrap=True)

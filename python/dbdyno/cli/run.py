@@ -173,7 +173,7 @@ def finish(
         console.print(f"report: {exports.report.resolve()}", soft_wrap=True)
     if interrupted:
         return INTERRUPTED
-    return 1 if document["status"] == "failed" else 0
+    return 1 if document.status == "failed" else 0
 
 
 @contextmanager
@@ -206,12 +206,12 @@ def _summarize(store: Store, document: Document) -> None:
     from dbdyno.analysis.history.reading import keep_summary
 
     with suppress(StoreError):
-        keep_summary(store, document["id"])
+        keep_summary(store, document.id)
 
 
 def place_of_run(store: Store, document: Document, place: str | None) -> str | None:
     """Return the place of the store that has a run: ``place``, or the fallback if that store failed."""
-    elsewhere = store.elsewhere.get(document["id"])
+    elsewhere = store.elsewhere.get(document.id)
     return place if elsewhere is None else elsewhere.place
 
 
@@ -232,14 +232,14 @@ def _last_lines(console: Console, document: Document, interrupted: bool, store_p
     where = "" if store_place is None else f" --store {shlex.quote(shown(store_url(store_place)))}"
     console.print()
     if interrupted:
-        resumed = f"go on with: dbdyno run --resume {document['id']}{where}"
-        line = resumed if document["slo"] is None else "a search for the highest rate cannot be resumed"
+        resumed = f"go on with: dbdyno run --resume {document.id}{where}"
+        line = resumed if document.slo is None else "a search for the highest rate cannot be resumed"
         console.print(f"interrupted; {line}", soft_wrap=True)
-    line = f"run {document['id']} is stored: dbdyno show {document['id']}{where}"
+    line = f"run {document.id} is stored: dbdyno show {document.id}{where}"
     console.print(line, soft_wrap=True)
     if can_be_proven(document):
-        command = f"dbdyno why {document['id']}{where}"
-        open_loop = all(keeps_up(each) for each in document["cells"])
+        command = f"dbdyno why {document.id}{where}"
+        open_loop = all(keeps_up(each) for each in document.cells)
         line = f"what limits it is inferred; to prove it: {command}"
         if open_loop:
             line = f"to find what decides its response time: {command}"
@@ -248,13 +248,11 @@ def _last_lines(console: Console, document: Document, interrupted: bool, store_p
 
 def can_be_proven(document: Document) -> bool:
     """Whether `dbdyno why` can add to a run: a bottleneck is inferred, and its load can be changed."""
-    if document["why"] is not None or document["slo"] is not None:
+    if document.why is not None or document.slo is not None:
         return False
-    inferred = any(
-        each["bottleneck"] is not None and each["bottleneck"]["proven"] is None for each in document["cells"]
-    )
-    known = [engine_of_product(each["system"]["engine"]) for each in document["cells"]]
-    plain = not document["growth"] and "cluster" not in document["options"]
+    inferred = any(each.bottleneck is not None and each.bottleneck.proven is None for each in document.cells)
+    known = [engine_of_product(each.system.engine) for each in document.cells]
+    plain = not document.growth and "cluster" not in document.options
     return inferred and plain and not any(each.runs_programs for each in known)
 
 

@@ -204,7 +204,7 @@ def show_run(name: str, store_place: str | None, exports: Exports, *, verbose: b
     exports.check()
     with closing(open_store(store_place, make=False)) as store:
         document = read_run(store, name)
-    with store.interpreting(document["id"]):
+    with store.interpreting(document.id):
         exports.write(document)
         if exports.to_output:
             return
@@ -242,9 +242,9 @@ def report_run(name: str, report: Path | None, store_place: str | None) -> None:
 
     with closing(open_store(store_place, make=False)) as store:
         document = read_run(store, name)
-    path = report or Path(f"dbdyno-{document['id']}.html")
+    path = report or Path(f"dbdyno-{document.id}.html")
     check_writable(path, "--report")
-    with store.interpreting(document["id"]):
+    with store.interpreting(document.id):
         write_html(document, path)
     Console().print(f"report: {path.resolve()}", soft_wrap=True)
 

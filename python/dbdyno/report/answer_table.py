@@ -35,23 +35,23 @@ class AnswerTable:
 
 def has_choices(document: Document) -> bool:
     """Whether rows are configurations to choose from, and not cells."""
-    return bool(document["answer"]["configurations"]) and document["report"].get("times") is not True
+    return bool(document.answer.configurations) and document.report.get("times") is not True
 
 
 def answer_table(document: Document) -> AnswerTable:
     """Return the figures of the configurations; with several loads, throughput or p99 at the first and last ones."""
     if not has_choices(document):
         return AnswerTable(_cells(document), "")
-    found = document["answer"]["configurations"]
-    by_id = {cell["id"]: cell for cell in document["cells"]}
+    found = document.answer.configurations
+    by_id = {cell.id: cell for cell in document.cells}
     loads = load_names(document)
-    levels = _shown(list(dict.fromkeys(_load(cell, loads, document) for cell in document["cells"])))
+    levels = _shown(list(dict.fromkeys(_load(cell, loads, document) for cell in document.cells)))
     metric = metric_of(document)
-    unit = document["cells"][0]["throughput"]["unit"]
-    compared = not any(each["action"] != "open" for each in document["answer"]["advice"])
+    unit = document.cells[0].throughput.unit
+    compared = not any(each.action != "open" for each in document.answer.advice)
     rows = []
     for each in ordered(document):
-        cells = {_load(by_id[name], loads, document): by_id[name] for name in each["cells"]}
+        cells = {_load(by_id[name], loads, document): by_id[name] for name in each.cells}
         values: dict[str, str] = {}
         for load in levels:
             cell = cells.get(load)
@@ -60,61 +60,61 @@ def answer_table(document: Document) -> AnswerTable:
         last = next((cells[load] for load in reversed(levels) if load in cells), None)
         if last is not None:
             if metric == "throughput":
-                values["p99 ms"] = latency(last, "p99") if shown_times(last["latency_ms"]) else ""
+                values["p99 ms"] = latency(last, "p99") if shown_times(last.latency_ms) else ""
             else:
-                values["carried/s"] = figure(last["throughput"]["mean"])
+                values["carried/s"] = figure(last.throughput.mean)
             values |= waits_and_failures(last)
         if compared and len(levels) == 1:
             values[RATIO] = "1" if each is found[0] else _ratio(each)
-            values["verdict"] = "" if each is found[0] else each["verdict"] or "not ranked"
+            values["verdict"] = "" if each is found[0] else each.verdict or "not ranked"
         if compared:
-            values["price"] = ", ".join(each["price"]) or each["not_ranked"]
+            values["price"] = ", ".join(each.price) or each.not_ranked
             values["limited by"] = _limit(last)
-        rows.append(Row(each["name"], values))
+        rows.append(Row(each.name, values))
     if len(levels) > 1:
         return AnswerTable(rows, unit if metric == "throughput" else f"{metric} ms")
-    factors = list(found[0]["levels"]) if found else []
+    factors = list(found[0].levels) if found else []
     # A level that stands alone needs its factor.
     bare = len(factors) == 1 and all(
-        row.label == level(each["levels"][factors[0]]) for row, each in zip(rows, ordered(document), strict=True)
+        row.label == level(each.levels[factors[0]]) for row, each in zip(rows, ordered(document), strict=True)
     )
     return AnswerTable(rows, factors[0] if bare else "")
 
 
 def _cells(document: Document) -> list[Row]:
     """Return a row for each cell, in the order of the loads."""
-    systems, cells, loads = document["answer"]["systems"], document["cells"], load_names(document)
+    systems, cells, loads = document.answer.systems, document.cells, load_names(document)
     choices = [name for name in varied(cells) if name not in loads]
-    at = {cell["id"]: named({name: cell["factors"].get(name) for name in loads}, systems) for cell in cells}
-    standings = _standings(document["answer"]["configurations"], cells, loads)
+    at = {cell.id: named({name: cell.factors.get(name) for name in loads}, systems) for cell in cells}
+    standings = _standings(document.answer.configurations, cells, loads)
     order = list(dict.fromkeys(at.values()))
     # The first of those that others are held against.
-    first = {name for each in document["answer"]["configurations"][:1] for name in each["cells"]}
-    called = {name: each["name"] for each in document["answer"]["configurations"] for name in each["cells"]}
-    times = document["report"].get("times") is True
+    first = {name for each in document.answer.configurations[:1] for name in each.cells}
+    called = {name: each.name for each in document.answer.configurations for name in each.cells}
+    times = document.report.get("times") is True
     made = []
-    for cell in sorted(cells, key=lambda each: order.index(at[each["id"]])):
-        levels = {name: cell["factors"][name] for name in (*loads, *choices) if name in cell["factors"]}
-        alone = cell["system"]["engine"] or cell["id"]
-        standing = standings.get(cell["id"])
-        ratio, word = ("1" if cell["id"] in first else "", "") if standing is None else _compared(standing)
+    for cell in sorted(cells, key=lambda each: order.index(at[each.id])):
+        levels = {name: cell.factors[name] for name in (*loads, *choices) if name in cell.factors}
+        alone = cell.system.engine or cell.id
+        standing = standings.get(cell.id)
+        ratio, word = ("1" if cell.id in first else "", "") if standing is None else _compared(standing)
         values = {
             **(_of_one(cell) if times else _rate(cell)),
-            "p99 ms": latency(cell, "p99") if shown_times(cell["latency_ms"]) else "",
+            "p99 ms": latency(cell, "p99") if shown_times(cell.latency_ms) else "",
             **({} if times else waits_and_failures(cell)),
-            "published": published_value(cell["published"]) if cell["published"] else "",
+            "published": published_value(cell.published) if cell.published else "",
             RATIO: ratio,
             "verdict": word,
         }
-        label = named(levels, systems) or (alone if len(cells) == 1 else cell["id"])
-        if cell["id"] in called:
-            label = f"{at[cell['id']]} {called[cell['id']]}".strip()
+        label = named(levels, systems) or (alone if len(cells) == 1 else cell.id)
+        if cell.id in called:
+            label = f"{at[cell.id]} {called[cell.id]}".strip()
         made.append(Row(label.removeprefix(f"{STATEMENT}=") if times else label, values))
     return made
 
 
 def _rate(cell: Cell) -> dict[str, str]:
-    return {cell["throughput"]["unit"]: figure(cell["throughput"]["mean"]), "95 %": interval(cell)}
+    return {cell.throughput.unit: figure(cell.throughput.mean), "95 %": interval(cell)}
 
 
 def _of_one(cell: Cell) -> dict[str, str]:
@@ -123,15 +123,15 @@ def _of_one(cell: Cell) -> dict[str, str]:
     return {
         "ms": milliseconds(time_of(cell)),
         "ms 95 %": f"{milliseconds(span[0])} to {milliseconds(span[1])}" if span else "",
-        "rows": figure(cell["rows_per_transaction"]),
+        "rows": figure(cell.rows_per_transaction),
         "plan": ", ".join(filter(None, (_plan(cell), estimate_words(cell)))),
     }
 
 
 def _plan(cell: Cell) -> str:
     """Say in a few words what is costly in the plan of a cell's one statement."""
-    engine = engine_of_product(cell["system"]["engine"])
-    read = engine.read_plan(cell["statements"][0]["plan"]) if len(cell["statements"]) == 1 else None
+    engine = engine_of_product(cell.system.engine)
+    read = engine.read_plan(cell.statements[0].plan) if len(cell.statements) == 1 else None
     if read is None:
         return ""
     tables = [each.table for each in whole_reads(read)]
@@ -141,24 +141,24 @@ def _plan(cell: Cell) -> str:
 def _standings(
     configurations: Sequence[Configuration], cells: Sequence[Cell], loads: Sequence[str]
 ) -> dict[str, Standing]:
-    by_id = {cell["id"]: cell for cell in cells}
+    by_id = {cell.id: cell for cell in cells}
     found: dict[str, Standing] = {}
     for each in configurations:
-        for name in each["cells"]:
-            own: dict[str, Any] = {load: by_id[name]["factors"].get(load) for load in loads}
-            found.update((name, standing) for standing in each["at"] if standing["load"] == own)
+        for name in each.cells:
+            own: dict[str, Any] = {load: by_id[name].factors.get(load) for load in loads}
+            found.update((name, standing) for standing in each.at if standing.load == own)
     return found
 
 
 def _compared(standing: Standing) -> tuple[str, str]:
-    return NONE if standing["ratio"] is None else bracketed(standing["ratio"], standing["ci95"]), standing["verdict"]
+    return NONE if standing.ratio is None else bracketed(standing.ratio, standing.ci95), standing.verdict
 
 
 def waits_and_failures(cell: Cell) -> dict[str, str]:
     """Return the columns of the slowest request and of the failures."""
-    waits = shown_times(cell["latency_ms"])
-    slowest = waits["max"] if waits else None
-    bound = "≥" if waits and "max" in waits["at_least"] else ""
+    waits = shown_times(cell.latency_ms)
+    slowest = waits.max if waits else None
+    bound = "≥" if waits and "max" in waits.at_least else ""
     share = failing(cell)
     return {
         "slowest": "" if slowest is None else bound + time_words(slowest),
@@ -168,34 +168,34 @@ def waits_and_failures(cell: Cell) -> dict[str, str]:
 
 def value_of(cell: Cell, metric: str) -> str:
     """Return the throughput of a cell, or a percentile of its response time in milliseconds."""
-    return figure(cell["throughput"]["mean"]) if metric == "throughput" else latency(cell, metric)
+    return figure(cell.throughput.mean) if metric == "throughput" else latency(cell, metric)
 
 
 def metric_of(document: Document) -> str:
     """Return what most cells are compared by: throughput, or p99 of open loops that keep up."""
-    metrics = [at["metric"] for each in document["answer"]["configurations"] for at in each["at"]]
+    metrics = [at.metric for each in document.answer.configurations for at in each.at]
     return max(dict.fromkeys(metrics), key=metrics.count) if metrics else "throughput"
 
 
 def load_names(document: Document) -> list[str]:
     """Return the factors that vary and are loads."""
-    return [name for name in varied(document["cells"]) if document["roles"].get(name) == "load"]
+    return [name for name in varied(document.cells) if document.roles.get(name) == "load"]
 
 
 def ordered(document: Document) -> list[Configuration]:
     """Return the configurations: the first one, the one to take, those with a price, then the best."""
-    found = document["answer"]["configurations"]
-    recommended = document["answer"]["recommended"]
+    found = document.answer.configurations
+    recommended = document.answer.recommended
     if not found:
         return []
-    taken = next((each for each in found if recommended and each["name"] == recommended["configuration"]), found[0])
-    maybe = [{**taken["levels"], **row["levels"]} for row in document["answer"]["advice"] if row["action"] == "maybe"]
-    top = [found[0], taken, *(each for wanted in maybe for each in found if each["levels"] == wanted)]
-    if not any(each["action"] != "open" for each in document["answer"]["advice"]):
+    taken = next((each for each in found if recommended and each.name == recommended.configuration), found[0])
+    maybe = [{**taken.levels, **row.levels} for row in document.answer.advice if row.action == "maybe"]
+    top = [found[0], taken, *(each for wanted in maybe for each in found if each.levels == wanted)]
+    if not any(each.action != "open" for each in document.answer.advice):
         top = []
     rest = sorted(
         (each for each in found if each not in top),
-        key=lambda each: (bool(top and each["price"]), -_factor(each, each is found[0])),
+        key=lambda each: (bool(top and each.price), -_factor(each, each is found[0])),
     )
     return [*_unique(top), *rest]
 
@@ -205,26 +205,26 @@ def _unique(each: Sequence[Configuration]) -> list[Configuration]:
 
 
 def _factor(each: Configuration, first: bool) -> float:
-    return 1.0 if first else 0.0 if each["not_ranked"] else each["ratio"] or 0.0
+    return 1.0 if first else 0.0 if each.not_ranked else each.ratio or 0.0
 
 
 def _ratio(each: Configuration) -> str:
-    return NONE if each["ratio"] is None or each["not_ranked"] else factor_words(each["ratio"], each["ci95"])
+    return NONE if each.ratio is None or each.not_ranked else factor_words(each.ratio, each.ci95)
 
 
 def _limit(cell: Cell | None) -> str:
-    found = None if cell is None else cell["bottleneck"]
-    return "" if found is None or found["resource"] in ("unclear", "offered load") else found["resource"]
+    found = None if cell is None else cell.bottleneck
+    return "" if found is None or found.resource in ("unclear", "offered load") else found.resource
 
 
 def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:
-    levels: dict[str, Any] = {name: cell["factors"].get(name) for name in loads if name != SYSTEM}
+    levels: dict[str, Any] = {name: cell.factors.get(name) for name in loads if name != SYSTEM}
     if len(levels) == 1:
         # A word says by itself what it is.
         word = next(iter(levels.values()))
         if isinstance(word, str) and not word.isdigit():
             return word
-    return named(levels, document["answer"]["systems"])
+    return named(levels, document.answer.systems)
 
 
 def _shown(loads: list[str]) -> list[str]:

@@ -61,46 +61,44 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
 
     ``rest``: where all is that is left out here.
     """
-    status = "" if document["status"] == "done" else f" {document['status']}"
-    head = f"{document['experiment']}  {document['id']}{status}"
+    status = "" if document.status == "done" else f" {document.status}"
+    head = f"{document.experiment}  {document.id}{status}"
     measured = time_measured(document)
     # The time stays in one line.
     whole = f"{head}  {measured_line(document)}".replace(measured, measured.replace(" ", "\xa0"))
     for place, wrapped_line in enumerate(wrapped(whole, width, "", "  ")):
         line = Text(wrapped_line.plain.replace("\xa0", " "))
         if place == 0:
-            line.stylize("bold", 0, len(document["experiment"]))
-            line.stylize("dim", len(document["experiment"]), len(document["experiment"]) + 2 + len(document["id"]))
+            line.stylize("bold", 0, len(document.experiment))
+            line.stylize("dim", len(document.experiment), len(document.experiment) + 2 + len(document.id))
         yield line
     answer = [
         line
-        for place, sentence in enumerate(document["answer"]["text"])
+        for place, sentence in enumerate(document.answer.text)
         for line in wrapped(sentence, width, "bold" if place == 0 else "")
     ]
-    answer += _advice(document["answer"]["advice"], width)
+    answer += _advice(document.answer.advice, width)
     yield from answer
-    if document["why"] is not None:
+    if document.why is not None:
         yield Text("")
-        yield from why_lines(document["why"], width)
-        if document["why"]["fixes"] is not None:
+        yield from why_lines(document.why, width)
+        if document.why.fixes is not None:
             yield Text("")
-            yield from fix_lines(document["why"]["fixes"], width)
+            yield from fix_lines(document.why.fixes, width)
         yield from _warnings(document, width, rest)
         return
-    if document["slo"] is not None:
+    if document.slo is not None:
         yield Text("")
-        yield from slo_lines(document["slo"], width)
+        yield from slo_lines(document.slo, width)
         yield from _warnings(document, width, rest)
         return
     table = list(_table(document, width, rest, max(_LINES - len(answer) - 2, _FEWEST)))
     yield from table
     yield Text("")
-    yield from wrapped(document["question"], width, "dim")
+    yield from wrapped(document.question, width, "dim")
     yield from _applied(document, width)
     text = "\n".join(line.plain for line in [*answer, *table])
-    for each in legend(
-        document, [each["name"] for each in document["answer"]["configurations"] if each["name"] in text]
-    ):
+    for each in legend(document, [each.name for each in document.answer.configurations if each.name in text]):
         yield from wrapped(each, width, "dim", "  ")
     yield from _scalability(document, width, rest)
     yield from _time(document, width)
@@ -111,18 +109,18 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
 
 def _advice(rows: Sequence[Advice], width: int) -> Iterator[Text]:
     """Write each choice: the action, the choice, its effect, its price."""
-    shown = [each for each in rows if each["action"] != "maybe"]
-    priced = [each for each in rows if each["action"] == "maybe"][:_PRICED]
+    shown = [each for each in rows if each.action != "maybe"]
+    priced = [each for each in rows if each.action == "maybe"][:_PRICED]
     shown = [each for each in rows if each in shown or each in priced]
-    change = min(max((len(each["change"]) for each in shown), default=0), width // 2)
-    effect = max((len(each["effect"]) for each in shown if len(each["change"]) <= change), default=0)
+    change = min(max((len(each.change) for each in shown), default=0), width // 2)
+    effect = max((len(each.effect) for each in shown if len(each.change) <= change), default=0)
     for each in shown:
-        start = f"{each['change']:<{change}}  {each['effect']:<{effect}}"
-        line = f"{start}  {each['price']}".rstrip()
-        lines = [line] if len(line) + _ACTION <= width else list(_folded(start, each["price"], width - _ACTION))
+        start = f"{each.change:<{change}}  {each.effect:<{effect}}"
+        line = f"{start}  {each.price}".rstrip()
+        lines = [line] if len(line) + _ACTION <= width else list(_folded(start, each.price, width - _ACTION))
         for place, text in enumerate(lines):
-            action = f"  {each['action']:<5}  " if place == 0 else " " * _ACTION
-            yield Text.assemble((action, _ACTIONS[each["action"]]), text)
+            action = f"  {each.action:<5}  " if place == 0 else " " * _ACTION
+            yield Text.assemble((action, _ACTIONS[each.action]), text)
 
 
 def _folded(start: str, rest: str, width: int) -> Iterator[str]:
@@ -134,27 +132,27 @@ def _folded(start: str, rest: str, width: int) -> Iterator[str]:
 
 def _applied(document: Document, width: int) -> Iterator[Text]:
     """Write the statements that apply the configuration to take, unless the rows of the answer are those."""
-    found = document["answer"]["recommended"]
-    known = {each["change"] for each in document["answer"]["advice"]}
-    lines = [] if found is None else [line for line in found["apply"] if line.rstrip(";") not in known]
+    found = document.answer.recommended
+    known = {each.change for each in document.answer.advice}
+    lines = [] if found is None else [line for line in found.apply if line.rstrip(";") not in known]
     for line in lines[:3]:
         yield from wrapped(line, width, "green", "  ")
 
 
 def effect_words(effect: Effect, document: Document) -> str:
     """Write an effect with its interval, and what it costs."""
-    name = named({effect["factor"]: effect["level"]}, document["answer"]["systems"])
-    if effect["ratio"] is None:
+    name = named({effect.factor: effect.level}, document.answer.systems)
+    if effect.ratio is None:
         return f"{name} unknown"
-    words = f"{name} {_TIMES}{bracketed(effect['ratio'], effect['ci95'])}"
-    if effect["at"]:
-        words += f" at {named(effect['at'], document['answer']['systems'])}"
-    elif effect["depends_on"]:
-        words += f" (depends on {', '.join(effect['depends_on'])})"
+    words = f"{name} {_TIMES}{bracketed(effect.ratio, effect.ci95)}"
+    if effect.at:
+        words += f" at {named(effect.at, document.answer.systems)}"
+    elif effect.depends_on:
+        words += f" (depends on {', '.join(effect.depends_on)})"
     durability = durability_words(effect)
     words += f", {durability}" if durability else ""
-    if effect["failed"]:
-        a, b = effect["failed"]
+    if effect.failed:
+        a, b = effect.failed
         words += f", {'adds' if b > a else 'removes'} {percent(abs(b - a))} failures"
     return words
 
@@ -171,12 +169,12 @@ def _table(document: Document, width: int, rest: str, most: int) -> Iterator[Tex
         shown = [*shown[:-1], *first]
     yield from laid_out(shown, width, _SPARE, known_of=table.rows, corner=table.corner)
     if left > 0:
-        also = "" if rest == "below" else f", or `dbdyno show {document['id']}`"
+        also = "" if rest == "below" else f", or `dbdyno show {document.id}`"
         yield Text(f"… {left} more {rest}{also}", style="dim")
 
 
 def _first_name(document: Document) -> list[str]:
-    return [each["name"] for each in document["answer"]["configurations"][:1]]
+    return [each.name for each in document.answer.configurations[:1]]
 
 
 def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
@@ -193,17 +191,17 @@ def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
 
 def _time(document: Document, width: int) -> Iterator[Text]:
     """Say what took the time, in the configuration to take, or the first one, at the load that is measured last."""
-    taken, found = document["answer"]["recommended"], document["answer"]["configurations"]
-    wanted = [each for each in found if taken is not None and each["name"] == taken["configuration"]] or found[:1]
-    names = [name for each in wanted for name in each["cells"]]
-    cells = [cell for cell in document["cells"] if not names or cell["id"] in names]
+    taken, found = document.answer.recommended, document.answer.configurations
+    wanted = [each for each in found if taken is not None and each.name == taken.configuration] or found[:1]
+    names = [name for each in wanted for name in each.cells]
+    cells = [cell for cell in document.cells if not names or cell.id in names]
     cells = [cell for cell in cells if where_time_goes(cell)]
     if cells:
         where = ""
-        if len(document["cells"]) > 1:
-            factors = varied(document["cells"])
-            levels = {name: cells[-1]["factors"].get(name) for name in factors}
-            where = f" ({named(levels, document['answer']['systems'])})"
+        if len(document.cells) > 1:
+            factors = varied(document.cells)
+            levels = {name: cells[-1].factors.get(name) for name in factors}
+            where = f" ({named(levels, document.answer.systems)})"
         yield from wrapped(f"Time{where}: {where_time_goes(cells[-1])}.", width, "", "  ")
 
 
@@ -211,13 +209,13 @@ def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
     """Write each bottleneck once, with how many cells have it."""
     inferred: dict[str, int] = {}
     proven: dict[str, list[str]] = {}
-    for cell in document["cells"]:
-        found = cell["bottleneck"]
-        if found is not None and found["proven"] is not None:
-            proven.setdefault(f"{found['proven']['text']} ({found['proven']['run']})", []).append(cell["id"])
+    for cell in document.cells:
+        found = cell.bottleneck
+        if found is not None and found.proven is not None:
+            proven.setdefault(f"{found.proven.text} ({found.proven.run})", []).append(cell.id)
         elif found is not None:
-            inferred[found["resource"]] = inferred.get(found["resource"], 0) + 1
-    several = len(document["cells"]) > 1
+            inferred[found.resource] = inferred.get(found.resource, 0) + 1
+    several = len(document.cells) > 1
     for text, cells in proven.items():
         where = f", of {', '.join(cells)}" if several else ""
         yield from wrapped(f"Bottleneck, proven{where}: {text}", width, "", "  ")
@@ -247,9 +245,9 @@ def _indexes(document: Document, width: int, rest: str) -> Iterator[Text]:
 def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
     failed = failed_trials(document)
     if failed:
-        trials = len(document["failed_trials"])
+        trials = len(document.failed_trials)
         yield from wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
-    elsewhere = {each["text"] for each in document["findings"] if _is_told_elsewhere(each, document)}
+    elsewhere = {each.text for each in document.findings if _is_told_elsewhere(each, document)}
     told = [each for each in (*warnings(document), *findings(document)) if each.text not in elsewhere]
     if told:
         more = f" {len(told) - 1} more {rest}." if len(told) > 1 else ""
@@ -259,7 +257,7 @@ def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
 
 def _is_told_elsewhere(finding: Finding, document: Document) -> bool:
     """Whether the lines on indexes say it, or the price of a configuration does: another class of durability."""
-    if finding.get("kind") == whole_table.name:
+    if finding.kind == whole_table.name:
         return True
-    priced = any(each["price"] or each["gain"] for each in document["answer"]["configurations"])
-    return priced and finding["evidence"].get("not_comparable") == DURABILITY
+    priced = any(each.price or each.gain for each in document.answer.configurations)
+    return priced and finding.evidence.get("not_comparable") == DURABILITY

@@ -17,26 +17,26 @@ _FIRST = ("index MB", "of memory", "leaf fill", "log bytes", "cache misses", "re
 
 def data_columns(document: Document) -> list[CellColumn]:
     """Return the columns of which something is known; none where neither a table grows nor its space was asked for."""
-    cells = document["cells"]
-    if not any(cell["growth"] or cell["space"] or cell["timed"] for cell in cells):
+    cells = document.cells
+    if not any(cell.growth or cell.space or cell.timed for cell in cells):
         return []
     of: dict[str, Callable[[Cell], str]] = {
-        "rows": lambda cell: short(cell["growth"]["rows"] if cell["growth"] else None),
+        "rows": lambda cell: short(cell.growth.rows if cell.growth else None),
         "table MB": lambda cell: _megabytes(cell, "table"),
         "index MB": lambda cell: _megabytes(cell, "index"),
         "of memory": _of_memory,
         "leaf fill": _leaf_fill,
-        "filled rows/s": lambda cell: short(cell["growth"]["fill_rows_per_s"] if cell["growth"] else None),
-        "log bytes": lambda cell: short(cell["observed"]["counters"].get("log_bytes")),
-        "page images": lambda cell: figure(cell["observed"]["counters"].get("page_images")),
+        "filled rows/s": lambda cell: short(cell.growth.fill_rows_per_s if cell.growth else None),
+        "log bytes": lambda cell: short(cell.observed.counters.get("log_bytes")),
+        "page images": lambda cell: figure(cell.observed.counters.get("page_images")),
         "cache misses": _misses,
         "reads": lambda cell: figure(asked_of_device(cell, "reads")),
         "writes": lambda cell: figure(asked_of_device(cell, "writes")),
-        "queue": lambda cell: figure(cell["disk"]["queue_length"]),
-        "read ms": lambda cell: figure(cell["disk"]["read_ms"] or None),
-        "write ms": lambda cell: figure(cell["disk"]["write_ms"] or None),
+        "queue": lambda cell: figure(cell.disk.queue_length),
+        "read ms": lambda cell: figure(cell.disk.read_ms or None),
+        "write ms": lambda cell: figure(cell.disk.write_ms or None),
     }
-    for name in dict.fromkeys(name for cell in cells for name in cell["timed"]):
+    for name in dict.fromkeys(name for cell in cells for name in cell.timed):
         of[f"{name} s"] = partial(_timed, name)
     columns = [CellColumn(head, [text(cell) for cell in cells], spare=head not in _FIRST) for head, text in of.items()]
     return [each for each in columns if any(value != NONE for value in each.values)]
@@ -50,25 +50,25 @@ DATA_NOTE = (
 
 
 def _megabytes(cell: Cell, kind: str) -> str:
-    sizes = [each["bytes"] for each in cell["space"] if each["kind"] == kind]
+    sizes = [each.bytes for each in cell.space if each.kind == kind]
     return figure(sum(sizes) / 1e6) if sizes else NONE
 
 
 def _of_memory(cell: Cell) -> str:
     stored, limit = tree(cell), memory_limit(cell)
-    return NONE if stored is None or limit is None else f"{stored['bytes'] / limit:.2g}"
+    return NONE if stored is None or limit is None else f"{stored.bytes / limit:.2g}"
 
 
 def _leaf_fill(cell: Cell) -> str:
     stored = tree(cell)
-    return NONE if stored is None else percent(stored["leaf_fill"])
+    return NONE if stored is None else percent(stored.leaf_fill)
 
 
 def _misses(cell: Cell) -> str:
     """Return the pages that the engine's own cache lacked, for a transaction."""
-    own = cell["io_per_transaction"].get("cache_misses")
-    return figure(cell["observed"]["counters"].get("pages_read") if own is None else own)
+    own = cell.io_per_transaction.get("cache_misses")
+    return figure(cell.observed.counters.get("pages_read") if own is None else own)
 
 
 def _timed(name: str, cell: Cell) -> str:
-    return figure(cell["timed"].get(name))
+    return figure(cell.timed.get(name))

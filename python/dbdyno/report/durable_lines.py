@@ -23,32 +23,32 @@ _LEFT = {
 def durability(document: Document) -> list[Statement]:
     """Return each durability class with its cells, and how often these had the device sync for a commit."""
     classes: dict[str, list[Cell]] = {}
-    for cell in document["cells"]:
+    for cell in document.cells:
         found = class_of(cell)
         # A service tells nothing of what its databases keep, and nothing is said of it.
-        if found is not None or engine_of_product(cell["system"]["engine"]).tells_durability:
+        if found is not None or engine_of_product(cell.system.engine).tells_durability:
             classes.setdefault(found or "unknown", []).append(cell)
-    return [Statement(name + _seen(cells), [cell["id"] for cell in cells]) for name, cells in classes.items()]
+    return [Statement(name + _seen(cells), [cell.id for cell in cells]) for name, cells in classes.items()]
 
 
 def syncs(cell: Cell) -> str:
     """Return how often a cell had the device sync per commit, and who counted; empty if nothing tells."""
-    each, by = cell["observed"]["syncs_per_commit"], cell["observed"]["seen_by"]
+    each, by = cell.observed.syncs_per_commit, cell.observed.seen_by
     return "" if each is None else f"{rough(each)} {_SYNCS[by or 'device']} per commit"
 
 
 def left_unpaid(document: Document) -> list[str]:
     """Return what the cells' transactions left for later, at the window's end, as far as the engine tells."""
     lines: dict[str, list[str]] = {}
-    for cell in document["cells"]:
+    for cell in document.cells:
         parts = [
             f"{_amount(name, value)} {_LEFT[name]}"
-            for name, value in worth_telling(cell["observed"]["backlog"]).items()
+            for name, value in worth_telling(cell.observed.backlog).items()
             if name in _LEFT
         ]
         if parts:
-            lines.setdefault(", ".join(parts), []).append(cell["id"])
-    several = len(document["cells"]) > 1
+            lines.setdefault(", ".join(parts), []).append(cell.id)
+    several = len(document.cells) > 1
     return [
         f"left for later, a transaction: {text}" + (f" ({cell_names(document, ids)})" if several else "")
         for text, ids in lines.items()
@@ -60,19 +60,19 @@ _SYNCS = {"files": "syncs", "server": "syncs", "device": "flushes of the disk"}
 
 def _seen(cells: list[Cell]) -> str:
     """Give the range of what cells had synced for a commit; nothing where none commits."""
-    seen = [cell for cell in cells if cell["observed"]["syncs_per_commit"] is not None]
+    seen = [cell for cell in cells if cell.observed.syncs_per_commit is not None]
     if not seen:
         return ""
-    least = min(seen, key=lambda cell: cell["observed"]["syncs_per_commit"] or 0.0)
-    most = max(seen, key=lambda cell: cell["observed"]["syncs_per_commit"] or 0.0)
+    least = min(seen, key=lambda cell: cell.observed.syncs_per_commit or 0.0)
+    most = max(seen, key=lambda cell: cell.observed.syncs_per_commit or 0.0)
     low, high = syncs(least), syncs(most)
-    text = high if low == high else f"{rough(least['observed']['syncs_per_commit'] or 0.0)} to {high}"
+    text = high if low == high else f"{rough(least.observed.syncs_per_commit or 0.0)} to {high}"
     return f", {text}, {_flushes(cells)}"
 
 
 def _flushes(cells: list[Cell]) -> str:
     """Return the range of the flushes that the disk completed per commit, for whoever asked."""
-    seen = [each for cell in cells if (each := cell["observed"]["flushes_per_commit"]) is not None]
+    seen = [each for cell in cells if (each := cell.observed.flushes_per_commit) is not None]
     if not seen:
         return "flushes of the disk not observed"
     low, high = rough(min(seen)), rough(max(seen))

@@ -8,9 +8,9 @@ from dbdyno.model.result.cell import Cell, CellStatement
 
 def estimate_words(cell: Cell) -> str:
     """Say in a few words how far the estimate of a cell's one statement is off; empty where none is far off."""
-    if len(cell["statements"]) != 1:
+    if len(cell.statements) != 1:
         return ""
-    worst = far_off(cell, cell["statements"][0])
+    worst = far_off(cell, cell.statements[0])
     return "" if worst is None else f"rows {off_words(worst)}"
 
 
@@ -19,18 +19,18 @@ def estimate_lines(statement: CellStatement) -> list[str]:
 
     They are those of one execution of the step.
     """
-    rows = [
-        (figure_of(each["expected"]), f"{'>=' if each['at_least'] else ''}{figure_of(each['found'])}", each)
-        for each in statement["estimates"]
-    ]
-    if not rows:
+    if not statement.estimates:
         return []
+    figures = [
+        (figure_of(each.expected), f"{'>=' if each.at_least else ''}{figure_of(each.found)}")
+        for each in statement.estimates
+    ]
     heads = ("expected", "found")
-    wide = [max(len(head), *(len(row[place]) for row in rows)) for place, head in enumerate(heads)]
+    wide = [max(len(head), *(len(row[place]) for row in figures)) for place, head in enumerate(heads)]
     lines = [f"{heads[0]:>{wide[0]}}  {heads[1]:>{wide[1]}}  rows of"]
-    first = min(each["depth"] for *_, each in rows)
-    for expected, found, each in rows:
-        step = "  " * (each["depth"] - first) + each["step"]
-        times = f" ({each['executions']:,.0f} times)" if each["executions"] > 1 else ""
+    first = min(each.depth for each in statement.estimates)
+    for (expected, found), each in zip(figures, statement.estimates, strict=True):
+        step = "  " * (each.depth - first) + each.step
+        times = f" ({each.executions:,.0f} times)" if each.executions > 1 else ""
         lines.append(f"{expected:>{wide[0]}}  {found:>{wide[1]}}  {step}{times}")
     return lines

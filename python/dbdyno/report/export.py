@@ -22,6 +22,7 @@ from dbdyno.base.errors import InputError, reason
 from dbdyno.base.numbers import figure, level, percent, whole
 from dbdyno.base.special_files import is_pipe, special_kind
 from dbdyno.base.text import printable, printable_json
+from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
@@ -142,8 +143,13 @@ def write_bytes(path: Path | str, content: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def write_result(document: Document, path: Path | str) -> None:
+    """Write a result as JSON. ``InputError`` if the file cannot be written."""
+    write_json(to_json(document), path)
+
+
 def write_json(document: Mapping[str, Any], path: Path | str) -> None:
-    """Write a whole document, such as ``dbdyno.run/1``. ``InputError`` where the file cannot be written."""
+    """Write a JSON document, such as ``dbdyno.history/1``. ``InputError`` where the file cannot be written."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_bytes(path, printable_json(text).encode())
 
@@ -187,10 +193,10 @@ def _is_number(text: str) -> bool:
 
 def markdown_text(document: Document) -> str:
     """Return table, verdicts, bottlenecks and findings as Markdown."""
-    parts = [f"## {_plain(document['title'])}", f"run `{document['id']}`, started {document['started'][:19]} UTC"]
-    if document["question"]:
-        parts.append(_plain(document["question"]))
-    answer = [*document["answer"]["text"], *map(advice_words, document["answer"]["advice"])]
+    parts = [f"## {_plain(document.title)}", f"run `{document.id}`, started {document.started[:19]} UTC"]
+    if document.question:
+        parts.append(_plain(document.question))
+    answer = [*document.answer.text, *map(advice_words, document.answer.advice)]
     parts += [f"**{_plain(each)}**" if place == 0 else _plain(each) for place, each in enumerate(answer) if each]
     # Above the numbers: who reads no further than the table must have seen it.
     parts += [f"**{_plain(each.text)}**" for each in warnings(document)]
@@ -202,7 +208,7 @@ def markdown_text(document: Document) -> str:
     notes += loads(document)
     notes += [f"published: {source}; not measured by this run" for source in published_sources(document)]
     parts.append("  \n".join(_plain(note) for note in notes))
-    if document["comparisons"]:
+    if document.comparisons:
         parts.append(_comparisons(document))
     for title, statements in (
         ("What limits it", bottlenecks(document)),
@@ -215,30 +221,30 @@ def markdown_text(document: Document) -> str:
                 for each in statements
             ]
             parts.append(f"### {title}\n\n" + "\n".join(lines))
-    if document["failed_trials"]:
+    if document.failed_trials:
         lines = [f"- {_plain(each.text)} ({_plain(', '.join(each.cells))})" for each in failed_trials(document)]
         parts.append("### Failed trials\n\n" + "\n".join(lines))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _markdown_table(document: Document) -> str:
-    cells = document["cells"]
+    cells = document.cells
     if not cells:
         return ""
     names = factor_names(document)
     shares = ceilings(document)
-    published = any(cell["published"] for cell in cells)
-    head = [*names, cells[0]["throughput"]["unit"], "95 %", "CPU %", "p50 ms", "p99 ms", *shares]
+    published = any(cell.published for cell in cells)
+    head = [*names, cells[0].throughput.unit, "95 %", "CPU %", "p50 ms", "p99 ms", *shares]
     head += ["published"] if published else []
     head += ["rounds"]
     rows = []
     for index, cell in enumerate(cells):
-        row = [level(cell["factors"].get(name, "")) for name in names]
-        row += [figure(cell["throughput"]["mean"]), interval(cell), whole(cell["cpu_percent"]["client"])]
+        row = [level(cell.factors.get(name, "")) for name in names]
+        row += [figure(cell.throughput.mean), interval(cell), whole(cell.cpu_percent.client)]
         row += [latency(cell, name) for name in ("p50", "p99")]
         row += [percent(values[index]) for values in shares.values()]
-        row += [published_value(cell["published"])] if published else []
-        row += [" ".join(round_value(each) for each in cell["rounds"])]
+        row += [published_value(cell.published)] if published else []
+        row += [" ".join(round_value(each) for each in cell.rounds)]
         rows.append(row)
     align = ["---"] * len(names) + ["--:"] * (len(head) - len(names) - 1) + ["---"]
     return _table(head, align, rows)
@@ -248,7 +254,7 @@ def _further(document: Document, columns: list[CellColumn]) -> str:
     if not columns:
         return ""
     names = factor_names(document)
-    rows = [[level(cell["factors"].get(name, "")) for name in names] for cell in document["cells"]]
+    rows = [[level(cell.factors.get(name, "")) for name in names] for cell in document.cells]
     rows = [row + [column.values[index] for column in columns] for index, row in enumerate(rows)]
     return _table([*names, *(each.head for each in columns)], ["---"] * len(names) + ["--:"] * len(columns), rows)
 
@@ -257,7 +263,7 @@ def _comparisons(document: Document) -> str:
     heads, cells = compared_cells(document)
     rows = [
         [*names, comparison_ratio(each), comparison_sees(each), comparison_word(each)]
-        for names, each in zip(cells, document["comparisons"], strict=True)
+        for names, each in zip(cells, document.comparisons, strict=True)
     ]
     align = [*("---" for _ in heads), "---", "--:", "---"]
     made = _table([*heads, "ratio [95 %]", "could see", "verdict"], align, rows)

@@ -26,31 +26,31 @@ VERDICTS = {"helps": "helps", "no": "no help", "inconclusive": "not settled", "d
 
 def fix_lines(found: Fixes, width: int, most: int = _MOST) -> Iterator[Text]:
     """Give the lines for a terminal: what to take first, then each that helps with its price, then what does not."""
-    yield from wrapped(found["text"][0], width, "green", "  ")
-    named = {each["fix"]: each for each in found["tried"]}
-    chosen = [named[name] for name in (found["recommended"], found["at_a_price"]) if name is not None]
+    yield from wrapped(found.text[0], width, "green", "  ")
+    named = {each.fix: each for each in found.tried}
+    chosen = [named[name] for name in (found.recommended, found.at_a_price) if name is not None]
     if chosen:
         yield from _snippet(chosen[0])
-    if found["at_a_price"] is not None:
-        yield from wrapped(found["text"][1], width, "yellow", "  ")
+    if found.at_a_price is not None:
+        yield from wrapped(found.text[1], width, "yellow", "  ")
         yield from _snippet(chosen[1])
-    others = [each for each in found["tried"] if each["verdict"] == "helps" and each not in chosen]
+    others = [each for each in found.tried if each.verdict == "helps" and each not in chosen]
     for each in others[:most]:
-        sign = f" {_TIMES}" if found["metric"] == "throughput" else ""
-        yield from wrapped(f"{gain_words(each, found)}{sign}: {each['fix']}{price_words(each)}.", width, "", "  ")
+        sign = f" {_TIMES}" if found.metric == "throughput" else ""
+        yield from wrapped(f"{gain_words(each, found)}{sign}: {each.fix}{price_words(each)}.", width, "", "  ")
         yield from _snippet(each)
     if len(others) > most:
         yield Text(f"… {len(others) - most} more that help, with --verbose", style="dim")
-    for sentence in found["text"][2 if found["at_a_price"] is not None else 1 :]:
+    for sentence in found.text[2 if found.at_a_price is not None else 1 :]:
         yield from wrapped(sentence, width, "dim", "  ")
 
 
 def _snippet(each: FixEffect) -> Iterator[Text]:
     # A line that is to be copied is not wrapped.
-    for line in each["snippet"][:_LINES]:
+    for line in each.snippet[:_LINES]:
         yield Text(f"    {line}", style="cyan")
-    if len(each["snippet"]) > _LINES:
-        yield Text(f"    … {len(each['snippet']) - _LINES} lines more with --verbose", style="dim")
+    if len(each.snippet) > _LINES:
+        yield Text(f"    … {len(each.snippet) - _LINES} lines more with --verbose", style="dim")
 
 
 def fix_table(document: Document) -> CellTable:
@@ -67,15 +67,15 @@ def fix_table(document: Document) -> CellTable:
     found = _of(document)
     rows = [
         [
-            each["fix"],
-            each["does"],
-            NONE if each["gain"] is None else bracketed(each["gain"], each["gain_ci95"]),
-            NONE if each["p99"] is None else bracketed(each["p99"], each["p99_ci95"]),
-            VERDICTS[each["verdict"]] + (f": {each['reason']}" if each["reason"] else ""),
+            each.fix,
+            each.does,
+            NONE if each.gain is None else bracketed(each.gain, each.gain_ci95),
+            NONE if each.p99 is None else bracketed(each.p99, each.p99_ci95),
+            VERDICTS[each.verdict] + (f": {each.reason}" if each.reason else ""),
             price_words(each).partition("price: ")[2] or "none known",
-            "" if each["source"] is None else f"{each['source']['title']}, {each['source']['section']}",
+            "" if each.source is None else f"{each.source.title}, {each.source.section}",
         ]
-        for each in (found["tried"] if found is not None else ())
+        for each in (found.tried if found is not None else ())
     ]
     return CellTable(heads, rows)
 
@@ -84,17 +84,17 @@ def fix_snippets(document: Document) -> list[tuple[str, str]]:
     """Return what applies each fix that helps, by its name."""
     found = _of(document)
     return [
-        (each["fix"], "\n".join(each["snippet"]))
-        for each in (found["tried"] if found is not None else ())
-        if each["verdict"] == "helps"
+        (each.fix, "\n".join(each.snippet))
+        for each in (found.tried if found is not None else ())
+        if each.verdict == "helps"
     ]
 
 
 def fix_text(document: Document) -> list[str]:
     """Return the sentences on fixes; none where none was measured."""
     found = _of(document)
-    return found["text"] if found is not None else []
+    return found.text if found is not None else []
 
 
 def _of(document: Document) -> Fixes | None:
-    return None if document["why"] is None else document["why"]["fixes"]
+    return None if document.why is None else document.why.fixes

@@ -46,20 +46,20 @@ def html_report(document: Document) -> str:
 
 
 def _context(document: Document) -> dict[str, Any]:
-    cells = document["cells"]
+    cells = document.cells
     lead = why_chart(document) or slo_chart(document) or times_chart(document) or answer_chart(document)
     timeline = timeline_charts(document)
-    drawable = sum(any(len(each["intervals"]) > 1 for each in cell["rounds"]) for cell in cells)
-    count = sum(len(cell["rounds"]) for cell in cells)
-    comparisons = document["comparisons"]
+    drawable = sum(any(len(each.intervals) > 1 for each in cell.rounds) for cell in cells)
+    count = sum(len(cell.rounds) for cell in cells)
+    comparisons = document.comparisons
     return {
         "run": document,
-        "started": document["started"][:19].replace("T", " "),
+        "started": document.started[:19].replace("T", " "),
         "measured": measured_line(document),
         "answer_rows": sections.answer_rows(document),
-        "legend": legend(document, [each["name"] for each in ordered(document)[:_LEGEND]]),
+        "legend": legend(document, [each.name for each in ordered(document)[:_LEGEND]]),
         "trials": f"{count} trial" + ("" if count == 1 else "s"),
-        "answer": document["answer"],
+        "answer": document.answer,
         "effects": sections.effect_table(document),
         "why_effect": why_sections.effect_words(document),
         "why_resources": why_sections.resource_table(document),
@@ -73,7 +73,7 @@ def _context(document: Document) -> dict[str, Any]:
         "failed_trials": lines.failed_trials(document),
         "lead": lead,
         "indexes": index_lines(document),
-        "throughput": throughput_chart(document, lead=lead is None) if document["slo"] is None else None,
+        "throughput": throughput_chart(document, lead=lead is None) if document.slo is None else None,
         "slo": slo.slo_table(document),
         "published": published_chart(document),
         "scalability": sections.scalability_table(document),
@@ -90,12 +90,12 @@ def _context(document: Document) -> dict[str, Any]:
         "sent": sections.sent_statements(document),
         "plans": sections.plan_rows(document),
         "rounds": sections.round_rows(document),
-        "blocks": max((each["block"] + 1 for cell in cells for each in cell["rounds"]), default=0),
-        "unit": cells[0]["throughput"]["unit"] if cells else "",
+        "blocks": max((each.block + 1 for cell in cells for each in cell.rounds), default=0),
+        "unit": cells[0].throughput.unit if cells else "",
         "comparisons": sections.comparison_rows(document),
         "comparison_notes": lines.comparison_notes(document),
         "comparison_heads": lines.compared_cells(document)[0],
-        "margin": percent(comparisons[0]["margin"]) if comparisons else "",
+        "margin": percent(comparisons[0].margin) if comparisons else "",
         "breakdown": breakdown_chart(document),
         "latency": latency_charts(document),
         "mutexes": sections.mutex_sections(document),
@@ -103,12 +103,12 @@ def _context(document: Document) -> dict[str, Any]:
         "timeline": timeline,
         "timeline_left_out": drawable - len(timeline),
         "systems": sections.systems(document),
-        "host": flat(document["host"]),
+        "host": flat(document.host),
         "device": sections.device_facts(document),
-        "command": shlex.join(document["command"]),
+        "command": shlex.join(document.command),
         "again": [
-            ("seed", str(document["seed"])),
-            ("dbdyno", document["dbdyno"]),
-            *(flat(document["options"])),
+            ("seed", str(document.seed)),
+            ("dbdyno", document.dbdyno),
+            *(flat(document.options)),
         ],
     }

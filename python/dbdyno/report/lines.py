@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dbdyno.analysis.measured.alike import varied
 from dbdyno.base.numbers import NONE, bracketed, figure, level, milliseconds, percent, rough, short, times
 from dbdyno.model.result.cell import Bottleneck, Cell, LoadMachineRound, Published, Round
+from dbdyno.model.result.effects import Advice
 from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Comparison, Document, Finding
 from dbdyno.stats import MOST_ROUNDS
@@ -29,21 +28,21 @@ class Statement:
     advice: str = ""
 
 
-def advice_words(advice: Mapping[str, Any]) -> str:
+def advice_words(advice: Advice) -> str:
     """Write a row of the answer as one line, such as ``take wal: 3.50x [2.90, 4.20], no price``."""
-    rest = ", ".join(each for each in (advice["effect"], advice["price"]) if each)
-    return f"{advice['action']} {advice['change']}" + (f": {rest}" if rest else "")
+    rest = ", ".join(each for each in (advice.effect, advice.price) if each)
+    return f"{advice.action} {advice.change}" + (f": {rest}" if rest else "")
 
 
 def factor_names(document: Document) -> list[str]:
     """Return the factors that tell the cells apart; all of them where there is but one cell."""
-    several = varied(document["cells"])
-    return several or list(dict.fromkeys(name for cell in document["cells"] for name in cell["factors"]))
+    several = varied(document.cells)
+    return several or list(dict.fromkeys(name for cell in document.cells for name in cell.factors))
 
 
 def cell_name(cell: Cell, names: list[str]) -> str:
     """Return a cell by its levels, such as ``cache=shared threads=4``."""
-    return " ".join(_factor(cell, name) for name in names if name in cell["factors"]) or cell["id"]
+    return " ".join(_factor(cell, name) for name in names if name in cell.factors) or cell.id
 
 
 def factor_level(name: str, value: str) -> str:
@@ -52,12 +51,12 @@ def factor_level(name: str, value: str) -> str:
 
 
 def _factor(cell: Cell, name: str) -> str:
-    return factor_level(name, level(cell["factors"].get(name, "")))
+    return factor_level(name, level(cell.factors.get(name, "")))
 
 
 def cell_names(document: Document, ids: list[str]) -> str:
     """Return several cells by their levels, in short; ``all cells`` where they are all."""
-    by_id = {cell["id"]: cell for cell in document["cells"]}
+    by_id = {cell.id: cell for cell in document.cells}
     if len(by_id) > 1 and set(ids) >= set(by_id):
         return "all cells"
     factors = factor_names(document)
@@ -68,7 +67,7 @@ def cell_names(document: Document, ids: list[str]) -> str:
     grouped: dict[str, list[str]] = {}
     for cell in chosen:
         stem = " ".join(_factor(cell, name) for name in factors[:-1])
-        grouped.setdefault(stem, []).append(level(cell["factors"].get(factors[-1])))
+        grouped.setdefault(stem, []).append(level(cell.factors.get(factors[-1])))
     last = "" if factors[-1] == "system" else f"{factors[-1]}="
     return "; ".join(f"{stem} {last}{','.join(levels)}" for stem, levels in grouped.items())
 
@@ -78,7 +77,7 @@ def interval(cell: Cell) -> str:
 
     One that is wider than half of the mean is a factor, such as ``factor 2.3``: it reaches further up than down.
     """
-    mean, ci95 = cell["throughput"]["mean"], cell["throughput"]["ci95"]
+    mean, ci95 = cell.throughput.mean, cell.throughput.ci95
     if not mean or ci95 is None:
         return NONE
     share = (ci95[1] - ci95[0]) / 2 / mean
@@ -90,17 +89,17 @@ def latency(cell: Cell, name: str) -> str:
 
     A lower bound of it is marked ``≥``.
     """
-    times = shown_times(cell["latency_ms"])
-    value: Any = times.get(name) if times else None
+    times = shown_times(cell.latency_ms)
+    value: float | None = getattr(times, name) if times else None
     text = milliseconds(value)
-    return f"≥{text}" if times and name in times["at_least"] and value is not None else text
+    return f"≥{text}" if times and name in times.at_least and value is not None else text
 
 
 def round_value(each: Round) -> str:
     """Return a round's throughput in short, marked where it failed (✗) or is an outlier (*)."""
-    if each["status"] != "done":
+    if each.status != "done":
         return "✗"
-    return short(each["throughput"]) + ("*" if each["outlier"] else "")
+    return short(each.throughput) + ("*" if each.outlier else "")
 
 
 def ceilings(document: Document) -> dict[str, list[float | None]]:
@@ -109,11 +108,11 @@ def ceilings(document: Document) -> dict[str, list[float | None]]:
     ``of syncs``: of the device's syncs a second; ``of reads``: of its random reads; ``of client``: of what the worker
     can do, only where a cell comes near it (``client_note`` says the rest).
     """
-    shares = [cell["share_of_ceiling"] for cell in document["cells"]]
+    shares = [cell.share_of_ceiling for cell in document.cells]
     columns: dict[str, list[float | None]] = {
-        "of syncs": [each["device_sync"] for each in shares],
-        "of reads": [each["device_read"] for each in shares],
-        "of client": [each["harness"] for each in shares],
+        "of syncs": [each.device_sync for each in shares],
+        "of reads": [each.device_read for each in shares],
+        "of client": [each.harness for each in shares],
     }
     least = {"of syncs": 0.0, "of reads": _READS_WORTH_A_COLUMN, "of client": _CLIENT_NEAR}
     return {
@@ -134,38 +133,36 @@ def _load_machine_notes(document: Document) -> list[str]:
     """Say what each load machine did of a cell's load, and how near to one another their windows began."""
     notes = []
     factors = factor_names(document)
-    for cell in document["cells"]:
-        trials = [
-            each["load_machines"] for each in cell["rounds"] if each["status"] == "done" and each["load_machines"]
-        ]
+    for cell in document.cells:
+        trials = [each.load_machines for each in cell.rounds if each.status == "done" and each.load_machines]
         if not trials:
             continue
-        names = list(dict.fromkeys(machine["name"] for machines in trials for machine in machines))
+        names = list(dict.fromkeys(machine.name for machines in trials for machine in machines))
         shares = [_share_of(name, trials) for name in names]
-        began = [machine["began_ms"] for machines in trials for machine in machines]
+        began = [machine.began_ms for machines in trials for machine in machines]
         known = [at for at in began if at is not None]
-        wrong = max(machine["clock_ms"] for machines in trials for machine in machines)
+        wrong = max(machine.clock_ms for machines in trials for machine in machines)
         note = f"{len(trials[0])} load machines: {', '.join(shares)}"
         if known:
             note += (
                 f"; their windows began {milliseconds(min(known))} to {milliseconds(max(known))} ms after the agreed "
                 f"moment, by clocks known to ±{milliseconds(wrong)} ms"
             )
-        several = len(document["cells"]) > 1
+        several = len(document.cells) > 1
         notes.append(note + (f" ({cell_name(cell, factors)})" if several else ""))
     return notes
 
 
 def _share_of(name: str, trials: list[list[LoadMachineRound]]) -> str:
     """Return what a machine did in a second, mean of the trials that it took part in, and its share of them."""
-    own = [machine for machines in trials for machine in machines if machine["name"] == name]
-    rates, shares = [each["throughput"] for each in own], [each["share"] or 0.0 for each in own]
+    own = [machine for machines in trials for machine in machines if machine.name == name]
+    rates, shares = [each.throughput for each in own], [each.share or 0.0 for each in own]
     return f"{name} {figure(sum(rates) / len(rates))}/s ({percent(sum(shares) / len(shares))})"
 
 
 def _interleaving_note(document: Document) -> str:
     """Say that the cells were interleaved, where they did."""
-    slice_s = document["options"].get("slice_s")
+    slice_s = document.options.get("slice_s")
     if not isinstance(slice_s, int | float):
         return ""
     return f"interleaved: the cells of a block were measured beside one another, in slices of {slice_s * 1e3:g} ms"
@@ -173,7 +170,7 @@ def _interleaving_note(document: Document) -> str:
 
 def _client_note(document: Document) -> str:
     """Say how far below its own ceiling the client stayed; empty where that is not known."""
-    shares = [share for cell in document["cells"] if (share := cell["share_of_ceiling"]["harness"]) is not None]
+    shares = [share for cell in document.cells if (share := cell.share_of_ceiling.harness) is not None]
     if not shares:
         return ""
     if max(shares) < _CLIENT_NEAR:
@@ -188,12 +185,12 @@ def published_value(published: Published | None) -> str:
 
 def published_sources(document: Document) -> list[str]:
     """Return machine and year of the published figures, each once; their source where those are not known."""
-    return list(dict.fromkeys(_published_source(each["published"]) for each in document["cells"] if each["published"]))
+    return list(dict.fromkeys(_published_source(each.published) for each in document.cells if each.published))
 
 
 def published_references(document: Document) -> list[str]:
     """Return the whole lines on where the published figures come from, each once."""
-    lines = (each["published"].get("source", "") for each in document["cells"] if each["published"])
+    lines = (each.published.get("source", "") for each in document.cells if each.published)
     return list(dict.fromkeys(line for line in lines if line))
 
 
@@ -206,49 +203,47 @@ def bottlenecks(document: Document) -> list[Statement]:
     """Return each distinct bottleneck sentence once, with the cells it covers."""
     return _grouped(
         [
-            (bottleneck_sentence(cell["bottleneck"]), cell["bottleneck"]["advice"], cell["id"])
-            for cell in document["cells"]
-            if cell["bottleneck"]
+            (bottleneck_sentence(cell.bottleneck), cell.bottleneck.advice, cell.id)
+            for cell in document.cells
+            if cell.bottleneck
         ]
     )
 
 
 def bottleneck_sentence(bottleneck: Bottleneck) -> str:
     """Return the resource and its evidence, and how many rounds agree where not all do."""
-    evidence = bottleneck["evidence"].rstrip(".")
-    agreed = (
-        "" if bottleneck["rounds"] == bottleneck["of"] else f" (in {bottleneck['rounds']} of {bottleneck['of']} rounds)"
-    )
-    words = f"{bottleneck['resource']}: {evidence}{agreed}" if evidence else f"{bottleneck['resource']}{agreed}"
-    proof = bottleneck["proven"]
+    evidence = bottleneck.evidence.rstrip(".")
+    agreed = "" if bottleneck.rounds == bottleneck.of else f" (in {bottleneck.rounds} of {bottleneck.of} rounds)"
+    words = f"{bottleneck.resource}: {evidence}{agreed}" if evidence else f"{bottleneck.resource}{agreed}"
+    proof = bottleneck.proven
     if proof is None:
         return f"inferred, {words}"
-    told = {True: "proven", False: "refuted", None: "not settled"}[proof["agrees"]]
-    return f"{told} by why {proof['run']}, {words}"
+    told = {True: "proven", False: "refuted", None: "not settled"}[proof.agrees]
+    return f"{told} by why {proof.run}, {words}"
 
 
 def warnings(document: Document) -> list[Statement]:
     """Return the findings that belong above the numbers: systems that did not do the same work."""
-    return [Statement(each["text"], each["cells"]) for each in document["findings"] if _is_warning(each)]
+    return [Statement(each.text, each.cells) for each in document.findings if _is_warning(each)]
 
 
 def findings(document: Document) -> list[Statement]:
     """Return the other findings with their cells."""
-    return [Statement(each["text"], each["cells"]) for each in document["findings"] if not _is_warning(each)]
+    return [Statement(each.text, each.cells) for each in document.findings if not _is_warning(each)]
 
 
 def _is_warning(finding: Finding) -> bool:
-    return isinstance(finding["evidence"], dict) and "not_comparable" in finding["evidence"]
+    return isinstance(finding.evidence, dict) and "not_comparable" in finding.evidence
 
 
 def failed_trials(document: Document) -> list[Statement]:
     """Return each distinct cause of a failed trial with the cells it hit; blocks count from 1 for people."""
-    by_id = {cell["id"]: cell for cell in document["cells"]}
+    by_id = {cell.id: cell for cell in document.cells}
     factors = factor_names(document)
     found: dict[str, list[str]] = {}
-    for each in document["failed_trials"]:
-        name = cell_name(by_id[each["cell"]], factors) if each["cell"] in by_id else each["cell"]
-        found.setdefault(each["error"], []).append(f"{name} round {each['block'] + 1}")
+    for each in document.failed_trials:
+        name = cell_name(by_id[each.cell], factors) if each.cell in by_id else each.cell
+        found.setdefault(each.error, []).append(f"{name} round {each.block + 1}")
     return [Statement(error, places) for error, places in found.items()]
 
 
@@ -257,20 +252,20 @@ def comparison_word(comparison: Comparison, *, advise: bool = True) -> str:
 
     With ``advise``, what would settle an open one.
     """
-    word = comparison["verdict"] or "not ranked"
+    word = comparison.verdict or "not ranked"
     if not advise:
         return word
-    more = comparison["more_rounds"]
+    more = comparison.more_rounds
     if more:
         return f"{word}: {more} more round{'s' if more > 1 else ''}?"
     # It could be settled, only not by as many rounds as anybody would wait for.
-    beyond = comparison["verdict"] == "inconclusive" and comparison["detectable"] is not None
+    beyond = comparison.verdict == "inconclusive" and comparison.detectable is not None
     return f"{word}: over {MOST_ROUNDS:,} rounds" if beyond else word
 
 
 def comparison_sees(comparison: Comparison) -> str:
     """Return the smallest change that so many rounds as noisy as these could have seen."""
-    seen = comparison["detectable"]
+    seen = comparison.detectable
     if seen is None:
         return NONE
     return "over ±100 %" if seen > 1 else f"±{rough(seen * 100)} %"
@@ -278,19 +273,19 @@ def comparison_sees(comparison: Comparison) -> str:
 
 def comparison_notes(document: Document) -> list[str]:
     """Return what has to be known to read the verdicts."""
-    comparisons = document["comparisons"]
-    tested = sum(each["ci95"] is not None for each in comparisons)
+    comparisons = document.comparisons
+    tested = sum(each.ci95 is not None for each in comparisons)
     notes = []
     if tested > 1:
         notes.append(f"{tested} comparisons: all intervals together hold with a chance of 95 %")
     if tested:
-        margin = comparisons[0]["margin"] * 100
+        margin = comparisons[0].margin * 100
         notes.append(f"margin that matters: {margin:.3g} %; could see: the change found four times in five")
-    if any(each["metric"] != "throughput" for each in comparisons):
+    if any(each.metric != "throughput" for each in comparisons):
         notes.append(
             "open loops that keep up are compared by their response time (p99): their throughput is the rate offered"
         )
-    notes += dict.fromkeys(f"not settled: {each['lacking']}" for each in comparisons if each["lacking"])
+    notes += dict.fromkeys(f"not settled: {each.lacking}" for each in comparisons if each.lacking)
     return notes
 
 
@@ -299,15 +294,15 @@ def compared_cells(document: Document) -> tuple[list[str], list[list[str]]]:
 
     Nothing where nothing is compared.
     """
-    names = [[cell_names(document, [each["b"]])] for each in document["comparisons"]]
-    bases = list(dict.fromkeys(each["a"] for each in document["comparisons"]))
+    names = [[cell_names(document, [each.b])] for each in document.comparisons]
+    bases = list(dict.fromkeys(each.a for each in document.comparisons))
     if len(bases) <= 1:
         return [f"against {cell_names(document, bases)}" for _ in bases], names
-    by_id = {cell["id"]: cell for cell in document["cells"]}
+    by_id = {cell.id: cell for cell in document.cells}
     factors = factor_names(document)
-    for own, each in zip(names, document["comparisons"], strict=True):
-        a, b = by_id[each["a"]], by_id[each["b"]]
-        own.append(cell_name(a, [name for name in factors if a["factors"].get(name) != b["factors"].get(name)]))
+    for own, each in zip(names, document.comparisons, strict=True):
+        a, b = by_id[each.a], by_id[each.b]
+        own.append(cell_name(a, [name for name in factors if a.factors.get(name) != b.factors.get(name)]))
     return ["cell", "against"], names
 
 
@@ -316,12 +311,12 @@ def comparison_ratio(comparison: Comparison, named: bool = True) -> str:
 
     Where a time is a lower bound, so that the ratio is not known, it is marked.
     """
-    if comparison["ratio"] is None:
+    if comparison.ratio is None:
         return NONE
-    ratio = bracketed(comparison["ratio"], None if comparison["lacking"] else comparison["ci95"])
-    if named and comparison["metric"] != "throughput":
-        ratio = f"{comparison['metric'].replace('_', '.')} {ratio}"
-    return f"{ratio} (?)" if comparison["lacking"] else ratio
+    ratio = bracketed(comparison.ratio, None if comparison.lacking else comparison.ci95)
+    if named and comparison.metric != "throughput":
+        ratio = f"{comparison.metric.replace('_', '.')} {ratio}"
+    return f"{ratio} (?)" if comparison.lacking else ratio
 
 
 def _grouped(statements: list[tuple[str, str, str]]) -> list[Statement]:

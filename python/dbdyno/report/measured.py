@@ -16,7 +16,7 @@ from dbdyno.engines import engine_of_product
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
 from dbdyno.engines.url import parse_url
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.reading import number, part
+from dbdyno.model.result.reading import number
 from dbdyno.model.result.shape import Document
 
 _MOST_SYSTEMS = 4
@@ -25,7 +25,7 @@ _DURABLE = {POWER_SAFE: "commits survive power loss", PROCESS_SAFE: "commits sur
 
 def measured_line(document: Document) -> str:
     """Return what was measured, its parts separated by dots; what is not known is left out."""
-    cells = [cell for cell in document["cells"] if done(cell)] or document["cells"]
+    cells = [cell for cell in document.cells if done(cell)] or document.cells
     parts = [_systems(cells), _clients(cells), _mix(cells), _durability(cells), time_measured(document)]
     return " · ".join(each for each in parts if each)
 
@@ -36,18 +36,18 @@ def _systems(cells: list[Cell]) -> str:
 
 
 def _system(cell: Cell) -> str:
-    system = cell["system"]
-    name = system["engine"] or ""
-    title = engine_of_product(system["engine"]).title
-    version = (system["version"] or "").partition(" ")[0]
+    system = cell.system
+    name = system.engine or ""
+    title = engine_of_product(system.engine).title
+    version = (system.version or "").partition(" ")[0]
     product = " ".join(each for each in (title if title.lower() == name.lower() else name, version) if each)
     try:
-        spec = parse_url(system["name"])
+        spec = parse_url(system.name)
     except InputError:
         return product
     if spec.host or not spec.database:
         return product
-    size = number(part(system.get("catalog")), "data_bytes")
+    size = number(system.catalog, "data_bytes")
     return f"{product} {PurePath(spec.database).name}" + (f" ({figure(size / 1e6)} MB)" if size else "")
 
 
@@ -56,10 +56,10 @@ def _clients(cells: list[Cell]) -> str:
     offered = sorted({float(f"{rate:.2g}") for cell in cells if (rate := offered_rate(cell)) is not None})
     if offered:
         return f"{_from_to(offered)} arrivals/s"
-    known = {count for cell in cells for each in done(cell) if (count := number(each["window"], "clients"))}
+    known = {count for cell in cells for each in done(cell) if (count := number(each.window, "clients"))}
     if not known:
         return ""
-    processes = "processes" in {str(cell["factors"].get("clients_as")) for cell in cells}
+    processes = "processes" in {str(cell.factors.get("clients_as")) for cell in cells}
     name = "process" if processes else "client"
     plural = "es" if processes else "s"
     return f"{_from_to(sorted(map(int, known)))} {name}{plural if known != {1} else ''}"
@@ -71,19 +71,19 @@ def _from_to(values: Sequence[float]) -> str:
 
 def _mix(cells: list[Cell]) -> str:
     """Return the shares of transactions that read and that write."""
-    seen = [cell for cell in cells if engine_of_product(cell["system"]["engine"]).shows_changes]
-    rounds = [each for cell in seen for each in done(cell) if each["transactions_changing"] is not None]
-    completed = sum(each["completed"] for each in rounds)
+    seen = [cell for cell in cells if engine_of_product(cell.system.engine).shows_changes]
+    rounds = [each for cell in seen for each in done(cell) if each.transactions_changing is not None]
+    completed = sum(each.completed for each in rounds)
     if not completed:
         return ""
-    writes = sum(each["transactions_changing"] or 0 for each in rounds) / completed
+    writes = sum(each.transactions_changing or 0 for each in rounds) / completed
     if writes in (0.0, 1.0):
         return "only writes" if writes else "only reads"
     return f"{percent(1 - writes)} reads, {percent(writes)} writes"
 
 
 def _durability(cells: list[Cell]) -> str:
-    if not any(each["rows_changed"] for cell in cells for each in done(cell)):
+    if not any(each.rows_changed for cell in cells for each in done(cell)):
         return ""
     classes = {class_of(cell) for cell in cells}
     return _DURABLE.get(classes.pop() or "", "") if len(classes) == 1 else ""
@@ -91,13 +91,13 @@ def _durability(cells: list[Cell]) -> str:
 
 def time_measured(document: Document) -> str:
     """Return how long the windows took and the whole run, such as ``measured 14 of 20 s``; empty if it goes on."""
-    if not document["ended"]:
+    if not document.ended:
         return ""
     try:
-        span = datetime.fromisoformat(document["ended"]) - datetime.fromisoformat(document["started"])
+        span = datetime.fromisoformat(document.ended) - datetime.fromisoformat(document.started)
     except ValueError:
         return ""
-    windows_s = sum(each["elapsed_s"] or 0.0 for cell in document["cells"] for each in cell["rounds"])
+    windows_s = sum(each.elapsed_s or 0.0 for cell in document.cells for each in cell.rounds)
     run_s = span.total_seconds()
     measured, whole = duration(min(windows_s, run_s)), duration(run_s)
     # The unit is named once if both have the same one.
@@ -108,10 +108,10 @@ def time_measured(document: Document) -> str:
 
 def legend(document: Document, shown: Collection[str]) -> list[str]:
     """Return the levels of the configurations shown whose names do not say them."""
-    found = document["answer"]["configurations"]
-    if not found or len(found[0]["levels"]) <= 1:
+    found = document.answer.configurations
+    if not found or len(found[0].levels) <= 1:
         return []
-    systems = document["answer"]["systems"]
+    systems = document.answer.systems
 
     def levels(each: dict[str, object]) -> str:
         return " ".join(
@@ -119,6 +119,6 @@ def legend(document: Document, shown: Collection[str]) -> list[str]:
             for name, value in each.items()
         )
 
-    unclear = [each for each in found if each["name"] == AS_IT_IS or "…" in each["name"] or each["name"][:3] == "all"]
-    unclear = [each for each in unclear if each["name"] in shown]
-    return [f"{each['name']}: {levels(each['levels'])}" for each in unclear]
+    unclear = [each for each in found if each.name == AS_IT_IS or "…" in each.name or each.name[:3] == "all"]
+    unclear = [each for each in unclear if each.name in shown]
+    return [f"{each.name}: {levels(each.levels)}" for each in unclear]

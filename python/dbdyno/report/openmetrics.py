@@ -9,20 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from dbdyno.base.numbers import level
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Document
 from dbdyno.report.export import write_text
+from dbdyno.report.frames.cells import CELL, CellRow
+from dbdyno.report.frames.frame import as_kind
 
 _QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999", "max": "1"}
-_PROCESSES: tuple[Literal["client", "server", "hottest_thread", "machine"], ...] = (
-    "client",
-    "server",
-    "hottest_thread",
-    "machine",
-)
 # What the name of a label may not have.
 _OTHER_CHARACTERS = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -78,31 +73,31 @@ def label_names(factors: Iterable[str]) -> dict[str, str]:
 
 def _families(document: Document) -> Iterator[Family]:
     labels = _labels(document)
-    cells = [(cell, labels[index]) for index, cell in enumerate(document["cells"])]
+    cells = [(cell, labels[index]) for index, cell in enumerate(document.cells)]
     yield _about(document)
     yield from _throughput(cells)
     yield from _latencies(cells)
     yield from _transactions(cells)
-    yield _cpu(cells)
+    yield from _gauges(cells)
 
 
 def _labels(document: Document) -> list[dict[str, str]]:
     """Give the labels of each cell."""
-    names = label_names(dict.fromkeys(name for cell in document["cells"] for name in cell["factors"]))
-    run = {"run": document["id"], "experiment": document["experiment"]}
+    names = label_names(dict.fromkeys(name for cell in document.cells for name in cell.factors))
+    run = {"run": document.id, "experiment": document.experiment}
     return [
         run
-        | {"cell": cell["id"], "system": cell["system"]["name"]}
+        | {"cell": cell.id, "system": cell.system.name}
         # The system is a label by itself.
-        | {names[name]: level(value) for name, value in cell["factors"].items() if name != "system"}
-        for cell in document["cells"]
+        | {names[name]: level(value) for name, value in cell.factors.items() if name != "system"}
+        for cell in document.cells
     ]
 
 
 def _about(document: Document) -> Family:
     family = Family("dbdyno_run", "A run of an experiment.", kind="info")
     keys = {"run": "id", "experiment": "experiment", "status": "status", "started": "started", "dbdyno": "dbdyno"}
-    family.add({label: str(document[key]) for label, key in keys.items()}, 1)  # type: ignore[literal-required]
+    family.add({label: str(getattr(document, key)) for label, key in keys.items()}, 1)
     return family
 
 
@@ -111,9 +106,9 @@ def _throughput(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
     interval = Family("dbdyno_throughput_ci95_per_second", "The 95 % interval of the throughput.", "per_second")
     for cell, labels in cells:
         # "lookups/s" without what the metric's own name says.
-        counted = labels | {"counted": cell["throughput"]["unit"].removesuffix("/s")}
-        mean.add(counted, cell["throughput"]["mean"])
-        for bound, value in zip(("low", "high"), cell["throughput"]["ci95"] or (), strict=False):
+        counted = labels | {"counted": cell.throughput.unit.removesuffix("/s")}
+        mean.add(counted, cell.throughput.mean)
+        for bound, value in zip(("low", "high"), cell.throughput.ci95 or (), strict=False):
             interval.add(counted | {"bound": bound}, value)
     yield mean
     yield interval
@@ -124,14 +119,14 @@ def _latencies(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
     mean = Family("dbdyno_latency_mean_seconds", "Means of times over all rounds.", "seconds")
     bounds = Family("dbdyno_latency_at_least", "1: this quantile is a lower bound, as of what failed.")
     for cell, labels in cells:
-        for times, latency in cell["latency_ms"].items():
+        for times, latency in cell.latency_ms.items():
             of_times = labels | {"times": times}
             for name, quantile in _QUANTILES.items():
-                value = latency[name]  # type: ignore[literal-required]
+                value = getattr(latency, name)
                 quantiles.add(of_times | {"quantile": quantile}, None if value is None else value / 1e3)
-                if name in latency["at_least"]:
+                if name in latency.at_least:
                     bounds.add(of_times | {"quantile": quantile}, 1)
-            mean.add(of_times, None if latency["mean"] is None else latency["mean"] / 1e3)
+            mean.add(of_times, None if latency.mean is None else latency.mean / 1e3)
     yield quantiles
     yield mean
     yield bounds
@@ -143,12 +138,12 @@ def _transactions(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
     trials = Family("dbdyno_trials", "Trials by how they ended; done gave a result.")
     for cell, labels in cells:
         for outcome in ("ok", "skipped", "in_flight"):
-            of_rounds = [each[outcome] for each in cell["rounds"]]
+            of_rounds = [getattr(each, outcome) for each in cell.rounds]
             transactions.add(labels | {"outcome": outcome}, sum(of_rounds))
-        transactions.add(labels | {"outcome": "failed"}, sum(cell["failed"].values()))
-        for kind, count in cell["failed"].items():
+        transactions.add(labels | {"outcome": "failed"}, sum(cell.failed.values()))
+        for kind, count in cell.failed.items():
             failed.add(labels | {"kind": kind}, count)
-        statuses = [each["status"] for each in cell["rounds"]]
+        statuses = [each.status for each in cell.rounds]
         for status in dict.fromkeys(("done", "failed", *statuses)):
             trials.add(labels | {"status": status}, statuses.count(status))
     yield transactions
@@ -156,13 +151,16 @@ def _transactions(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
     yield trials
 
 
-def _cpu(cells: list[tuple[Cell, dict[str, str]]]) -> Family:
-    family = Family("dbdyno_cpu_processors", "Processors that were busy, mean of the rounds.", "processors")
+def _gauges(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
+    """Yield the figures of cells that are declared as gauges."""
+    families: dict[str, Family] = {}
+    gauges = [(figure, figure.gauge) for figure in CELL if figure.gauge is not None]
     for cell, labels in cells:
-        for process in _PROCESSES:
-            percent = cell["cpu_percent"][process]
-            family.add(labels | {"process": process}, None if percent is None else percent / 100)
-    return family
+        for figure, gauge in gauges:
+            family = families.setdefault(gauge.name, Family(gauge.name, gauge.help, gauge.unit))
+            value = as_kind(figure.read(CellRow(labels["run"], cell)), "number")
+            family.add({**labels, **gauge.labels}, None if value is None else value / gauge.divisor)
+    yield from families.values()
 
 
 def _lines(family: Family) -> Iterator[str]:

@@ -29,38 +29,38 @@ def operation_rows(document: Document) -> list[OperationRow]:
     """Return the operations of each cell, the longest first; none where a transaction is one statement."""
     factors = factor_names(document)
     rows = []
-    for cell in document["cells"]:
+    for cell in document.cells:
         rows += [_row(cell_name(cell, factors), each) for each in _told(cell)]
     return rows
 
 
 def where_time_goes(cell: Cell, most: int = 4) -> str:
     """Say in a line what took the time of a cell's transactions; empty where there is one statement alone."""
-    told = [each for each in _told(cell) if each["kind"] != "transaction"]
+    told = [each for each in _told(cell) if each.kind != "transaction"]
     parts = [
-        f"{called(each)} {percent(each['share'])} ({milliseconds(each['latency_ms']['mean'])} ms)"
+        f"{called(each)} {percent(each.share)} ({milliseconds(each.latency_ms.mean)} ms)"
         for each in told[:most]
-        if each["share"]
+        if each.share
     ]
-    rest = sum(each["share"] or 0.0 for each in told[most:])
+    rest = sum(each.share or 0.0 for each in told[most:])
     return ", ".join([*parts, *([f"others {percent(rest)}"] if rest else [])])
 
 
 def called(operation: Operation) -> str:
     """Name an operation as a reader of SQL would."""
-    return operation["name"].upper() if operation["kind"] == "control" else operation["name"]
+    return operation.name.upper() if operation.kind == "control" else operation.name
 
 
 def _told(cell: Cell) -> list[Operation]:
     """Leave out what the latencies of transactions say: one transaction, and one that is one statement."""
-    steps = [each for each in cell["operations"] if each["kind"] != "transaction"]
-    transactions = [each for each in cell["operations"] if each["kind"] == "transaction"]
+    steps = [each for each in cell.operations if each.kind != "transaction"]
+    transactions = [each for each in cell.operations if each.kind == "transaction"]
     told = [*(transactions if len(transactions) > 1 else []), *(steps if len(steps) > 1 else [])]
-    return sorted(told, key=lambda each: (each["kind"] != "transaction", -each["seconds"]))
+    return sorted(told, key=lambda each: (each.kind != "transaction", -each.seconds))
 
 
 def _row(cell: str, operation: Operation) -> OperationRow:
-    times = operation["latency_ms"]
-    figures = (milliseconds(times[name]) for name in ("mean", "p50", "p90", "p99", "max"))
-    name = f"transaction {operation['name']}" if operation["kind"] == "transaction" else called(operation)
-    return OperationRow(cell, name, (figure(operation["count"]), percent(operation["share"]), *figures))
+    times = operation.latency_ms
+    figures = (milliseconds(getattr(times, name)) for name in ("mean", "p50", "p90", "p99", "max"))
+    name = f"transaction {operation.name}" if operation.kind == "transaction" else called(operation)
+    return OperationRow(cell, name, (figure(operation.count), percent(operation.share), *figures))

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dbdyno.base.errors import InputError, reason
 from dbdyno.model.result.shape import Document
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SUFFIX = ".parquet"
 
 # By the name of a file in a directory.
-_FILES: Mapping[str, Callable[[Mapping[str, Any]], Frame]] = {
+_FILES: Mapping[str, Callable[[Document], Frame]] = {
     "rounds": rounds_frame,
     "cells": cells_frame,
     "intervals": intervals_frame,
@@ -75,11 +75,11 @@ def _is_file(path: Path) -> bool:
     return path.suffix == SUFFIX and not path.is_dir()
 
 
-def _content(document: Document, make: Callable[[Mapping[str, Any]], Frame]) -> bytes:
+def _content(document: Document, make: Callable[[Document], Frame]) -> bytes:
     table: Table = to_arrow(make(document))
     from pyarrow import parquet
 
-    told = {"dbdyno.schema": document["schema"], "dbdyno.run": document["id"]}
+    told = {"dbdyno.schema": document.schema, "dbdyno.run": document.id}
     out = io.BytesIO()
     parquet.write_table(table.replace_schema_metadata(told), out, compression="zstd")
     return out.getvalue()

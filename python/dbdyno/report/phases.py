@@ -16,12 +16,12 @@ def phase_columns(document: Document) -> list[CellColumn]:
 
     Connecting alone is not enough: every trial that connects for each transaction has that.
     """
-    cells = document["cells"]
+    cells = document.cells
     named = [name for name in PHASES if any(_median(cell, name) is not None for cell in cells)]
     if not {"execute", "fetch"} <= set(named):
         return []
-    columns = [CellColumn("rows", [figure(cell["rows_per_transaction"]) for cell in cells])]
-    if any("rows" in (cell["published"] or {}) for cell in cells):
+    columns = [CellColumn("rows", [figure(cell.rows_per_transaction) for cell in cells])]
+    if any("rows" in (cell.published or {}) for cell in cells):
         columns.append(CellColumn("published rows", [_published_rows(cell) for cell in cells], published=True))
     for name in named:
         columns.append(CellColumn(f"{name} ms", [milliseconds(_median(cell, name)) for cell in cells]))
@@ -32,24 +32,24 @@ def phase_columns(document: Document) -> list[CellColumn]:
 
 
 def _median(cell: Cell, name: str) -> float | None:
-    found = cell["latency_ms"].get(name)
-    return found["p50"] if found else None
+    found = cell.latency_ms.get(name)
+    return found.p50 if found else None
 
 
 def _published(cell: Cell, name: str) -> str:
-    return milliseconds((cell["published"] or {}).get("phases_ms", {}).get(name))
+    return milliseconds((cell.published or {}).get("phases_ms", {}).get(name))
 
 
 def _published_rows(cell: Cell) -> str:
-    return whole((cell["published"] or {}).get("rows"))
+    return whole((cell.published or {}).get("rows"))
 
 
 def loads(document: Document) -> list[str]:
     """Return what loading took, once for each time that data were loaded, with the levels that it was for."""
     found: dict[str, list[Cell]] = {}
-    for cell in document["cells"]:
-        if cell["load"] is not None and cell["load"]["rows"]:
-            found.setdefault(_load(cell["load"], document["started"]), []).append(cell)
+    for cell in document.cells:
+        if cell.load is not None and cell.load.rows:
+            found.setdefault(_load(cell.load, document.started), []).append(cell)
     if len(found) <= 1:
         return list(found)
     return [
@@ -60,17 +60,15 @@ def loads(document: Document) -> list[str]:
 
 def _in_common(cells: list[Cell], document: Document) -> list[str]:
     """Return the levels that these cells share and not all cells have."""
-    levels = {
-        name: {level(cell["factors"].get(name, "")) for cell in document["cells"]} for name in factor_names(document)
-    }
-    own = {name: {level(cell["factors"].get(name, "")) for cell in cells} for name in levels}
+    levels = {name: {level(cell.factors.get(name, "")) for cell in document.cells} for name in factor_names(document)}
+    own = {name: {level(cell.factors.get(name, "")) for cell in cells} for name in levels}
     return [factor_level(name, *own[name]) for name in levels if len(own[name]) == 1 < len(levels[name])]
 
 
 def _load(load: Load, started: str) -> str:
-    text = f"loaded {load['rows']:,} rows in {figure(load['rows_s'])} s"
-    if load["indexes_s"]:
-        text += f", indexes in {figure(load['indexes_s'])} s"
-    if load["other_s"]:
-        text += f", setup and syncing in {figure(load['other_s'])} s"
-    return text + (" (for an earlier run)" if load["at"] < started else "")
+    text = f"loaded {load.rows:,} rows in {figure(load.rows_s)} s"
+    if load.indexes_s:
+        text += f", indexes in {figure(load.indexes_s)} s"
+    if load.other_s:
+        text += f", setup and syncing in {figure(load.other_s)} s"
+    return text + (" (for an earlier run)" if load.at < started else "")

@@ -36,11 +36,11 @@ class Row:
 
 def show_prediction(prediction: Prediction, console: Console) -> None:
     """Write the answer and the table to the console, laid out for its width."""
-    console.print(Text.assemble(("prediction", "bold"), f"  from run {prediction['run']} of {prediction['system']}"))
+    console.print(Text.assemble(("prediction", "bold"), f"  from run {prediction.run} of {prediction.system}"))
     console.print(Text(asked_words(prediction), style="dim"))
-    for each in prediction["sentences"]:
+    for each in prediction.sentences:
         console.print(Text(each))
-    for each in prediction["warnings"]:
+    for each in prediction.warnings:
         console.print(Text.assemble(("! ", "yellow"), each))
     console.print()
     rows = list(table_rows(prediction))
@@ -49,7 +49,7 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
         Column("rows", [Text(each.rows) for each in rows]),
     ]
     numbers = [
-        Column(f"{prediction['label']}/s", [Text(each.predicted, style="bold") for each in rows]),
+        Column(f"{prediction.label}/s", [Text(each.predicted, style="bold") for each in rows]),
         Column("band", [Text(each.band) for each in rows]),
         Column("measured", [Text(each.measured) for each in rows]),
         Column("of\nmemory", [Text(each.of_memory) for each in rows], spare=True),
@@ -64,49 +64,49 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
 
 def table_rows(prediction: Prediction) -> Iterator[Row]:
     """Give a line for each size of each series."""
-    for series in prediction["series"]:
-        for point in series["points"]:
+    for series in prediction.series:
+        for point in series.points:
             yield _row(series, point)
 
 
 def _row(series: Series, point: Point) -> Row:
-    band, measured = point["band"], point["measured"]
+    band, measured = point.band, point.measured
     shown = NONE
     if measured is not None:
-        shown = short(measured["throughput"]) + ("*" if measured["calibrating"] else "")
+        shown = short(measured.throughput) + ("*" if measured.calibrating else "")
     return Row(
-        series=series["name"],
-        rows=short(point["rows"]),
-        predicted=figure(point["throughput"]),
+        series=series.name,
+        rows=short(point.rows),
+        predicted=figure(point.throughput),
         band=NONE if band is None else f"{short(band[0])} to {short(band[1])}",
-        of_memory=NONE if point["times_memory"] is None else rough(point["times_memory"]),
-        limited_by=point["limited_by"] or point["lacking"],
+        of_memory=NONE if point.times_memory is None else rough(point.times_memory),
+        limited_by=point.limited_by or point.lacking,
         measured=shown,
     )
 
 
 def asked_words(prediction: Prediction) -> str:
     """Say for what the prediction is, in a line."""
-    asked = prediction["asked"]
-    device = asked["device"]
-    clients = f"{asked['clients']} client" + ("" if asked["clients"] == 1 else "s")
+    asked = prediction.asked
+    device = asked.device
+    clients = f"{asked.clients} client" + ("" if asked.clients == 1 else "s")
     return (
-        f"for {clients}, {asked['cores']} processors, {size(round(asked['memory_bytes']))} of memory of which the "
-        f"engine's cache has {size(round(asked['cache_bytes']))}, a device of {figure(device['reads_per_s'])} reads/s "
+        f"for {clients}, {asked.cores} processors, {size(round(asked.memory_bytes))} of memory of which the "
+        f"engine's cache has {size(round(asked.cache_bytes))}, a device of {figure(device['reads_per_s'])} reads/s "
         f"({figure(device['read_us'])} µs each alone) and {figure(device['writes_per_s'])} writes/s"
     )
 
 
 def prediction_html(prediction: Prediction) -> str:
     """Return the prediction as one HTML page."""
-    costs = prediction["costs"]
+    costs = prediction.costs
     parts = [
-        *((f"an insert with {name}, all cached", _microseconds(value)) for name, value in costs["insert"].items()),
-        ("a page that the engine's cache lacks", _microseconds(costs["miss"])),
-        ("a page that enters the page cache", _microseconds(costs["page"])),
-        ("a read of the device", _microseconds(costs["device_read"])),
-        ("a page written at a checkpoint", _microseconds(costs["checkpoint_page"])),
-        ("off by, at the sizes calibrated with", percent(costs["error"])),
+        *((f"an insert with {name}, all cached", _microseconds(value)) for name, value in costs.insert.items()),
+        ("a page that the engine's cache lacks", _microseconds(costs.miss)),
+        ("a page that enters the page cache", _microseconds(costs.page)),
+        ("a read of the device", _microseconds(costs.device_read)),
+        ("a page written at a checkpoint", _microseconds(costs.checkpoint_page)),
+        ("off by, at the sizes calibrated with", percent(costs.error)),
     ]
     context = {
         "prediction": prediction,

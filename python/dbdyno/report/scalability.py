@@ -37,35 +37,35 @@ class Refusal:
 
 def model_name(document: Document, model: Scalability) -> str:
     """Name a model by the levels of the other factors; by its own factor where no others vary."""
-    several = len({each["factor"] for each in document["scalability"]}) > 1
-    at = named(model["at"], document["answer"]["systems"])
-    return " ".join(each for each in (at, f"by {model['factor']}" if several or not at else "") if each)
+    several = len({each.factor for each in document.scalability}) > 1
+    at = named(model.at, document.answer.systems)
+    return " ".join(each for each in (at, f"by {model.factor}" if several or not at else "") if each)
 
 
 def fitted(document: Document) -> list[tuple[Scalability, ScalabilityCurve]]:
     """Return the models that have a curve, with it."""
-    return [(each, each["curve"]) for each in document["scalability"] if each["curve"] is not None]
+    return [(each, each.curve) for each in document.scalability if each.curve is not None]
 
 
 def sentences(document: Document) -> list[str]:
     """Return a sentence for each curve: its peak, or what is known of it, and its terms."""
     return [
         f"Scalability ({model_name(document, model)}): {peak_words(document, curve)}; contention "
-        f"{interval(curve['contention'])}, coherency {interval(curve['coherency'])}."
+        f"{interval(curve.contention)}, coherency {interval(curve.coherency)}."
         for model, curve in fitted(document)
     ]
 
 
 def peak_words(document: Document, curve: ScalabilityCurve) -> str:
     """Say where throughput peaks, or from where on it may."""
-    peak = curve["peak"]
-    least = math.floor(peak["at_least"])
-    if peak["clients"] is not None and peak["clients_ci95"] is not None and peak["throughput"] is not None:
-        where = f"{clients(peak['clients'])} [{', '.join(clients(each) for each in peak['clients_ci95'])}] clients"
-        return f"predicted peak {interval(peak['throughput'])} {_unit(document)} at {where}"
-    if peak["told"] == "beyond":
+    peak = curve.peak
+    least = math.floor(peak.at_least)
+    if peak.clients is not None and peak.clients_ci95 is not None and peak.throughput is not None:
+        where = f"{clients(peak.clients)} [{', '.join(clients(each) for each in peak.clients_ci95)}] clients"
+        return f"predicted peak {interval(peak.throughput)} {_unit(document)} at {where}"
+    if peak.told == "beyond":
         return f"no peak within N={least}"
-    if peak["at_least"] <= curve["points"][0]["clients"]:
+    if peak.at_least <= curve.points[0].clients:
         return "where it peaks is not known"
     return f"where it peaks is open: at {least} clients or more"
 
@@ -74,17 +74,17 @@ def rows(document: Document) -> list[list[str]]:
     """Return a row for each curve, in the order of :data:`HEADS`."""
     made = []
     for model, curve in fitted(document):
-        peak = curve["peak"]
-        least = math.floor(peak["at_least"])
-        if peak["clients"] is not None and peak["clients_ci95"] is not None:
-            ends = ", ".join(clients(each) for each in peak["clients_ci95"])
-            where = f"{clients(peak['clients'])} [{ends}]"
+        peak = curve.peak
+        least = math.floor(peak.at_least)
+        if peak.clients is not None and peak.clients_ci95 is not None:
+            ends = ", ".join(clients(each) for each in peak.clients_ci95)
+            where = f"{clients(peak.clients)} [{ends}]"
         else:
-            unknown = peak["at_least"] <= curve["points"][0]["clients"]
-            where = f"not within {least}" if peak["told"] == "beyond" else "" if unknown else f"open, from {least}"
-        off = f"{percent(curve['misfit'])} at {curve['misfit_clients']:g}"
-        of_peak = "" if peak["throughput"] is None else interval(peak["throughput"])
-        terms = [interval(curve[name]) for name in ("one_client", "contention", "coherency")]
+            unknown = peak.at_least <= curve.points[0].clients
+            where = f"not within {least}" if peak.told == "beyond" else "" if unknown else f"open, from {least}"
+        off = f"{percent(curve.misfit)} at {curve.misfit_clients:g}"
+        of_peak = "" if peak.throughput is None else interval(peak.throughput)
+        terms = [interval(getattr(curve, name)) for name in ("one_client", "contention", "coherency")]
         made.append([model_name(document, model), where, of_peak, *terms, off])
     return made
 
@@ -95,17 +95,17 @@ def refusals(document: Document, levels: int = 0) -> list[Refusal]:
     ``levels``: how many cells a model must have to be named.
     """
     found: dict[tuple[str, str], Refusal] = {}
-    for each in document["scalability"]:
-        if each["refused"] and len(each["cells"]) >= levels:
-            why, advice = each["refused"], each["advice"]
+    for each in document.scalability:
+        if each.refused and len(each.cells) >= levels:
+            why, advice = each.refused, each.advice
             found.setdefault((why, advice), Refusal(why, advice)).of.append(model_name(document, each))
     return list(found.values())
 
 
 def interval(estimated: Estimated) -> str:
     """Write a figure with its interval: ``0.0312 [0.0287, 0.0345]``."""
-    low, high = estimated["ci95"]
-    return f"{figure(estimated['value'])} [{figure(low)}, {figure(high)}]"
+    low, high = estimated.ci95
+    return f"{figure(estimated.value)} [{figure(low)}, {figure(high)}]"
 
 
 _WHOLE_FROM = 10
@@ -117,5 +117,5 @@ def clients(number: float) -> str:
 
 
 def _unit(document: Document) -> str:
-    units: Sequence[str] = [cell["throughput"]["unit"] for cell in document["cells"]]
+    units: Sequence[str] = [cell.throughput.unit for cell in document.cells]
     return units[0] if units else "1/s"

@@ -11,6 +11,7 @@ from dbdyno.analysis.answer.words import durability_words
 from dbdyno.analysis.measured.durable import class_of
 from dbdyno.base.numbers import NONE, Pairs, bracketed, figure, flat, level, milliseconds, percent, whole
 from dbdyno.model.result.cell import Cell, CellStatement, Round
+from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.reading import number, objects
 from dbdyno.model.result.shape import Document
 from dbdyno.report import lines, scalability
@@ -43,7 +44,7 @@ class CellTable:
 
 def cell_table(document: Document) -> CellTable:
     """Return the table of cells; columns nothing is known of are left out."""
-    cells = document["cells"]
+    cells = document.cells
     factors = lines.factor_names(document)
     # One column for all factors: beside it a phone has room for the throughput.
     names = [lines.cell_name(cell, factors) for cell in cells]
@@ -53,25 +54,25 @@ def cell_table(document: Document) -> CellTable:
         if any(value not in {"", "-"} for value in values):
             columns.append((Column(head, right=style.startswith("number"), style=style), values))
 
-    add(cells[0]["throughput"]["unit"] if cells else "", [figure(cell["throughput"]["mean"]) for cell in cells])
+    add(cells[0].throughput.unit if cells else "", [figure(cell.throughput.mean) for cell in cells])
     add("95 %", [lines.interval(cell) for cell in cells])
-    add("published", [lines.published_value(cell["published"]) for cell in cells], "number dim")
+    add("published", [lines.published_value(cell.published) for cell in cells], "number dim")
     for name in ("p50", "p99", "p99_9"):
         add(f"{name.replace('_', '.')} ms", [lines.latency(cell, name) for cell in cells])
     add("max ms", [lines.latency(cell, "max") for cell in cells])
-    add("client CPU %", [whole(cell["cpu_percent"]["client"]) for cell in cells])
-    add("hottest thread %", [whole(cell["cpu_percent"]["hottest_thread"]) for cell in cells])
-    for tier in dict.fromkeys(name for cell in cells for name in cell["cpu_percent"]["tiers"]):
-        add(f"{tier} CPU %", [whole(cell["cpu_percent"]["tiers"].get(tier)) for cell in cells])
-    add("server CPU %", [whole(cell["cpu_percent"]["server"]) for cell in cells])
+    add("client CPU %", [whole(cell.cpu_percent.client) for cell in cells])
+    add("hottest thread %", [whole(cell.cpu_percent.hottest_thread) for cell in cells])
+    for tier in dict.fromkeys(name for cell in cells for name in cell.cpu_percent.tiers):
+        add(f"{tier} CPU %", [whole(cell.cpu_percent.tiers.get(tier)) for cell in cells])
+    add("server CPU %", [whole(cell.cpu_percent.server) for cell in cells])
     for name, shares in lines.ceilings(document).items():
         add(name, [percent(share) for share in shares])
-    if any((cell["disk"]["flushes_per_s"] or 0) >= 1 for cell in cells):
-        add("flushes/s", [figure(cell["disk"]["flushes_per_s"]) for cell in cells])
-        add("flush ms", [milliseconds(cell["disk"]["flush_ms"] or None) for cell in cells])
+    if any((cell.disk.flushes_per_s or 0) >= 1 for cell in cells):
+        add("flushes/s", [figure(cell.disk.flushes_per_s) for cell in cells])
+        add("flush ms", [milliseconds(cell.disk.flush_ms or None) for cell in cells])
     add("failed", [_failures(cell) for cell in cells], "lost")
     add("durability", [class_of(cell) or "" for cell in cells], "dim")
-    add("bottleneck", [cell["bottleneck"]["resource"] if cell["bottleneck"] else "" for cell in cells], "text")
+    add("bottleneck", [cell.bottleneck.resource if cell.bottleneck else "" for cell in cells], "text")
     return CellTable(
         [column for column, _ in columns], [list(row) for row in zip(*(v for _, v in columns), strict=True)]
     )
@@ -83,7 +84,7 @@ _ANSWER_ROWS = 5
 
 def answer_rows(document: Document) -> CellTable | None:
     """Return the small table of the answer; None of statements, whose chart has their names and times."""
-    if document["report"].get("times") is True:
+    if document.report.get("times") is True:
         return None
     table = answer_table(document)
     # The page names the bottlenecks below.
@@ -109,21 +110,17 @@ def effect_table(document: Document) -> CellTable:
     """Return what each level of a factor does against the factor's first one."""
     heads = [Column(head, right=False) for head in ("factor", "level", "against", "where", "of")]
     heads += [Column("ratio [95 %]", style="number"), Column("verdict", right=False), Column("price", right=False)]
-    systems = document["answer"]["systems"]
+    systems = document.answer.systems
     rows = []
-    for each in document["effects"]:
-        of = each["factor"] == "system"
-        names = [
-            systems.get(str(value), str(value)) if of else level(value) for value in (each["level"], each["against"])
-        ]
-        where = named(each["at"], systems) or (
-            f"depends on {', '.join(each['depends_on'])}" if each["depends_on"] else "all"
-        )
-        ratio = NONE if each["ratio"] is None else bracketed(each["ratio"], each["ci95"])
+    for each in document.effects:
+        of = each.factor == "system"
+        names = [systems.get(str(value), str(value)) if of else level(value) for value in (each.level, each.against)]
+        where = named(each.at, systems) or (f"depends on {', '.join(each.depends_on)}" if each.depends_on else "all")
+        ratio = NONE if each.ratio is None else bracketed(each.ratio, each.ci95)
         price = durability_words(each)
-        if each["failed"] is not None:
-            price += f"{', ' * bool(price)}failures {percent(each['failed'][1])} and not {percent(each['failed'][0])}"
-        rows.append([each["factor"], *names, where, each["metric"], ratio, each["verdict"], price])
+        if each.failed is not None:
+            price += f"{', ' * bool(price)}failures {percent(each.failed[1])} and not {percent(each.failed[0])}"
+        rows.append([each.factor, *names, where, each.metric, ratio, each.verdict, price])
     return CellTable(heads, rows)
 
 
@@ -163,34 +160,34 @@ def _further_table(document: Document, columns: list[CellColumn]) -> CellTable |
     factors = lines.factor_names(document)
     heads = [Column("cell", right=False)]
     heads += [Column(each.head, style="number dim" if each.published else "number") for each in columns]
-    names = [lines.cell_name(cell, factors) for cell in document["cells"]]
+    names = [lines.cell_name(cell, factors) for cell in document.cells]
     return CellTable(heads, [list(row) for row in zip(names, *(each.values for each in columns), strict=True)])
 
 
 def sent_statements(document: Document) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return each statement's name with the texts that were sent for it, each with the systems that got it."""
     found: dict[str, dict[str, list[str]]] = {}
-    for cell in document["cells"]:
-        for each in cell["statements"]:
-            systems = found.setdefault(each["name"], {}).setdefault(each["sql"], [])
-            if cell["system"]["name"] not in systems:
-                systems.append(cell["system"]["name"])
+    for cell in document.cells:
+        for each in cell.statements:
+            systems = found.setdefault(each.name, {}).setdefault(each.sql, [])
+            if cell.system.name not in systems:
+                systems.append(cell.system.name)
     return [(name, [(", ".join(systems), sql) for sql, systems in texts.items()]) for name, texts in found.items()]
 
 
 def plan_rows(document: Document) -> list[dict[str, Any]]:
     """Return each statement with its values and plan once, with the cells that have it."""
     grouped: dict[str, tuple[CellStatement, list[str]]] = {}
-    for cell in document["cells"]:
-        for each in cell["statements"]:
-            if each["plan"]:
-                key = json.dumps([each["sql"], each["values"], each["plan"], cell["system"]["name"]])
-                grouped.setdefault(key, (each, []))[1].append(cell["id"])
+    for cell in document.cells:
+        for each in cell.statements:
+            if each.plan:
+                key = json.dumps([each.sql, each.values, each.plan, cell.system.name])
+                grouped.setdefault(key, (each, []))[1].append(cell.id)
     return [
         {
-            "sql": each["sql"],
-            "values": ", ".join(json.dumps(value, ensure_ascii=False) for value in each["values"]),
-            "plan": each["plan"],
+            "sql": each.sql,
+            "values": ", ".join(json.dumps(value, ensure_ascii=False) for value in each.values),
+            "plan": each.plan,
             "estimates": estimate_lines(each),
             "cells": ids,
         }
@@ -203,7 +200,7 @@ def notes(document: Document) -> list[str]:
     found = lines.notes_on_measuring(document)
     found += loads(document)
     found = [note[0].upper() + note[1:] + "." for note in found]
-    if any(cell["published"] for cell in document["cells"]):
+    if any(cell.published for cell in document.cells):
         sources = "; ".join(lines.published_sources(document))
         found.append(f"Published: {sources}. Not measured by this run.")
     return found
@@ -212,10 +209,10 @@ def notes(document: Document) -> list[str]:
 def round_rows(document: Document) -> list[dict[str, Any]]:
     """Return every round of each cell at the place of its block."""
     factors = lines.factor_names(document)
-    blocks = max((each["block"] + 1 for cell in document["cells"] for each in cell["rounds"]), default=0)
+    blocks = max((each.block + 1 for cell in document.cells for each in cell.rounds), default=0)
     rows = []
-    for cell in document["cells"]:
-        by_block = {each["block"]: each for each in cell["rounds"]}
+    for cell in document.cells:
+        by_block = {each.block: each for each in cell.rounds}
         values = [_round(by_block.get(block)) for block in range(blocks)]
         rows.append({"name": lines.cell_name(cell, factors), "rounds": values})
     return rows
@@ -224,17 +221,17 @@ def round_rows(document: Document) -> list[dict[str, Any]]:
 def _round(each: Round | None) -> dict[str, str]:
     if each is None:
         return {"text": "", "style": "", "title": ""}
-    lost = each["status"] != "done"
-    style = " lost" if lost else " outlier" if each["outlier"] else ""
-    text = "✗" if lost else figure(each["throughput"]) + ("*" if each["outlier"] else "")
-    return {"text": text, "style": style, "title": each["error"] or ""}
+    lost = each.status != "done"
+    style = " lost" if lost else " outlier" if each.outlier else ""
+    text = "✗" if lost else figure(each.throughput) + ("*" if each.outlier else "")
+    return {"text": text, "style": style, "title": each.error or ""}
 
 
 def comparison_rows(document: Document) -> list[dict[str, Any]]:
     """Return the comparisons. Why some are not ranked stands above all numbers of the report."""
     _, cells = lines.compared_cells(document)
     rows = []
-    for names, each in zip(cells, document["comparisons"], strict=True):
+    for names, each in zip(cells, document.comparisons, strict=True):
         word = lines.comparison_word(each)
         rows.append(
             {
@@ -242,7 +239,7 @@ def comparison_rows(document: Document) -> list[dict[str, Any]]:
                 "ratio": lines.comparison_ratio(each),
                 "sees": lines.comparison_sees(each),
                 "verdict": word,
-                "style": each["verdict"] or "unranked",
+                "style": each.verdict or "unranked",
             }
         )
     return rows
@@ -252,21 +249,21 @@ def mutex_sections(document: Document) -> list[dict[str, Any]]:
     """Return the contended mutexes of each cell that waited for any."""
     factors = lines.factor_names(document)
     made = []
-    for cell in document["cells"]:
-        mutex = cell["mutex"]
-        if mutex is None or not mutex["sites"]:
+    for cell in document.cells:
+        mutex = cell.mutex
+        if mutex is None or not mutex.sites:
             continue
-        share = "" if mutex["wait_share"] is None else f", {percent(mutex['wait_share'])} of the clients' time"
-        summary = f"{mutex['contended']:,} waits, {figure(mutex['wait_s'])} s{share}, over all rounds."
+        share = "" if mutex.wait_share is None else f", {percent(mutex.wait_share)} of the clients' time"
+        summary = f"{mutex.contended:,} waits, {figure(mutex.wait_s)} s{share}, over all rounds."
         sites = [
             {
-                "function": site["function"] or "unknown",
-                "mutex": site["mutex"] or "unknown",
-                "waits": f"{site['waits']:,}",
-                "wait_s": figure(site["wait_s"]),
-                "stack": site["stack"],
+                "function": site.function or "unknown",
+                "mutex": site.mutex or "unknown",
+                "waits": f"{site.waits:,}",
+                "wait_s": figure(site.wait_s),
+                "stack": site.stack,
             }
-            for site in mutex["sites"]
+            for site in mutex.sites
         ]
         made.append({"name": lines.cell_name(cell, factors), "summary": summary, "sites": sites})
     return made
@@ -279,28 +276,28 @@ _READ = {"catalog", "passed_over", "lost_updates"}
 def systems(document: Document) -> list[dict[str, Any]]:
     """Return each distinct system with the cells that measured it."""
     grouped: dict[str, tuple[Cell, list[str]]] = {}
-    for cell in document["cells"]:
+    for cell in document.cells:
         # What was tried of it, and how large its data are, make no other system of it.
-        key = json.dumps({name: of for name, of in cell["system"].items() if name not in _READ}, sort_keys=True)
-        grouped.setdefault(key, (cell, []))[1].append(cell["id"])
+        key = json.dumps({name: of for name, of in to_json(cell.system).items() if name not in _READ}, sort_keys=True)
+        grouped.setdefault(key, (cell, []))[1].append(cell.id)
     made = []
     for cell, ids in grouped.values():
-        system = cell["system"]
-        because = f": {system['durability_because']}" if system["durability_because"] else ""
+        system = cell.system
+        because = f": {system.durability_because}" if system.durability_because else ""
         seen = f" ({each})" if (each := syncs(cell)) else ""
         facts = [
-            ("engine", " ".join(each for each in (system["engine"], system["version"]) if each) or "unknown"),
+            ("engine", " ".join(each for each in (system.engine, system.version) if each) or "unknown"),
             ("durability", (class_of(cell) or "unknown") + because + seen),
         ]
-        if system["source_id"]:
-            facts.append(("source", system["source_id"]))
+        if system.source_id:
+            facts.append(("source", system.source_id))
         made.append(
             {
-                "name": system["name"] or "system",
+                "name": system.name or "system",
                 "cells": ids,
                 "facts": facts,
-                "settings": flat(system["settings"]),
-                "options": system["compile_options"],
+                "settings": flat(system.settings),
+                "options": system.compile_options,
             }
         )
     return made
@@ -312,7 +309,7 @@ _RANDOM = ("random_read", "random_write")
 
 def device_facts(document: Document) -> Pairs:
     """Return what the device can do, measured once for the run."""
-    device = document["device"]
+    device = document.device
     facts: Pairs = []
     sync_us, per_s = number(device, "sync_us"), number(device, "sync_per_s")
     if sync_us is not None and per_s is not None:
@@ -329,4 +326,4 @@ def device_facts(document: Document) -> Pairs:
 
 
 def _failures(cell: Cell) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in cell["failed"].items())
+    return ", ".join(f"{count:,} {kind}" for kind, count in cell.failed.items())

@@ -22,67 +22,67 @@ _ENDLESS = "no end"
 
 def slo_lines(slo: Slo, width: int) -> Iterator[Text]:
     """Give the lines for a terminal of ``width`` columns: the configurations, or the rates of the only one."""
-    if len(slo["searches"]) > 1:
-        yield from laid_out([Row(each["configuration"], _found(each)) for each in slo["searches"]], width, _SPARE)
-    for each in slo["searches"]:
-        if len(slo["searches"]) > 1:
+    if len(slo.searches) > 1:
+        yield from laid_out([Row(each.configuration, _found(each)) for each in slo.searches], width, _SPARE)
+    for each in slo.searches:
+        if len(slo.searches) > 1:
             yield Text("")
-            yield Text(each["configuration"], style="bold")
-        rows = [Row(f"{figure(probe['rate'])}/s", _measured(probe, slo)) for probe in _nearest(each)]
+            yield Text(each.configuration, style="bold")
+        rows = [Row(f"{figure(probe.rate)}/s", _measured(probe, slo)) for probe in _nearest(each)]
         yield from laid_out(rows, width, _SPARE)
 
 
 def _nearest(search: SloSearch) -> list[SloProbe]:
     """Return the rates that decide the interval and, as far as there is room, their neighbors."""
-    probes = search["probes"]
-    middle = search["rate"] or search["high"] or search["low"] or 0.0
-    nearest = sorted(probes, key=lambda each: abs(each["rate"] - middle))[:_MOST_PROBES]
+    probes = search.probes
+    middle = search.rate or search.high or search.low or 0.0
+    nearest = sorted(probes, key=lambda each: abs(each.rate - middle))[:_MOST_PROBES]
     return [each for each in probes if each in nearest]
 
 
 def _found(search: SloSearch) -> dict[str, str]:
-    way = search["gives_way"]
+    way = search.gives_way
     return {
-        "highest rate/s": figure(search["rate"] if search["rate"] is not None else search["low"]),
+        "highest rate/s": figure(search.rate if search.rate is not None else search.low),
         "interval": interval_words(search),
-        "carries at most": figure(search["carries"]),
-        "gives way first": "" if way is None else way["resource"],
+        "carries at most": figure(search.carries),
+        "gives way first": "" if way is None else way.resource,
     }
 
 
 def interval_words(search: SloSearch) -> str:
     """Write the interval of a search; an end that was not shown is a dash."""
-    return f"[{figure(search['low'])}, {figure(search['high'])}]"
+    return f"[{figure(search.low)}, {figure(search.high)}]"
 
 
 def _measured(probe: SloProbe, slo: Slo) -> dict[str, str]:
     values: dict[str, str] = {}
-    lost = probe["failed"]
-    for clause in slo["clauses"]:
-        value = probe["values"][clause["metric"]]
-        if clause["metric"] == "failed":
+    lost = probe.failed
+    for clause in slo.clauses:
+        value = probe.values[clause.metric]
+        if clause.metric == "failed":
             lost = value
         else:
-            values[f"{clause['metric']} ms"] = _ENDLESS if value is None else figure(value)
+            values[f"{clause.metric} ms"] = _ENDLESS if value is None else figure(value)
     return {
         **values,
         "failed": percent(lost) if lost is not None else NONE,
-        "windows": str(probe["windows"] or f"({probe['approach']})"),
-        "requests": f"{probe['due']:,}",
-        "verdict": probe["verdict"] if probe["windows"] else "",
+        "windows": str(probe.windows or f"({probe.approach})"),
+        "requests": f"{probe.due:,}",
+        "verdict": probe.verdict if probe.windows else "",
     }
 
 
 def slo_table(document: Document) -> CellTable:
     """Return every rate that was measured; no rows if the run is no search."""
-    slo = document["slo"]
+    slo = document.slo
     rows = []
     heads: list[str] = []
-    for each in slo["searches"] if slo is not None else ():
-        for probe in each["probes"]:
+    for each in slo.searches if slo is not None else ():
+        for probe in each.probes:
             values = _measured(probe, slo) if slo is not None else {}
             heads = list(values)
-            rows.append([each["configuration"], figure(probe["rate"]), *values.values()])
+            rows.append([each.configuration, figure(probe.rate), *values.values()])
     columns = [Column("configuration", right=False), Column("rate/s", style="number")]
     columns += [Column(head, right=head != "verdict", style="" if head == "verdict" else "number") for head in heads]
     return CellTable(columns, rows)

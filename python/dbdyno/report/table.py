@@ -65,7 +65,7 @@ def details(document: Document, width: int) -> RenderableType:
     parts += _further(document, data, width)
     parts += [Text(DATA_NOTE, style="dim")] if data else []
     parts += _notes(document)
-    if document["effects"]:
+    if document.effects:
         parts += [Text(""), Text("Effects", style="bold"), *_effects(document)]
     fixes = fix_table(document)
     if fixes.rows:
@@ -76,9 +76,9 @@ def details(document: Document, width: int) -> RenderableType:
         parts += [Text(""), Text("Fixes", style="bold"), *tables(columns[:1], columns[1:], width)]
         for name, lines in fix_snippets(document):
             parts += [Text(f"{name}:", style="green"), Padding(Text(lines), (0, 0, 0, 2))]
-    if document["scalability"]:
+    if document.scalability:
         parts += [Text(""), Text("Scalability", style="bold"), *_scalability(document)]
-    if document["comparisons"]:
+    if document.comparisons:
         parts += [Text(""), *_comparisons(document, width)]
         parts += [Text(note, style="dim") for note in comparison_notes(document)]
     if bottlenecks(document):
@@ -86,7 +86,7 @@ def details(document: Document, width: int) -> RenderableType:
     if findings(document):
         parts += [Text(""), Text("Findings", style="bold"), *_statements(document, findings(document), "•", "yellow")]
     parts += _sent(document)
-    if document["failed_trials"]:
+    if document.failed_trials:
         parts += [Text(""), Text("Failed trials", style="bold red"), *_failures(document)]
     return Group(*parts)
 
@@ -103,9 +103,9 @@ def _sent(document: Document) -> list[RenderableType]:
 def _tables(document: Document, width: int) -> list[RenderableType]:
     """Return one table where the rounds fit beside the means, else two."""
     names, numbers = _factor_columns(document), _number_columns(document)
-    if not any(cell["rounds"] for cell in document["cells"]):
+    if not any(cell.rounds for cell in document.cells):
         return tables(names, numbers, width)
-    rounds = Column("rounds", [_rounds(cell) for cell in document["cells"]], right=False, fold=True)
+    rounds = Column("rounds", [_rounds(cell) for cell in document.cells], right=False, fold=True)
     if width_of([*names, *numbers, rounds]) <= width:
         return [table([*names, *numbers, rounds], width)]
     return [*tables(names, numbers, width), Text(""), *tables(names, [rounds], width)]
@@ -137,34 +137,34 @@ def _operations(document: Document, width: int) -> list[RenderableType]:
 
 
 def _number_columns(document: Document) -> list[Column]:
-    cells = document["cells"]
-    unit = cells[0]["throughput"]["unit"] if cells else "1/s"
+    cells = document.cells
+    unit = cells[0].throughput.unit if cells else "1/s"
     columns = [
-        Column(unit, [Text(figure(cell["throughput"]["mean"]), style="bold") for cell in cells]),
+        Column(unit, [Text(figure(cell.throughput.mean), style="bold") for cell in cells]),
         Column("95 %", [Text(interval(cell)) for cell in cells]),
-        Column("CPU %", [Text(whole(cell["cpu_percent"]["client"])) for cell in cells]),
+        Column("CPU %", [Text(whole(cell.cpu_percent.client)) for cell in cells]),
     ]
-    if any(cell["cpu_percent"]["server"] is not None for cell in cells):
+    if any(cell.cpu_percent.server is not None for cell in cells):
         columns[-1] = Column("client CPU %", columns[-1].values)
-        columns.append(Column("server CPU %", [Text(whole(cell["cpu_percent"]["server"])) for cell in cells]))
-    if any(cell["instructions"] is not None for cell in cells):
-        columns.append(Column("instructions", [Text(figure(cell["instructions"])) for cell in cells]))
+        columns.append(Column("server CPU %", [Text(whole(cell.cpu_percent.server)) for cell in cells]))
+    if any(cell.instructions is not None for cell in cells):
+        columns.append(Column("instructions", [Text(figure(cell.instructions)) for cell in cells]))
     columns += [Column(f"{name} ms", [Text(latency(cell, name)) for cell in cells]) for name in ("p50", "p99")]
     columns += [Column(name, [Text(percent(share)) for share in shares]) for name, shares in ceilings(document).items()]
     if len({class_of(cell) for cell in cells}) > 1:
         columns.append(Column("durable", [Text(class_of(cell) or NONE) for cell in cells], False, spare=True))
-    if any(cell["published"] for cell in cells):
-        columns.append(Column("published", [Text(published_value(cell["published"]), style="dim") for cell in cells]))
+    if any(cell.published for cell in cells):
+        columns.append(Column("published", [Text(published_value(cell.published), style="dim") for cell in cells]))
     return columns
 
 
 def _factor_columns(document: Document) -> list[Column]:
     names = factor_names(document)
     if not names:
-        return [Column("cell", [Text(cell["id"]) for cell in document["cells"]], right=False)]
+        return [Column("cell", [Text(cell.id) for cell in document.cells], right=False)]
     columns = []
     for name in names:
-        levels = [cell["factors"].get(name) for cell in document["cells"]]
+        levels = [cell.factors.get(name) for cell in document.cells]
         numeric = all(isinstance(each, int | float) and not isinstance(each, bool) for each in levels)
         texts = [Text(NONE if each is None else level(each)) for each in levels]
         columns.append(Column(name, texts, right=numeric))
@@ -173,8 +173,8 @@ def _factor_columns(document: Document) -> list[Column]:
 
 def _rounds(cell: Cell) -> Text:
     text = Text()
-    for each in cell["rounds"]:
-        style = "red" if each["status"] != "done" else "yellow" if each["outlier"] else ""
+    for each in cell.rounds:
+        style = "red" if each.status != "done" else "yellow" if each.outlier else ""
         # Padded so that the rounds of all cells stand below one another.
         text.append(round_value(each).rjust(6) + " ", style=style)
     text.rstrip()
@@ -196,16 +196,16 @@ def verdict_text(comparison: Comparison, *, advise: bool = True) -> Text:
     """Return the verdict in its colour; with ``advise``, how many rounds would settle one that is open."""
     return Text(
         comparison_word(comparison, advise=advise),
-        style=_VERDICT_STYLES.get(comparison["verdict"] or "", "bold yellow"),
+        style=_VERDICT_STYLES.get(comparison.verdict or "", "bold yellow"),
     )
 
 
 def _comparisons(document: Document, width: int) -> list[RenderableType]:
     heads, cells = compared_cells(document)
     names = zip(heads, zip(*cells, strict=True), strict=True)
-    ratios = [Text(comparison_ratio(each)) for each in document["comparisons"]]
-    words = [verdict_text(each) for each in document["comparisons"]]
-    seen = [Text(comparison_sees(each)) for each in document["comparisons"]]
+    ratios = [Text(comparison_ratio(each)) for each in document.comparisons]
+    words = [verdict_text(each) for each in document.comparisons]
+    seen = [Text(comparison_sees(each)) for each in document.comparisons]
     return tables(
         [Column(head, [Text(each) for each in values], right=False, fold=True) for head, values in names],
         [
@@ -220,11 +220,11 @@ def _comparisons(document: Document, width: int) -> list[RenderableType]:
 def _effects(document: Document) -> Iterable[RenderableType]:
     """Give each factor's levels against its first one, pooled over all else: on throughput, then on latency."""
     for metric, label in (("throughput", ""), (ANSWERS, f"{ANSWERS}: ")):
-        told = [each for each in document["effects"] if each["metric"] == metric]
+        told = [each for each in document.effects if each.metric == metric]
         for each in told:
-            against = f"{each['factor']}={level(each['against'])}" if each["factor"] != "system" else ""
+            against = f"{each.factor}={level(each.against)}" if each.factor != "system" else ""
             text = Text.assemble(label, effect_words(each, document), (f"  against {against}" * bool(against), "dim"))
-            yield Padding(text, (0, 0, 0, 4 if each["at"] else 2), expand=False)
+            yield Padding(text, (0, 0, 0, 4 if each.at else 2), expand=False)
 
 
 def _scalability(document: Document) -> Iterable[RenderableType]:

@@ -32,12 +32,12 @@ def found_here(each: Visit | LeftOut) -> str:
     """Say what was found at a stop, or why nothing was."""
     if isinstance(each, LeftOut):
         return f"not measured: {each.why}"
-    text = each.document["answer"]["text"]
+    text = each.document.answer.text
     return text[0] if text else "nothing was measured: " + _failure(each.document)
 
 
 def _failure(document: Document) -> str:
-    return document["failed_trials"][0]["error"] if document["failed_trials"] else "no trial gave a result"
+    return document.failed_trials[0].error if document.failed_trials else "no trial gave a result"
 
 
 def write_tour(made: Sequence[Visit | LeftOut], path: Path | str) -> None:
@@ -49,18 +49,18 @@ def tour_page(made: Sequence[Visit | LeftOut]) -> str:
     """Return the tour as one HTML page."""
     stops = [
         {
-            "title": each.document["title"] if isinstance(each, Visit) else each.stop.experiment,
-            "question": each.document["question"] if isinstance(each, Visit) else "",
+            "title": each.document.title if isinstance(each, Visit) else each.stop.experiment,
+            "question": each.document.question if isinstance(each, Visit) else "",
             "published": each.stop.found,
             "here": found_here(each),
-            "more": each.document["answer"]["text"][1:] if isinstance(each, Visit) else [],
+            "more": each.document.answer.text[1:] if isinstance(each, Visit) else [],
             "chart": _chart(each.document) if isinstance(each, Visit) else None,
-            "command": shlex.join(each.document["command"] if isinstance(each, Visit) else command_of(each.stop)),
-            "run": each.document["id"] if isinstance(each, Visit) else "",
+            "command": shlex.join(each.document.command if isinstance(each, Visit) else command_of(each.stop)),
+            "run": each.document.id if isinstance(each, Visit) else "",
         }
         for each in made
     ]
-    hosts = [each.document["host"] for each in made if isinstance(each, Visit)]
+    hosts = [each.document.host for each in made if isinstance(each, Visit)]
     return render_page("tour.html.j2", {"stops": stops, "host": hosts[0] if hosts else {}}) + "\n"
 
 

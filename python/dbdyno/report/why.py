@@ -21,10 +21,10 @@ _SPARE = (f"p99 {_TIMES}", "p99 ms", "inferred", "change")
 
 def why_lines(why: Why, width: int) -> Iterator[Text]:
     """Give the lines for a terminal of ``width`` columns."""
-    rows = [row_of(each, why) for each in why["resources"] if each["tests"]]
+    rows = [row_of(each, why) for each in why.resources if each.tests]
     if rows:
         yield from laid_out(rows, width, _SPARE)
-    untested = [f"{each['name']} ({each['untested']})" for each in why["resources"] if each["untested"]]
+    untested = [f"{each.name} ({each.untested})" for each in why.resources if each.untested]
     if untested:
         yield from wrapped(f"Not tested: {', '.join(untested)}.", width, "dim", "  ")
 
@@ -33,15 +33,15 @@ def row_of(each: WhyResource, why: Why) -> Row:
     """Return the values of the test that decides about a resource."""
     test = _deciding(each)
     shown = shown_change(test, why)
-    share, ends = (None, None) if test is None else (test["share"], test["ci95"])
-    inferred = {True: "right", False: "wrong", None: "open"}[each["inferred_right"]] if each["inferred"] else ""
+    share, ends = (None, None) if test is None else (test.share, test.ci95)
+    inferred = {True: "right", False: "wrong", None: "open"}[each.inferred_right] if each.inferred else ""
     return Row(
-        each["name"],
+        each.name,
         {
             "change": "" if shown is None else change_words(each, shown),
             **_figures(shown, why),
             "share [95 %]": shares(share, ends),
-            "verdict": VERDICTS[each["verdict"]],
+            "verdict": VERDICTS[each.verdict],
             "inferred": inferred,
         },
     )
@@ -49,38 +49,38 @@ def row_of(each: WhyResource, why: Why) -> Row:
 
 def _figures(shown: ChangeEffect | None, why: Why) -> dict[str, str]:
     """Give what a change did: to the rate, which an open loop that keeps up has from the clock, and to p99."""
-    if why["metric"] == "p99":
-        known = shown is not None and shown["p99"] is not None
-        bound = "≥" if shown is not None and shown["p99_is_bound"] else ""
+    if why.metric == "p99":
+        known = shown is not None and shown.p99 is not None
+        bound = "≥" if shown is not None and shown.p99_is_bound else ""
         return {
-            f"p99 {_TIMES} [95 %]": bound + _bracketed(shown["p99"], shown["p99_ci95"]) if shown is not None else "",
-            "p99 ms": bound + milliseconds((shown["p99"] or 0.0) * (why["p99_ms"] or 0.0)) if known and shown else "",
+            f"p99 {_TIMES} [95 %]": bound + _bracketed(shown.p99, shown.p99_ci95) if shown is not None else "",
+            "p99 ms": bound + milliseconds((shown.p99 or 0.0) * (why.p99_ms or 0.0)) if known and shown else "",
         }
     return {
-        f"rate {_TIMES} [95 %]": "" if shown is None else _bracketed(shown["rate"], shown["rate_ci95"]),
-        f"p99 {_TIMES}": "" if shown is None or shown["p99"] is None else _three(shown["p99"]),
+        f"rate {_TIMES} [95 %]": "" if shown is None else _bracketed(shown.rate, shown.rate_ci95),
+        f"p99 {_TIMES}": "" if shown is None or shown.p99 is None else _three(shown.p99),
     }
 
 
 def _deciding(each: WhyResource) -> ResourceTest | None:
     """Return the test whose interval gives the verdict; if both do, the test that removes the resource."""
-    tests = sorted((test for test in each["tests"] if test["changes"]), key=lambda test: test["kind"] != "free")
-    return next((test for test in tests if test["verdict"] == each["verdict"]), tests[0] if tests else None)
+    tests = sorted((test for test in each.tests if test.changes), key=lambda test: test.kind != "free")
+    return next((test for test in tests if test.verdict == each.verdict), tests[0] if tests else None)
 
 
 def shown_change(test: ResourceTest | None, why: Why) -> ChangeEffect | None:
     """Return the change that the table shows: the largest gain, or the largest delay."""
     if test is None:
         return None
-    if test["kind"] == "free":
-        return max(test["changes"], key=lambda one: gain_of(one, why["metric"]))
-    return test["changes"][-1]
+    if test.kind == "free":
+        return max(test.changes, key=lambda one: gain_of(one, why.metric))
+    return test.changes[-1]
 
 
 def change_words(each: WhyResource, shown: ChangeEffect) -> str:
     """Name a change without its resource."""
-    first = each["name"].split()[-1]
-    return shown["change"].removeprefix(f"{first} ")
+    first = each.name.split()[-1]
+    return shown.change.removeprefix(f"{first} ")
 
 
 def shares(share: float | None, ends: list[float] | None) -> str:

@@ -16,7 +16,7 @@ def effect_words(document: Document) -> str:
 
 
 def _is_by_time(document: Document) -> bool:
-    return document["why"] is not None and document["why"]["metric"] == "p99"
+    return document.why is not None and document.why.metric == "p99"
 
 
 def resource_table(document: Document) -> CellTable:
@@ -30,20 +30,20 @@ def resource_table(document: Document) -> CellTable:
         Column("inferred", right=False),
         Column("test", right=False),
     ]
-    why = document["why"]
+    why = document.why
     rows = []
-    for each in why["resources"] if why is not None else ():
-        free = next((test for test in each["tests"] if test["kind"] == "free"), None)
-        slower = next((test for test in each["tests"] if test["kind"] == "slower"), None)
-        right = {True: "right", False: "wrong", None: "open"}[each["inferred_right"]] if each["inferred"] else ""
-        crooked = slower is not None and not slower["linear"]
-        test = each["untested"] or ("by the smallest size: the sizes do not agree" if crooked else "")
+    for each in why.resources if why is not None else ():
+        free = next((test for test in each.tests if test.kind == "free"), None)
+        slower = next((test for test in each.tests if test.kind == "slower"), None)
+        right = {True: "right", False: "wrong", None: "open"}[each.inferred_right] if each.inferred else ""
+        crooked = slower is not None and not slower.linear
+        test = each.untested or ("by the smallest size: the sizes do not agree" if crooked else "")
         rows.append(
             [
-                each["name"],
-                NONE if free is None else shares(free["share"], free["ci95"]),
-                shares(each["elasticity"], each["elasticity_ci95"]),
-                VERDICTS[each["verdict"]],
+                each.name,
+                NONE if free is None else shares(free.share, free.ci95),
+                shares(each.elasticity, each.elasticity_ci95),
+                VERDICTS[each.verdict],
                 right,
                 test,
             ]
@@ -61,24 +61,24 @@ def change_table(document: Document) -> CellTable:
         Column("p99, times [95 %]", style="number"),
         Column("blocks", style="number"),
     ]
-    why = document["why"]
+    why = document.why
     rows = [
         [
-            one["change"],
-            one["does"],
-            _observed(one, each["resource"]),
-            NONE if one["rate"] is None else bracketed(one["rate"], one["rate_ci95"]),
-            ("≥" if one["p99_is_bound"] else "") + bracketed(one["p99"], one["p99_ci95"]) if one["p99"] else NONE,
-            str(one["blocks"]),
+            one.change,
+            one.does,
+            _observed(one, each.resource),
+            NONE if one.rate is None else bracketed(one.rate, one.rate_ci95),
+            ("≥" if one.p99_is_bound else "") + bracketed(one.p99, one.p99_ci95) if one.p99 else NONE,
+            str(one.blocks),
         ]
-        for each in (why["resources"] if why is not None else ())
-        for test in each["tests"]
-        for one in test["changes"]
+        for each in (why.resources if why is not None else ())
+        for test in each.tests
+        for one in test.changes
     ]
     return CellTable(heads, rows)
 
 
 def _observed(one: ChangeEffect, resource: str) -> str:
-    if one["observed"] is None:
+    if one.observed is None:
         return ""
-    return percent(one["observed"]) if resource == "processors" else time_words(float(f"{one['observed']:.3g}"))
+    return percent(one.observed) if resource == "processors" else time_words(float(f"{one.observed:.3g}"))

@@ -240,13 +240,13 @@ class _Execution:
             # A resumed run may observe the same again.
             observations = [each for number, each in enumerate(seen) if each not in seen[:number]]
             document = read_run(store, plan.run_id, experiment)
-            cells = document["cells"]
+            cells = document.cells
             # The report covers fixes that break the cell; they do not fail the run.
-            own = [cell for cell in cells if not is_fix(str(cell["factors"].get(CHANGE)))]
-            failed = any(each["status"] == "failed" for cell in own for each in cell["rounds"])
-            if document["slo"] is not None:
+            own = [cell for cell in cells if not is_fix(str(cell.factors.get(CHANGE)))]
+            failed = any(each.status == "failed" for cell in own for each in cell.rounds)
+            if document.slo is not None:
                 # Trials above the limit may fail.
-                failed = any(each["status"] == "failed" for each in document["slo"]["searches"])
+                failed = any(each.status == "failed" for each in document.slo.searches)
             store.finish_run(plan.run_id, "interrupted" if cut_short else "failed" if failed else "done", observations)
             ended = True
         finally:

@@ -77,10 +77,10 @@ class Fixer:
     def _plan_first(self) -> Planned | None:
         """Choose the fixes for the cell's bottleneck; None if the bottleneck is unknown."""
         document = read_run(self._store, self._plan.run_id, self._fixing.experiment)
-        why = document["why"]
+        why = document.why
         if why is None:
             return None
-        base = _cell(document, why["unchanged"])
+        base = _cell(document, why.unchanged)
         size = float(self._provisioners.of(self._base).bytes_of_copy(self._base)) or None
         chosen = choose(situation_of(self._base, base, why, size))
         useful, useless = self._useful_fixes(chosen.fixes)
@@ -98,7 +98,7 @@ class Fixer:
         if not groups or found is None:
             return planned
         fixes, refused = self._possible_fixes([fix for fix, _ in groups])
-        best = [named[each["fix"]] for each in found["tried"] if each["verdict"] == "helps"][:1]
+        best = [named[each.fix] for each in found.tried if each.verdict == "helps"][:1]
         members = {fix.name: names for fix, names in groups}
         stage = Stage(self._next_block(), [*best, *fixes], members)
         return self._keep(Planned([*planned.stages, stage], [*planned.left_out, *refused]))
@@ -198,8 +198,8 @@ def _rounds(plan: Plan) -> str:
 
 
 def _cell(document: Document, name: str) -> Cell:
-    return next(each for each in document["cells"] if each["id"] == name)
+    return next(each for each in document.cells if each.id == name)
 
 
 def _fixes(document: Document) -> Fixes | None:
-    return None if document["why"] is None else document["why"]["fixes"]
+    return None if document.why is None else document.why.fixes

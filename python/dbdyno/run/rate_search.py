@@ -281,7 +281,7 @@ def _rate_of(record: TrialRecord) -> float | None:
     if record.status != "done":
         return None
     (read,) = derived([record])
-    return build_round(read, Measure("transaction", ""))["transactions_per_s"] or None
+    return build_round(read, Measure("transaction", "")).transactions_per_s or None
 
 
 class Progress(Watcher):

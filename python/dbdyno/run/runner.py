@@ -292,7 +292,7 @@ def _throughput(record: TrialRecord, compiled: CompiledCell) -> float | None:
     if record.status != "done":
         return None
     (trial,) = derived([record])
-    return build_round(trial, Measure.of({"measure": compiled.definition.measure.model_dump()}))["throughput"]
+    return build_round(trial, Measure.of({"measure": compiled.definition.measure.model_dump()})).throughput
 
 
 def _without_intervals(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

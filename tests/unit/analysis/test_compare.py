@@ -19,8 +19,11 @@ from dbdyno.analysis.measured.judging import ASSUMED, RunNoise
 from dbdyno.analysis.measured.metrics import gate_metric, values_by_block
 from dbdyno.base.errors import InputError
 from dbdyno.model.result import Document
+from dbdyno.model.result.cell import Latency
+from dbdyno.model.result.shape import Finding
 from dbdyno.stats import Rate, paired_rates, t_quantile
 from synthetic import run_of
+from synthetic_cells import some
 
 # A machine of which it is known that runs hardly differ.
 QUIET = RunNoise(0.0005, 100, 101)
@@ -59,8 +62,8 @@ def test_cells_of_one_run_are_paired_within_blocks() -> None:
     run = document("r1", {"1": drifting, "2": [value * 1.1 * (1 + 0.001 * i) for i, value in enumerate(drifting)]})
     compared = compare(Side(run, "threads=1"), Side(run, "threads=2"))
     (found,) = compared.comparisons
-    assert found["verdict"] == "faster"
-    assert found["ratio"] == pytest.approx(1.1, rel=0.01)
+    assert found.verdict == "faster"
+    assert found.ratio == pytest.approx(1.1, rel=0.01)
     assert compared.weaker == []
     assert [(each.what, each.a, each.b) for each in compared.differences] == [("threads", "1", "2")]
 
@@ -69,7 +72,7 @@ def test_two_runs_are_compared_cell_by_cell_and_said_to_be_weaker() -> None:
     a = document("r1", {"1": STEADY, "2": STEADY})
     b = document("r2", {"1": scaled(0.9), "2": scaled(1.0), "4": STEADY})
     compared = compare(Side(a), Side(b))
-    assert [each["verdict"] for each in compared.comparisons] == ["slower", "equivalent"]
+    assert [each.verdict for each in compared.comparisons] == ["slower", "equivalent"]
     assert "measures both sides together" in compared.weaker[0]
 
 
@@ -77,14 +80,14 @@ def test_what_runs_differ_by_without_a_change_is_in_the_interval() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.92)})
     # By their rounds, 8 % is a certainty.
     (found,) = compare(Side(a), Side(b)).comparisons
-    assert found["verdict"] == "slower"
+    assert found.verdict == "slower"
     for noise, said in ((RunNoise(0.04, 9, 10), "as measured by 10 runs"), (None, "is not known")):
         compared = compare_with_noise(Side(a), Side(b), noise=noise)
         (wide,) = compared.comparisons
-        assert wide["verdict"] == "inconclusive"
+        assert wide.verdict == "inconclusive"
         allowed = noise or ASSUMED
         reach = t_quantile(0.975, allowed.freedom) * allowed.deviation * math.sqrt(2)
-        assert (wide["ci95"] or [0, 0])[1] == pytest.approx(0.92 * math.exp(reach), rel=0.01)
+        assert (wide.ci95 or [0, 0])[1] == pytest.approx(0.92 * math.exp(reach), rel=0.01)
         assert said in compared.weaker[0]
         (judged,) = judge(compared, 0.03)
         assert judged.verdict == "not settled"
@@ -93,7 +96,7 @@ def test_what_runs_differ_by_without_a_change_is_in_the_interval() -> None:
     assert worst(judge(compare_with_noise(Side(a), Side(document("r3", {"1": scaled(0.6)}))), 0.03)) == "regression"
     # Within a run it has no part.
     one = document("r4", {"1": STEADY, "2": scaled(0.92)})
-    assert compare_with_noise(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0]["verdict"] == "slower"
+    assert compare_with_noise(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0].verdict == "slower"
 
 
 @pytest.mark.parametrize("warning", ["disturbed", "unsettled", "stalled", "two levels"])
@@ -101,49 +104,49 @@ def test_a_run_with_a_warning_is_no_regression(warning: str) -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)})
     assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
     for disturbed in (a, b):
-        finding: Any = {"text": "!", "cells": [], "evidence": {"warning": warning}}
-        disturbed["findings"].append(finding)
+        finding = Finding(kind=warning, text="!", cells=[], evidence={"warning": warning})
+        disturbed.findings.append(finding)
         (judged,) = judge(compare(Side(a), Side(b)), 0.03)
         assert judged.verdict == "not settled"
-        assert f"but {disturbed['id']} was " in judged.reason and "measure again" in judged.reason
+        assert f"but {disturbed.id} was " in judged.reason and "measure again" in judged.reason
         # Of another cell, or of another kind, it says nothing of this one.
-        finding["cells"] = ["threads=9"]
+        finding.cells = ["threads=9"]
         assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "regression"
-        disturbed["findings"].remove(finding)
+        disturbed.findings.remove(finding)
 
 
 def queued(made: Document, share: float) -> Document:
     """The run, whose clients waited for a CPU for this share of their time."""
-    for cell in made["cells"]:
-        for each in cell["rounds"]:
-            each["client_s"], each["segments"]["run_queue"] = 1.0, share
+    for cell in made.cells:
+        for each in cell.rounds:
+            each.client_s, each.segments["run_queue"] = 1.0, share
     return made
 
 
 @pytest.mark.parametrize(("shares", "disturbed"), [((0.46, 0.7), "r1 r2"), ((0.02, 0.15), "r2"), ((0.15, 0.2), "")])
 def test_a_run_whose_clients_waited_for_a_cpu_is_no_regression(shares: tuple[float, float], disturbed: str) -> None:
     a, b = (queued(document(name, {"1": STEADY}), share) for name, share in zip(("r1", "r2"), shares, strict=True))
-    for each in b["cells"][0]["rounds"]:
-        each["throughput"] = (each["throughput"] or 0.0) * 0.47
+    for each in b.cells[0].rounds:
+        each.throughput = (each.throughput or 0.0) * 0.47
     compared = compare(Side(a), Side(b))
     (judged,) = judge(compared, 0.05)
     assert [
         name for name in ("r1", "r2") if f"{name} was disturbed: clients waited" in judged.reason
     ] == disturbed.split()
     assert judged.verdict == ("not settled" if disturbed else "regression")
-    assert compared.comparisons[0]["verdict"] == ("inconclusive" if disturbed else "slower")
+    assert compared.comparisons[0].verdict == ("inconclusive" if disturbed else "slower")
 
 
 def test_a_gate_judges_the_time_that_clients_did_not_wait_for_a_cpu() -> None:
     a, b = queued(document("r1", {"1": STEADY}), 0.1), queued(document("r2", {"1": STEADY}), 0.55)
-    for each in b["cells"][0]["rounds"]:
-        each["throughput"] = (each["throughput"] or 0.0) / 2
-    (x,), (y,) = a["cells"], b["cells"]
+    for each in b.cells[0].rounds:
+        each.throughput = (each.throughput or 0.0) / 2
+    (x,), (y,) = a.cells, b.cells
     assert gate_metric(x, y) == "active"
     first, second = (values_by_block(cell, "active") for cell in (x, y))
     assert first[0] == pytest.approx(0.9) and second == pytest.approx(first)
     # Where the wait was not recorded, throughput decides.
-    y["rounds"][0]["segments"]["run_queue"] = None
+    y.rounds[0].segments["run_queue"] = None
     assert gate_metric(x, y) == "throughput"
 
 
@@ -151,13 +154,13 @@ def test_short_windows_are_said_not_to_show_disturbances() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
     said = f"windows under {SHORTEST_S:g} s do not show"
     assert not any(said in each for each in compare(Side(a), Side(b)).weaker)
-    b["cells"][0]["rounds"][0]["elapsed_s"] = 0.1
+    b.cells[0].rounds[0].elapsed_s = 0.1
     assert any(said in each for each in compare(Side(a), Side(b)).weaker)
 
 
 def test_earlier_runs_say_how_much_runs_differ() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)})
-    assert compare_with_noise(Side(a), Side(b)).comparisons[0]["verdict"] == "slower"
+    assert compare_with_noise(Side(a), Side(b)).comparisons[0].verdict == "slower"
     asked = []
 
     def earlier(cell: str, metric: str) -> list[float]:
@@ -166,7 +169,7 @@ def test_earlier_runs_say_how_much_runs_differ() -> None:
 
     compared = compare_with_noise(Side(a), Side(b), earlier=earlier)
     assert asked == [("threads=1", "throughput")]
-    assert compared.comparisons[0]["verdict"] == "inconclusive"
+    assert compared.comparisons[0].verdict == "inconclusive"
     assert "as measured by 20 runs" in compared.weaker[0]
 
 
@@ -174,20 +177,20 @@ def test_less_time_is_better() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)})
     compared = compare(Side(a), Side(b), metric="p99")
     (found,) = compared.comparisons
-    assert found["metric"] == "p99"
-    assert found["ratio"] == pytest.approx(1 / 0.8, rel=0.02)
-    assert found["verdict"] == "slower"
+    assert found.metric == "p99"
+    assert found.ratio == pytest.approx(1 / 0.8, rel=0.02)
+    assert found.verdict == "slower"
 
 
 def test_runs_of_different_machines_are_not_ranked() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(0.8)}, host={"cpu": "b", "cores": 64})
     compared = compare(Side(a), Side(b))
-    assert compared.comparisons[0]["verdict"] is None
+    assert compared.comparisons[0].verdict is None
     assert "different machines" in compared.not_comparable[0]
     assert ("host cpu", "a", "b") in [(each.what, each.a, each.b) for each in compared.differences]
     assert worst(judge(compared, 0.03)) == "not settled"
     ranked = compare(Side(a), Side(b), across_machines=True)
-    assert ranked.comparisons[0]["verdict"] == "slower"
+    assert ranked.comparisons[0].verdict == "slower"
 
 
 def test_settings_that_differ_are_listed() -> None:
@@ -203,14 +206,14 @@ def test_settings_that_differ_are_listed() -> None:
 def test_another_durability_is_not_ranked() -> None:
     a = document("r1", {"1": STEADY}, durability={"class": "power-safe", "because": ""})
     b = document("r2", {"1": scaled(2)}, durability={"class": "none", "because": ""})
-    assert compare(Side(a), Side(b)).comparisons[0]["verdict"] is None
+    assert compare(Side(a), Side(b)).comparisons[0].verdict is None
 
 
 def failing(made: Document, shares: Sequence[float]) -> Document:
     """The run, of whose transactions these shares failed, by round."""
-    for cell in made["cells"]:
-        for each, share in zip(cell["rounds"], shares, strict=True):
-            each["failed"], each["issued"] = {"locked": round(share * 1000)}, 1000
+    for cell in made.cells:
+        for each, share in zip(cell.rounds, shares, strict=True):
+            each.failed, each.issued = {"locked": round(share * 1000)}, 1000
     return made
 
 
@@ -218,30 +221,30 @@ def test_where_more_transactions_fail_what_is_left_is_not_ranked() -> None:
     a = document("r1", {"1": STEADY})
     b = failing(document("r2", {"1": scaled(2.0)}), [0.5, 0.51, 0.49, 0.5, 0.5, 0.5])
     compared = compare(Side(a), Side(b))
-    assert compared.comparisons[0]["not_comparable"] == ["transactions that failed: 0 % against 50 %"]
+    assert compared.comparisons[0].not_comparable == ["transactions that failed: 0 % against 50 %"]
     (judged,) = judge(compared, 0.03)
     assert (judged.verdict, judged.reason) == ("not settled", "not ranked: transactions that failed: 0 % against 50 %")
     # Few that fail, and shares that differ as much from round to round, are ranked.
     few = failing(document("r2", {"1": scaled(1.0)}), [0.009] * 6)
-    assert compare(Side(a), Side(few)).comparisons[0]["verdict"] == "equivalent"
+    assert compare(Side(a), Side(few)).comparisons[0].verdict == "equivalent"
     rough = [0.1, 0.3, 0.2, 0.1, 0.3, 0.2]
     more = failing(document("r2", {"1": scaled(1.0)}), [each + 0.03 for each in rough])
-    assert compare(Side(failing(a, rough)), Side(more)).comparisons[0]["verdict"] == "equivalent"
+    assert compare(Side(failing(a, rough)), Side(more)).comparisons[0].verdict == "equivalent"
 
 
 def test_where_both_did_little_but_fail_neither_is_ranked() -> None:
     """As on a disk that is full: what ended well says how much there was room for, and not how fast it was."""
     a, b = (failing(document(name, {"1": STEADY}), [0.95] * 6) for name in ("r1", "r2"))
     (found,) = compare(Side(a), Side(b)).comparisons
-    assert found["verdict"] is None
-    assert found["not_comparable"] == ["transactions that failed: 95 % against 95 %, more than ended well"]
+    assert found.verdict is None
+    assert found.not_comparable == ["transactions that failed: 95 % against 95 %, more than ended well"]
     a, b = (failing(document(name, {"1": STEADY}), [0.2] * 6) for name in ("r1", "r2"))
-    assert compare(Side(a), Side(b)).comparisons[0]["verdict"] == "equivalent"
+    assert compare(Side(a), Side(b)).comparisons[0].verdict == "equivalent"
     full = [{"start_s": at, "end_s": at + 1, "ok": 100 * (at < 4), "failed": 100} for at in range(5)]
-    for each in b["cells"][0]["rounds"]:
-        each["intervals"] = full
+    for each in b.cells[0].rounds:
+        each.intervals = full
     (found,) = compare(Side(a), Side(b)).comparisons
-    assert found["not_comparable"] == ["transactions that failed: for 20 % of the window none ended well"]
+    assert found.not_comparable == ["transactions that failed: for 20 % of the window none ended well"]
 
 
 @pytest.mark.parametrize(
@@ -336,44 +339,44 @@ def test_another_experiment_of_the_same_name_is_not_ranked() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(2)})
     was, is_now = {"clients": 1, "warmup": {"seconds": 0}}, {"clients": 2, "warmup": {"seconds": 0}, "new": 1}
     compared = compare(Side(a, None, {"threads=1": was}), Side(b, None, {"threads=1": is_now}))
-    assert compared.comparisons[0]["not_comparable"] == ["the load is not the same (clients)"]
-    assert compared.comparisons[0]["verdict"] is None
+    assert compared.comparisons[0].not_comparable == ["the load is not the same (clients)"]
+    assert compared.comparisons[0].verdict is None
     assert ("clients", "1", "2") in [(each.what, each.a, each.b) for each in compared.differences]
     assert worst(judge(compared, 0.03)) == "not settled"
 
 
 def on_system(name: str, made: Document) -> Document:
     """The run of one cell as it were on another system, by which its cell is named."""
-    (cell,) = made["cells"]
-    cell["id"], cell["factors"] = f"system={name}", cell["factors"] | {"system": name}
+    (cell,) = made.cells
+    cell.id, cell.factors = f"system={name}", cell.factors | {"system": name}
     return made
 
 
 def test_cells_of_other_names_have_to_be_under_the_same_load_too() -> None:
     a = on_system("sqlite:?source=old", document("r1", {"1": STEADY}))
     b = on_system("sqlite:?source=new", document("r2", {"1": scaled(2)}))
-    names = [side["cells"][0]["id"] for side in (a, b)]
+    names = [side.cells[0].id for side in (a, b)]
     for clients, not_comparable in ((1, []), (2, ["the load is not the same (clients)"])):
         sides = Side(a, names[0], {names[0]: {"clients": 1}}), Side(b, names[1], {names[1]: {"clients": clients}})
-        assert compare(*sides).comparisons[0]["not_comparable"] == not_comparable
+        assert compare(*sides).comparisons[0].not_comparable == not_comparable
     # Other levels are another question, and the factors say so.
-    b["cells"][0]["factors"]["threads"] = "2"
+    b.cells[0].factors["threads"] = "2"
     sides = Side(a, names[0], {names[0]: {"clients": 1}}), Side(b, names[1], {names[1]: {"clients": 2}})
-    assert compare(*sides).comparisons[0]["not_comparable"] == []
+    assert compare(*sides).comparisons[0].not_comparable == []
 
 
 def test_a_run_whose_trials_failed_does_not_pass() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(1)})
     assert worst(judge(compare(Side(a), Side(b)), 0.03)) == "pass"
-    lost = b["cells"][0]["rounds"][2]
-    lost["status"], lost["error"], lost["throughput"] = "failed", "it ended with 139", None
+    lost = b.cells[0].rounds[2]
+    lost.status, lost.error, lost.throughput = "failed", "it ended with 139", None
     (judged,) = judge(compare(Side(a), Side(b)), 0.03)
     assert judged.verdict == "not settled"
     assert judged.reason.endswith(": 1 of 6 rounds of b failed: it ended with 139")
     # The baseline's were lost before the change.
     assert worst(judge(compare(Side(b), Side(a)), 0.03)) == "pass"
     slow = document("r3", {"1": scaled(0.5)})
-    slow["cells"][0]["rounds"][2] = lost
+    slow.cells[0].rounds[2] = lost
     assert worst(judge(compare(Side(a), Side(slow)), 0.03)) == "regression"
 
 
@@ -394,44 +397,43 @@ def test_as_many_rounds_as_the_gate_asks_for_settle_it(factor: float) -> None:
     found = re.search(r"about (\d+) times as many rounds would probably settle it", judged.reason)
     assert judged.verdict == "not settled" and found is not None
     more = int(found[1])
-    a, b = (document(side["id"], {"1": by_rounds(side) * more}) for side in (a, b))
+    a, b = (document(side.id, {"1": by_rounds(side) * more}) for side in (a, b))
     (judged,) = judge(compare(Side(a), Side(b)), 0.03)
     assert judged.verdict == ("pass" if factor > 0.97 else "regression")
 
 
 def by_rounds(made: Document) -> list[float]:
-    return [each["throughput"] or 0.0 for each in made["cells"][0]["rounds"]]
+    return [each.throughput or 0.0 for each in made.cells[0].rounds]
 
 
 def test_of_an_open_loop_response_times_are_compared() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
     assert not any("the loop is open" in each for each in compare(Side(a), Side(b)).weaker)
     for side, ms in ((a, 2.0), (b, 3.0)):
-        (cell,) = side["cells"]
-        for number, each in enumerate(cell["rounds"]):
-            times: Any = {"p99": ms * (1 + number / 1000), "at_least": []}
-            each["latency_ms"]["response"] = times
+        (cell,) = side.cells
+        for number, each in enumerate(cell.rounds):
+            each.latency_ms["response"] = some(Latency, p99=ms * (1 + number / 1000))
     compared = compare(Side(a), Side(b))
     (found,) = compared.comparisons
     # Throughput, the rate that was offered, is the same.
-    assert (found["metric"], found["verdict"]) == ("p99", "slower")
-    assert found["ratio"] == pytest.approx(1.5)
+    assert (found.metric, found.verdict) == ("p99", "slower")
+    assert found.ratio == pytest.approx(1.5)
     assert any("the loop is open" in each and "(p99) is compared" in each for each in compared.weaker)
     assert worst(judge(compared, 0.03)) == "regression"
     asked = compare(Side(a), Side(b), metric="throughput")
-    assert asked.comparisons[0]["verdict"] == "equivalent"
+    assert asked.comparisons[0].verdict == "equivalent"
     assert any("its throughput is the rate of arrivals" in each for each in asked.weaker)
     # One that cannot keep up is told by its throughput.
-    for each in b["cells"][0]["rounds"]:
-        each["skipped"] = 100
-    assert compare(Side(a), Side(b)).comparisons[0]["metric"] == "throughput"
+    for each in b.cells[0].rounds:
+        each.skipped = 100
+    assert compare(Side(a), Side(b)).comparisons[0].metric == "throughput"
 
 
 def test_what_may_be_the_change_under_test_is_listed_and_ranked() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(2)})
     was, is_now = ({"clients": 1, "statements": [{"sql": sql}]} for sql in ("select 1", "select 2"))
     compared = compare(Side(a, None, {"threads=1": was}), Side(b, None, {"threads=1": is_now}))
-    assert compared.comparisons[0]["verdict"] == "faster"
+    assert compared.comparisons[0].verdict == "faster"
     assert [each.what for each in compared.differences] == ["statement 1"]
 
 
@@ -473,8 +475,8 @@ def test_why_there_is_no_interval() -> None:
     assert compare(Side(a), Side(b), metric="instructions").lacking == [
         "no instructions were counted in a; `--instructions` counts them"
     ]
-    for each in b["cells"][0]["rounds"]:
-        each["status"], each["error"], each["throughput"] = "failed", "no such table: t", None
+    for each in b.cells[0].rounds:
+        each.status, each.error, each.throughput = "failed", "no such table: t", None
     (judged,) = judge(compare(Side(a), Side(b)), 0.03)
     assert (judged.verdict, judged.reason) == ("not settled", "6 of 6 rounds of b failed: no such table: t")
 
@@ -483,15 +485,15 @@ def test_a_run_that_decided_when_to_end_is_compared_with_a_wider_interval() -> N
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": scaled(1.01)})
 
     def width() -> float:
-        low, high = compare(Side(a), Side(b)).comparisons[0]["ci95"] or (0, 0)
+        low, high = compare(Side(a), Side(b)).comparisons[0].ci95 or (0, 0)
         return high / low
 
     fixed = width()
-    b["confidence"] = 0.97
+    b.confidence = 0.97
     assert width() > fixed * 1.001
     one = document("r3", {"1": STEADY, "2": scaled(1.01)})
-    one["confidence"] = 0.97
-    stopped = compare(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0]["ci95"]
+    one.confidence = 0.97
+    stopped = compare(Side(one, "threads=1"), Side(one, "threads=2")).comparisons[0].ci95
     ratio = paired_rates(*({i: Rate(value) for i, value in enumerate(each)} for each in (STEADY, scaled(1.01))), 0.97)
     assert ratio is not None
     # That of the rounds' own times, which differ by a hundredth.
@@ -503,7 +505,7 @@ def test_of_long_texts_what_differs_is_shown() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
     texts = [f"{begins}{limit}) select count(*) from n" for limit in (10, 400)]
     sides = [
-        Side(each, definitions={each["cells"][0]["id"]: {"statements": [{"sql": text, "prepare": "once"}]}})
+        Side(each, definitions={each.cells[0].id: {"statements": [{"sql": text, "prepare": "once"}]}})
         for each, text in zip((a, b), texts, strict=True)
     ]
     (found,) = [each for each in compare(*sides).differences if "statement" in each.what]

@@ -53,8 +53,8 @@ def said(*measured: tuple[dict[str, Any], Mapping[int, int], int]) -> list[Findi
         for block, ok in blocks.items()
     ]
     design = {"cells": [each for each, _, _ in measured], "measure": {"label": "logins"}}
-    found = build_document(run_record(design), trials)["findings"]
-    return [each for each in found if each["kind"] == KIND]
+    found = build_document(run_record(design), trials).findings
+    return [each for each in found if each.kind == KIND]
 
 
 def both(
@@ -73,12 +73,12 @@ def test_the_ratio_is_that_of_blocks_over_all_levels() -> None:
     (found,) = said(
         *both("web:?database=a", 1, 0.8), *both("web:?database=a", 8, 0.2), *both("web:?database=b", 1, 0.5)
     )
-    of_a, of_b = (found["evidence"]["ratios"][f"web:?database={name}"] for name in "ab")
+    of_a, of_b = (found.evidence["ratios"][f"web:?database={name}"] for name in "ab")
     # The mean of logarithms. Within blocks nothing but rounding differs, however much the blocks do.
     assert of_a["ratio"] == pytest.approx(0.4, rel=0.01) and of_b["ratio"] == pytest.approx(0.5, rel=0.01)
     assert of_a["ci95"][0] < of_a["ratio"] < of_a["ci95"][1]
     assert of_b["cells"] == [["web:?database=b 1 on", "web:?database=b 1 off"]]
-    text = found["text"]
+    text = found.text
     assert text.startswith("With a database connection per request, logins are 0.4 (")
     assert "(0.2 with concurrency=8 to 0.8 with concurrency=1; 2.5 ms more per request with concurrency=1)" in text
     # With one client, 100 a second against 50.
@@ -89,17 +89,16 @@ def test_a_setting_in_the_url_is_as_good_as_a_factor() -> None:
     kept = cell("web:?persistent=on", 1, {"persistent": "on", "pool": "16"})
     anew = cell("web:?persistent=off", 1, {"persistent": "off", "pool": "16"})
     (found,) = said((kept, {0: 100, 1: 100}, 0), (anew, {0: 50, 1: 52}, 0))
-    assert list(found["evidence"]["ratios"]) == ["web:?persistent=on"]
+    assert list(found.evidence["ratios"]) == ["web:?persistent=on"]
     other = anew | {"asked": {"persistent": "off", "pool": "1"}}
     assert said((kept, {0: 100, 1: 100}, 0), (other, {0: 50, 1: 52}, 0)) == []
 
 
 def test_levels_in_which_other_work_was_done_are_left_out_and_named() -> None:
     (found,) = said(*both("web:", 1, 0.8), *both("web:", 8, 0.2, failed=900))
-    assert found["evidence"]["ratios"]["web:"]["ratio"] == pytest.approx(0.8, rel=0.01)
-    assert list(found["evidence"]["left_out"]) == ["web: 8 off"]
+    assert found.evidence["ratios"]["web:"]["ratio"] == pytest.approx(0.8, rel=0.01)
+    assert list(found.evidence["left_out"]) == ["web: 8 off"]
     assert (
-        "1 pair of cells was excluded because their work differed: web: 8 off (transactions that failed: "
-        in found["text"]
+        "1 pair of cells was excluded because their work differed: web: 8 off (transactions that failed: " in found.text
     )
     assert said(*both("web:", 8, 0.2, failed=900)) == []

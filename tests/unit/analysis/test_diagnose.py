@@ -376,7 +376,7 @@ def test_the_bottleneck_of_a_trial_knows_how_its_transactions_begin() -> None:
         (read,) = derived([TrialRecord(cell="a", block=0, position=0, status="done", plan=plan, result=stored)])
         bottleneck = bottleneck_of(read)
         assert bottleneck is not None
-        return bottleneck["advice"]
+        return bottleneck.advice
 
     assert "BEGIN" not in advice(alone)
     assert "BEGIN" in advice(begun)

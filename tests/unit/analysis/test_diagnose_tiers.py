@@ -8,6 +8,8 @@ from dbdyno.analysis.bottleneck.server import diagnose_server
 from dbdyno.analysis.bottleneck.tiers import tier_of
 from dbdyno.analysis.findings.services import tier_findings
 from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.result.cell import Cell as MeasuredCell
+from dbdyno.model.result.convert import from_json
 from synthetic_events import result_of
 
 
@@ -117,37 +119,38 @@ def test_parts_are_of_tiers(part: str, tier: str) -> None:
 
 
 def cell(name: str, resource: str, **rounds: Any) -> Any:
-    return {
+    made = {
         "id": name,
         "system": {"name": name},
         "cpu_percent": {"tiers": {"web 1": 97.0, "database": 31.0}},
         "bottleneck": {"resource": resource, "evidence": "web tier 97 % of 1 CPU", "advice": ""},
         "rounds": [{"failures": {}, "failed": {}, "error": None, **rounds}],
     }
+    return from_json(MeasuredCell, made)
 
 
 def test_systems_are_not_told_apart_while_the_web_tier_is_the_bottleneck() -> None:
     cells = [cell("a", "web tier"), cell("b", "web tier"), cell("c", "database")]
     (found,) = tier_findings(cells)
-    assert found["cells"] == ["a", "b"]
-    assert "The web tier was the bottleneck of 2 of 3 cells" in found["text"]
-    assert "Differences between the databases behind it don't show" in found["text"]
+    assert found.cells == ["a", "b"]
+    assert "The web tier was the bottleneck of 2 of 3 cells" in found.text
+    assert "Differences between the databases behind it don't show" in found.text
     (found,) = tier_findings(cells[1:])
-    assert "Differences" not in found["text"]
+    assert "Differences" not in found.text
     assert list(tier_findings(cells[2:])) == []
 
 
 def test_a_database_within_the_web_servers_is_not_said_to_be_unseen() -> None:
     within = [cell("a", "web tier"), cell("b", "web tier")]
     for each in within:
-        del each["cpu_percent"]["tiers"]["database"]
+        del each.cpu_percent.tiers["database"]
     (found,) = tier_findings(within)
-    assert "The database's share is unknown" in found["text"]
-    assert "Differences" not in found["text"] and "doesn't show" not in found["text"]
+    assert "The database's share is unknown" in found.text
+    assert "Differences" not in found.text and "doesn't show" not in found.text
     # Beside others, each is told of its own.
     first, second = tier_findings([within[0], cell("c", "web tier"), cell("d", "database")])
-    assert (first["cells"], second["cells"]) == (["a"], ["c"])
-    assert "compare those" not in first["text"] and "compare those" in second["text"]
+    assert (first.cells, second.cells) == (["a"], ["c"])
+    assert "compare those" not in first.text and "compare those" in second.text
 
 
 def threads(**parts: list[tuple[str, float]]) -> dict[str, Any]:

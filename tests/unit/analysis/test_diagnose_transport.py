@@ -9,7 +9,8 @@ import pytest
 from dbdyno.analysis.bottleneck.transport import in_transport
 from dbdyno.analysis.findings.services import one_at_a_time
 from dbdyno.model.events.around import Listeners, Listening
-from synthetic_cells import cell
+from dbdyno.model.result.cell import CpuPercent, Latency
+from synthetic_cells import cell, some
 from synthetic_events import result_of
 
 
@@ -42,9 +43,9 @@ def test_replies_in_two_segments_are_the_bottleneck() -> None:
 
 def service(clients: int, per_s: float, median_ms: float, machine: float = 20.0) -> Any:
     made = cell(f"clients={clients}", [per_s], system="http://a/")
-    made["latency_ms"] = {"service": {"p50": median_ms}}
-    made["cpu_percent"] = {"machine": machine, "cores": 2}
-    made["system"]["engine"] = "http"
+    made.latency_ms = {"service": some(Latency, p50=median_ms)}
+    made.cpu_percent = some(CpuPercent, machine=machine, cores=2)
+    made.system.engine = "http"
     return made
 
 
@@ -61,6 +62,6 @@ def service(clients: int, per_s: float, median_ms: float, machine: float = 20.0)
     ],
 )
 def test_a_service_that_serves_one_request_at_a_time_is_named_with_its_cap(cells: Any, said: str) -> None:
-    found = [each["text"] for each in one_at_a_time(cells)]
+    found = [each.text for each in one_at_a_time(cells)]
     assert len(found) == bool(said)
     assert said in "".join(found)

@@ -19,6 +19,8 @@ from dbdyno.analysis.findings.services import one_at_a_time
 from dbdyno.analysis.measured.histograms import encode_ns
 from dbdyno.engines.sqlite.lock_findings import lock_findings
 from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.result.cell import Cell as MeasuredCell
+from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.finding import Kind, Measured, UnfoundedError
 from dbdyno.model.result.shape import Finding
 from dbdyno.store import TrialRecord
@@ -66,7 +68,7 @@ def found(*cells: Cell, **run: Any) -> list[Finding]:
             )
             for block, each in enumerate(cell.results)
         ]
-    return build_document(run_record(design, **run), trials)["findings"]
+    return build_document(run_record(design, **run), trials).findings
 
 
 def searching(values: list[Any], sql: str = "select * from w where word like ?") -> Any:
@@ -130,7 +132,7 @@ def locked(blind: bool, busy_timeout: str) -> list[Finding]:
             "rounds": rounds,
             "latency_ms": {},
         }
-        cells.append(Measured(cell, each.trial, ""))
+        cells.append(Measured(from_json(MeasuredCell, cell), each.trial, ""))
     return lock_findings(cells)
 
 
@@ -143,7 +145,7 @@ def overtaken(blind: bool) -> list[Finding]:
         "rounds": [{"status": "done", "io": {"file_lock_waits": 2}, "segments": {"file_lock_wait": seconds}}],
         "latency_ms": {"service": {"p99": 0.1, "max": 800.0}},
     }
-    return lock_findings([Measured(cell, {}, "")])
+    return lock_findings([Measured(from_json(MeasuredCell, cell), {}, "")])
 
 
 HEADLESS = 'name = "x"\ntitle = "x"\n'
@@ -157,20 +159,20 @@ def counted(blind: bool) -> list[Finding]:
 
 def designed(blind: bool, **design: Any) -> list[Finding]:
     """What is said of a design before anything is measured."""
-    return build_document(run_record({} if blind else design), [])["findings"]
+    return build_document(run_record({} if blind else design), []).findings
 
 
 def seen(blind: bool, kind: str, **observed: Any) -> list[Finding]:
     """What is said of what the laboratory saw; blind, it saw that there was something and not what."""
     observation = {"kind": kind, **(dict.fromkeys(observed) if blind else observed)}
-    return build_document(run_record({"stopping": {"target": 0.03}}, observations=[observation]), [])["findings"]
+    return build_document(run_record({"stopping": {"target": 0.03}}, observations=[observation]), []).findings
 
 
 def asked_for(blind: bool) -> list[Finding]:
     design = {"cells": [{"id": "a", "system": {"name": "sqlite:", "engine": "sqlite"}, "asked": {"threads": "100"}}]}
     engine = {"engine": "sqlite", "settings": {} if blind else {"threads": "8"}}
     trial = TrialRecord(cell="a", block=0, position=0, status="done", result=result(engine=engine))
-    return build_document(run_record(design), [trial])["findings"]
+    return build_document(run_record(design), [trial]).findings
 
 
 BEHIND = {"task": {"target": {"engine": "http"}, "clients": 9, "window": {}}}
@@ -217,7 +219,7 @@ def on_machines(
         "measure": {},
     }
     trial = TrialRecord(cell="a", block=0, position=0, status="done", parts=parts, around=around)
-    return build_document(run_record(design, options={"load_machines": machines}), [trial])["findings"]
+    return build_document(run_record(design, options={"load_machines": machines}), [trial]).findings
 
 
 def in_turn(blind: bool) -> list[Finding]:
@@ -231,7 +233,7 @@ def in_turn(blind: bool) -> list[Finding]:
         }
         for clients in (1, 8)
     ]
-    return list(one_at_a_time(cells))
+    return list(one_at_a_time([from_json(MeasuredCell, each) for each in cells]))
 
 
 SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
@@ -315,7 +317,7 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
     "overtaken while waiting": overtaken,
     "locked without waiting": lambda blind: locked(blind, "0"),
     "change": lambda blind: [
-        each for each in lookup_document(rounds=1 if blind else 5)["findings"] if each["kind"] == "change"
+        each for each in lookup_document(rounds=1 if blind else 5).findings if each.kind == "change"
     ],
     "one at a time": in_turn,
     "more commits than syncs": lambda blind: found(
@@ -454,13 +456,13 @@ def grown(rates: list[int], kinds: tuple[str, str] = ()) -> list[Finding]:  # ty
         )
         for number, rate in enumerate([*rates, *[1000] * 4 * (len(levels) - 2)])
     ]
-    return build_document(run_record(design), trials)["findings"]
+    return build_document(run_record(design), trials).findings
 
 
 def around(name: str, what: dict[str, Any]) -> list[Finding]:
     """What is said of a trial with something around it."""
     trial = TrialRecord(cell="a", block=0, position=0, status="done", result=result(), around={name: what})
-    return build_document(run_record({"cells": [{"id": "a", "system": {"name": "sqlite:"}}]}), [trial])["findings"]
+    return build_document(run_record({"cells": [{"id": "a", "system": {"name": "sqlite:"}}]}), [trial]).findings
 
 
 def connecting(blind: bool) -> list[Finding]:
@@ -476,7 +478,7 @@ def connecting(blind: bool) -> list[Finding]:
         }
         for each in there
     ]
-    measured: Any = cells
+    measured = [from_json(MeasuredCell, each) for each in cells]
     return connect_findings(measured, {}, {each.cell.id: each.trial for each in there})
 
 
@@ -495,13 +497,13 @@ def behind(blind: bool) -> list[Finding]:
         TrialRecord(cell=str(cell["id"]), block=0, position=at, status="done", result=result(1000 - 500 * at))
         for at, cell in enumerate(cells)
     ]
-    return build_document(run_record({"cells": cells}), trials)["findings"]
+    return build_document(run_record({"cells": cells}), trials).findings
 
 
 def test_a_run_that_waited_for_a_quiet_machine_is_not_told_to() -> None:
     def told(**options: Any) -> str:
         cell = Cell([result(cpu={"process_percent": 50.0, "machine_percent": 150.0})])
-        return next(each["text"] for each in found(cell, options=options) if each["kind"] == "disturbed")
+        return next(each.text for each in found(cell, options=options) if each.kind == "disturbed")
 
     assert told().endswith(". Use `--wait-idle` to wait for an idle machine.")
     assert told(wait_idle=True).endswith(", although each trial waited for an idle machine.")
@@ -512,7 +514,7 @@ def test_a_server_of_the_users_is_no_other_program() -> None:
     busy = [result(cpu={"process_percent": 50.0, "machine_percent": 150.0})]
 
     def told(system: str) -> bool:
-        return any(each["kind"] == "disturbed" for each in found(Cell(busy, system=system)))
+        return any(each.kind == "disturbed" for each in found(Cell(busy, system=system)))
 
     assert told("sqlite:") and told("postgresql://me@db.example/app")
     for here in ("postgresql://me@127.0.0.1:5/app", "mysql://me@localhost/app", "postgresql://me@%2Ftmp:5/app"):
@@ -532,8 +534,8 @@ def test_a_server_of_the_users_is_no_other_program() -> None:
 def test_the_load_machine_that_is_furthest_behind_is_named(
     rates: tuple[int, ...], took_ms: tuple[float, ...], named: str
 ) -> None:
-    (differ,) = [each for each in on_machines(rates, took_ms=took_ms) if each["kind"] == "load machines differ"]
-    assert str(differ["evidence"]["machine"]).split()[0] == named
+    (differ,) = [each for each in on_machines(rates, took_ms=took_ms) if each.kind == "load machines differ"]
+    assert str(differ.evidence["machine"]).split()[0] == named
 
 
 def test_every_kind_has_a_scenario() -> None:
@@ -549,19 +551,19 @@ def test_every_kind_has_a_sentence_of_meaning_and_one_of_remedy(kind: Kind) -> N
 
 @pytest.mark.parametrize("kind", SCENARIOS)
 def test_a_finding_carries_its_observation_and_is_not_said_without_it(kind: str) -> None:
-    said = [each for each in SCENARIOS[kind](False) if each["kind"] == kind]
+    said = [each for each in SCENARIOS[kind](False) if each.kind == kind]
     assert said
     for each in said:
-        observed = {name: each["evidence"].get(name) for name in KINDS[kind].needs}
+        observed = {name: each.evidence.get(name) for name in KINDS[kind].needs}
         assert all(of not in (None, "", [], {}) for of in observed.values()), observed
-    assert [each["text"] for each in SCENARIOS[kind](True) if each["kind"] == kind] == []
+    assert [each.text for each in SCENARIOS[kind](True) if each.kind == kind] == []
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS.values() for name in kind.needs])
 @pytest.mark.parametrize("nothing", [None, "", [], {}])
 def test_no_finding_can_be_made_without_its_observation(kind: Kind, name: str, nothing: Any) -> None:
     evidence: dict[str, Any] = dict.fromkeys(kind.needs, 0)
-    assert kind.found("So it is.", [], copy.copy(evidence))["evidence"] == evidence
+    assert kind.found("So it is.", [], copy.copy(evidence)).evidence == evidence
     with pytest.raises(UnfoundedError, match=name):
         kind.found("So it is.", [], evidence | {name: nothing})
 
@@ -574,13 +576,13 @@ def test_each_rule_is_registered_and_has_its_place_in_the_order() -> None:
     assert list(KINDS) == list(ORDER)
 
 
-def dictionaries() -> Iterator[tuple[Path, set[str]]]:
-    """The keys of every dictionary that the package's source writes down."""
+def calls() -> Iterator[tuple[Path, str]]:
+    """The name of everything that the package's source calls by its own name."""
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Dict):
-                yield path, {str(key.value) for key in node.keys if isinstance(key, ast.Constant)}
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                yield path, node.func.id
 
 
 def test_findings_are_made_in_one_place() -> None:
-    assert {path.name for path, keys in dictionaries() if {"text", "cells", "evidence"} <= keys} == {"finding.py"}
+    assert {path.name for path, name in calls() if name == "Finding"} == {"finding.py"}

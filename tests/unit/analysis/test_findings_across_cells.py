@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
 import numpy
 import pytest
@@ -13,7 +14,7 @@ from dbdyno.analysis.findings.factors import cross_cell_findings
 from dbdyno.analysis.measured.comparing import compare_with_baseline
 from dbdyno.model.result import Document, Finding
 from dbdyno.stats import MARGIN
-from synthetic_cells import cell
+from synthetic_cells import cell, some
 
 
 def document(rounds: Sequence[Sequence[float]], *, chain: bool = False, groups: int = 1) -> Document:
@@ -23,11 +24,11 @@ def document(rounds: Sequence[Sequence[float]], *, chain: bool = False, groups: 
     cells: Any = [
         cell(f"group={own['group']},n={own['n']}", values, own) for own, values in zip(levels, rounds, strict=True)
     ]
-    return cast(Document, {"report": {"x": "n", "chain": chain}, "cells": cells, "comparisons": []})
+    return some(Document, report={"x": "n", "chain": chain}, cells=cells)
 
 
 def with_table(made: Document) -> Document:
-    return cast(Document, {**made, "comparisons": compare_with_baseline(made["cells"], MARGIN)})
+    return replace(made, comparisons=compare_with_baseline(made.cells, MARGIN))
 
 
 def noisy(seed: int, means: Sequence[float], rounds: int, deviation: float) -> list[list[float]]:
@@ -36,11 +37,11 @@ def noisy(seed: int, means: Sequence[float], rounds: int, deviation: float) -> l
 
 
 def found_in(made: Document) -> list[Finding]:
-    return cross_cell_findings(made["cells"], made["report"], made["comparisons"])
+    return cross_cell_findings(made.cells, made.report, made.comparisons)
 
 
 def claims(made: Document) -> list[str]:
-    return [text for each in found_in(made) if "not settled" not in (text := each["text"])]
+    return [text for each in found_in(made) if "not settled" not in (text := each.text)]
 
 
 @pytest.mark.slow
@@ -56,7 +57,7 @@ def test_of_equal_cells_at_most_5_percent_of_runs_claim_anything(cells: int, rou
 def test_of_answers_to_other_questions_nothing_is_told() -> None:
     made = document([[1000.0, 1010.0, 990.0], [2000.0, 2010.0, 2000.0]])
     assert len(claims(made)) == 1
-    made["report"]["questions"] = ["n"]
+    made.report["questions"] = ["n"]
     assert claims(made) == []
 
 
@@ -89,8 +90,8 @@ def test_what_the_table_leaves_open_is_not_claimed() -> None:
     for seed in range(100):
         alone = document(noisy(seed, [1000.0, 1250.0, 1000.0, 1000.0], 4, 0.05), groups=2)
         made = with_table(alone)
-        verdicts = {(each["a"], each["b"]): each["verdict"] for each in made["comparisons"]}
-        told = [each["cells"] for each in found_in(made)]
+        verdicts = {(each.a, each.b): each.verdict for each in made.comparisons}
+        told = [each.cells for each in found_in(made)]
         for a, b in told:
             assert verdicts.get((a, b), "faster") in ("faster", "slower")
         open_in_the_table += len(told) < len(found_in(alone))
@@ -100,10 +101,10 @@ def test_what_the_table_leaves_open_is_not_claimed() -> None:
 
 def test_a_step_of_a_chain_that_is_open_is_told_as_open() -> None:
     (step, settled) = found_in(document([[100, 101, 99], [50, 900, 400], [100, 60, 900]], chain=True))
-    assert step["text"].startswith("Throughput from n=0 to n=1 is 4.5 times (")
-    assert step["text"].endswith("): not conclusive after 3 rounds.")
-    assert step["cells"] == ["group=0,n=0", "group=0,n=1"]
-    assert settled["text"].endswith("not conclusive after 3 rounds.")
+    assert step.text.startswith("Throughput from n=0 to n=1 is 4.5 times (")
+    assert step.text.endswith("): not conclusive after 3 rounds.")
+    assert step.cells == ["group=0,n=0", "group=0,n=1"]
+    assert settled.text.endswith("not conclusive after 3 rounds.")
 
 
 def test_one_round_says_nothing() -> None:

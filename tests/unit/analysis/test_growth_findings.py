@@ -59,7 +59,7 @@ def document(
 
 
 def said(document: Document, kind: str) -> list[str]:
-    return [each["text"] for each in document["findings"] if each["kind"] == kind]
+    return [each.text for each in document.findings if each.kind == kind]
 
 
 def test_a_fall_is_told_with_both_sizes_and_the_memory() -> None:
@@ -70,9 +70,9 @@ def test_a_fall_is_told_with_both_sizes_and_the_memory() -> None:
         "0.5 to 5 times its memory limit: to 0.2 ("
     )
     assert "of the rate at 1,200 rows" in text
-    (found,) = [each for each in made["findings"] if each["kind"] == "falls as it grows"]
-    assert found["cells"] == ["rows=100000,key=v4"]
-    assert found["evidence"]["before_share"] == 0.5 and found["evidence"]["share"] == 5.0
+    (found,) = [each for each in made.findings if each.kind == "falls as it grows"]
+    assert found.cells == ["rows=100000,key=v4"]
+    assert found.evidence["before_share"] == 0.5 and found.evidence["share"] == 5.0
 
 
 def test_a_fall_that_goes_on_is_told_with_its_end() -> None:
@@ -110,15 +110,15 @@ def test_an_order_that_is_no_faster_is_not_told() -> None:
 
 
 def test_windows_of_one_growth_count_as_one_round() -> None:
-    (cell, *_) = document({"v4": [1000, 990, 200]})["cells"]
+    (cell, *_) = document({"v4": [1000, 990, 200]}).cells
     # Four windows, two on each growth.
-    assert len(cell["rounds"]) == 4
+    assert len(cell.rounds) == 4
     rates = rates_by_block(cell)
     assert list(rates) == [0, 2]
     assert [each.count for each in rates.values()] == [
-        sum(each["rate"]["count"] for each in cell["rounds"][first : first + 2]) for first in (0, 2)
+        sum(each.rate.count for each in cell.rounds[first : first + 2]) for first in (0, 2)
     ]
     assert list(values_by_block(cell, "throughput")) == [0, 2]
     one = document({"v4": [1000, 990, 200]}, windows=4)
-    assert one["cells"][0]["throughput"]["ci95"] is None
-    assert all(each["ci95"] is None for each in one["comparisons"])
+    assert one.cells[0].throughput.ci95 is None
+    assert all(each.ci95 is None for each in one.comparisons)

@@ -34,10 +34,10 @@ def test_percentiles_are_the_librarys(values: list[int]) -> None:
     reference = recorded(values)
     latency = Histogram(encoded(values)).latency_ms()
     for name, share in (("p50", 50), ("p90", 90), ("p99", 99), ("p99_9", 99.9)):
-        assert latency[name] == pytest.approx(reference.get_value_at_percentile(share) / 1e6)  # type: ignore[literal-required]
-    assert latency["max"] == pytest.approx(reference.get_max_value() / 1e6, rel=1e-3)
-    assert latency["mean"] == pytest.approx(reference.get_mean_value() / 1e6, rel=1e-3)
-    assert latency["count"] == len(values)
+        assert getattr(latency, name) == pytest.approx(reference.get_value_at_percentile(share) / 1e6)
+    assert latency.max == pytest.approx(reference.get_max_value() / 1e6, rel=1e-3)
+    assert latency.mean == pytest.approx(reference.get_mean_value() / 1e6, rel=1e-3)
+    assert latency.count == len(values)
 
 
 @settings(deadline=None, max_examples=40)
@@ -68,8 +68,8 @@ def test_a_histogram_that_is_not_deflated_is_read() -> None:
 
 def test_an_empty_histogram_has_no_percentiles() -> None:
     latency = Histogram(encoded([])).latency_ms()
-    assert latency["count"] == 0
-    assert latency["p50"] is None
+    assert latency.count == 0
+    assert latency.p50 is None
 
 
 def test_no_histograms_merge_to_none() -> None:

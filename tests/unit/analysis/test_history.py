@@ -256,9 +256,9 @@ def test_of_a_trial_done_again_the_latest_counts(made: Made) -> None:
 
     run = made.put(change=again)
     value = series_of(made.history())[0]["points"][0]["value"]
-    rounds = build_document(made.store.run(run), made.store.trials(run))["cells"][0]["rounds"]
+    rounds = build_document(made.store.run(run), made.store.trials(run)).cells[0].rounds
     assert len(rounds) == 2
-    assert value == pytest.approx(sum(each["throughput"] or 0 for each in rounds) / 2)
+    assert value == pytest.approx(sum(each.throughput or 0 for each in rounds) / 2)
 
 
 @pytest.mark.parametrize(
@@ -272,16 +272,16 @@ def test_of_a_trial_done_again_the_latest_counts(made: Made) -> None:
 )
 def test_a_point_is_what_the_run_itself_shows(made: Made, name: str, of: Callable[[Any], float]) -> None:
     run = made.put()
-    (cell,) = build_document(made.store.run(run), made.store.trials(run))["cells"]
+    (cell,) = build_document(made.store.run(run), made.store.trials(run)).cells
     (point,) = series_of(made.history(name))[0]["points"]
     assert point["value"] == pytest.approx(of(cell))
 
 
 def test_cpu_is_microseconds_for_each_thing_counted(made: Made) -> None:
     run = made.put()
-    rounds = build_document(made.store.run(run), made.store.trials(run))["cells"][0]["rounds"]
+    rounds = build_document(made.store.run(run), made.store.trials(run)).cells[0].rounds
     # 97 % of one core.
-    expected = sum(0.97e6 / (each["throughput"] or 0) for each in rounds) / len(rounds)
+    expected = sum(0.97e6 / (each.throughput or 0) for each in rounds) / len(rounds)
     history = made.history("cpu")
     assert series_of(history)[0]["points"][0]["value"] == pytest.approx(expected)
     assert history["cells"][0]["metric"]["unit"] == "µs/statement"

@@ -17,6 +17,8 @@ from dbdyno.engines.server.managed import target
 from dbdyno.engines.server.server import Server, start_server
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import PLAN
+from dbdyno.model.result.cell import Cell as MeasuredCell
+from dbdyno.model.result.convert import from_json
 from dbdyno.runtime.worker import Worker
 from fresh_data import fresh_data
 from http_service import service
@@ -34,12 +36,13 @@ def cell(name: str, engine: str, codes: dict[tuple[str, str], int], error_code: 
         {"kind": kind, "code": code, "count": count, "message": f"no {code}"} for (kind, code), count in codes.items()
     ]
     one = {"status": "done", "issued": 100, "failed": failed, "failures": {}, "failed_by_code": told}
-    return {
+    made = {
         "id": name,
         "system": {"name": name, "engine": engine},
         "latency_ms": {},
         "rounds": [one | {"error_code": error_code}],
     }
+    return from_json(MeasuredCell, made)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +62,8 @@ def test_a_limit_is_known_by_the_code_of_failures(engine: str, code: str, limit:
     # Another failure came more often, and first.
     codes = {("connection", "ECONNRESET"): 60, ("connection", code): 7}
     (one,) = limit_findings([cell("a", engine, codes)])
-    assert one["evidence"] == {"limit": limit, "cells": 1, "failed": 7, "trials": 0, "codes": [code]}
-    assert "7 transactions failed" in one["text"] and "To raise it: " in one["text"]
+    assert one.evidence == {"limit": limit, "cells": 1, "failed": 7, "trials": 0, "codes": [code]}
+    assert "7 transactions failed" in one.text and "To raise it: " in one.text
 
 
 def test_codes_that_tell_of_no_limit_are_none() -> None:
@@ -71,18 +74,18 @@ def test_cells_of_one_limit_are_one_finding() -> None:
     known = {("connection", "53300"): 7}
     cells = [cell("a", "PostgreSQL", known), cell("b", "PostgreSQL", {}, "53300"), cell("c", "PostgreSQL", known)]
     (one,) = limit_findings(cells)
-    assert one["cells"] == ["a", "b", "c"]
-    assert "14 transactions failed, 1 trial could not begin" in one["text"]
+    assert one.cells == ["a", "b", "c"]
+    assert "14 transactions failed, 1 trial could not begin" in one.text
 
 
 def test_failures_of_one_kind_are_told_by_code() -> None:
     (one,) = failures([cell("a", "http", {("status", "401"): 20, ("status", "503 full"): 3})])
-    assert "; by code 20 of 401, 3 of 503 full; they do not count towards throughput" in one["text"]
+    assert "; by code 20 of 401, 3 of 503 full; they do not count towards throughput" in one.text
     many = {("status", str(code)): code - 399 for code in range(400, 407)}
     (one,) = failures([cell("a", "http", many)])
-    assert "; by code 7 of 406, 6 of 405, 5 of 404, 4 of 403 and 6 of others;" in one["text"]
+    assert "; by code 7 of 406, 6 of 405, 5 of 404, 4 of 403 and 6 of others;" in one.text
     (one,) = failures([cell("a", "http", {("status", "401"): 20})])
-    assert "by code" not in one["text"]
+    assert "by code" not in one.text
 
 
 def test_processes_of_one_trial_are_added_by_code() -> None:
@@ -209,6 +212,6 @@ def test_a_server_without_places_is_told_where_clients_fail_otherwise_too(
     counts = {each["code"]: each["count"] for each in said["failed_by_code"]}
     assert counts.keys() >= {other, limit} and said["accounting"]["ok"] > 0, said["failed_by_code"]
     assert sum(counts.values()) == sum(said["accounting"]["failed"].values())
-    (met,) = [each for each in found(Measured([said], f"{engine}://host/")) if each["kind"] == "limit met"]
-    assert met["evidence"]["limit"] == "max_connections"
-    assert met["evidence"]["failed"] == counts[limit]
+    (met,) = [each for each in found(Measured([said], f"{engine}://host/")) if each.kind == "limit met"]
+    assert met.evidence["limit"] == "max_connections"
+    assert met.evidence["failed"] == counts[limit]

@@ -7,6 +7,7 @@ import pytest
 from conftest import Cli
 from dbdyno.analysis.document import build_document
 from dbdyno.engines.server.installations import find_installations
+from dbdyno.model.result.convert import to_json
 from dbdyno.store import RunRecord, TrialRecord
 from synthetic_events import as_stored, rate_of, result_of
 
@@ -50,9 +51,9 @@ def lost(tried: Any, engine: str = "FerretDB", version: str = "1.24.0") -> list[
     result = as_stored(made)
     design = {"cells": [{"id": "a", "system": {"name": "mongodb:"}, "factors": {}}]}
     trials = [TrialRecord(cell="a", block=block, position=0, status="done", result=result) for block in range(2)]
-    found = build_document(RunRecord(experiment="x", seed=1, design=design), trials)["findings"]
-    assert not any("loses" in each["text"] for each in found if each["kind"] != "lost updates")
-    return [dict(each) for each in found if each["kind"] == "lost updates"]
+    found = build_document(RunRecord(experiment="x", seed=1, design=design), trials).findings
+    assert not any("loses" in each.text for each in found if each.kind != "lost updates")
+    return [to_json(each) for each in found if each.kind == "lost updates"]
 
 
 def test_a_server_is_told_to_lose_updates_where_it_was_seen_to() -> None:

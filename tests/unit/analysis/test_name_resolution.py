@@ -14,7 +14,7 @@ from synthetic import run_record
 def said(observations: list[dict[str, Any]]) -> list[str]:
     """What a run says that observed these."""
     document = build_document(run_record({}, observations=observations), [])
-    return [each["text"] for each in document["findings"]]
+    return [each.text for each in document.findings]
 
 
 def test_a_name_whose_first_address_answers_costs_nothing() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy
 import pytest
@@ -12,13 +12,13 @@ from dbdyno.analysis.measured.judging import ASSUMED, RunNoise
 from dbdyno.analysis.noise import between_runs, false_alarms, noise_of, noise_of_runs, stored_noise
 from dbdyno.model.result import Document
 from dbdyno.stats.intervals import usual_allowance
-from synthetic_cells import cell
+from synthetic_cells import cell, some
 
 
 def twice(logs: list[float], **options: Any) -> Document:
     """A run of two cells whose ratios in each block have these logarithms, and whose trials take 3 s and 3 s."""
     cells = [cell(str(which), [1000 * math.exp(log * which) for log in logs]) for which in (0, 1)]
-    return cast(Document, {"cells": cells, "options": options})
+    return some(Document, cells=cells, options=options)
 
 
 DRAWN = numpy.random.default_rng(7).normal(0, 0.03, 40)
@@ -62,7 +62,7 @@ def test_of_three_blocks_nothing_is_said() -> None:
 def test_runs_that_differ_more_than_their_rounds_say_how_much() -> None:
     def run(level: float, number: int) -> Document:
         values = [level * (1 + 0.001 * each) for each in (-1, 0, 1)]
-        return cast(Document, {"id": str(number), "cells": [cell("a", values)]})
+        return some(Document, id=str(number), cells=[cell("a", values)])
 
     levels = [1000.0, 1050.0, 980.0, 1020.0, 1000.0]
     noise = noise_of_runs([run(level, number) for number, level in enumerate(levels)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,15 @@ from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.cli.run import RunCommand, _last_lines
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.model.experiment.objective import read_objective
+from dbdyno.model.result.cell import Bottleneck
 from dbdyno.model.result.schema import json_schema
+from dbdyno.model.result.slo import SloProbe, SloSearch
 from dbdyno.model.run_options import RunOptions
 from dbdyno.report.charts.slo import _rows
 from http_service import service
 from simulated_queue import Neighbor, Queue, highest_rate, search
 from synthetic import histogram, lookup_document, run_record
-from synthetic_cells import cell
+from synthetic_cells import cell, some
 
 Small = Callable[..., str]
 
@@ -195,26 +198,26 @@ def test_an_objective_that_every_rate_meets_ends_the_search() -> None:
 
 def check(document: dict[str, object], metric: str) -> None:
     """Check what holds of a search, whatever was measured."""
-    slo = document["slo"]
+    slo = document.slo
     assert isinstance(slo, dict)
-    (found,) = slo["searches"]
-    assert found["carries"] > 0
-    assert found["status"] in ("found", "none", "client", "open")
-    assert found["probes"]
-    rates = [each["rate"] for each in found["probes"]]
+    (found,) = slo.searches
+    assert found.carries > 0
+    assert found.status in ("found", "none", "client", "open")
+    assert found.probes
+    rates = [each.rate for each in found.probes]
     assert rates == sorted(rates)
-    assert all(metric in each["values"] for each in found["probes"])
-    verdicts = {each["rate"]: each["verdict"] for each in found["probes"]}
-    assert found["low"] is None or verdicts[found["low"]] == "holds"
-    assert found["high"] is None or verdicts[found["high"]] == "violated"
-    assert document["answer"]["text"] == found["text"]  # type: ignore[index]
+    assert all(metric in each.values for each in found.probes)
+    verdicts = {each.rate: each.verdict for each in found.probes}
+    assert found.low is None or verdicts[found.low] == "holds"
+    assert found.high is None or verdicts[found.high] == "violated"
+    assert document.answer.text == found.text  # type: ignore[index]
     # Every window is a stored round of an open loop at its rate, but for the closed loop before.
-    cells = {each["id"]: each for each in document["cells"]}  # type: ignore[attr-defined]
-    for each in found["probes"]:
-        assert len(cells[each["cell"]]["rounds"]) == each["windows"] + each["approach"]
-        assert cells[each["cell"]]["factors"]["offered"] == each["rate"]
-    (closed,) = [each for each in cells.values() if each["factors"]["offered"] == "closed"]
-    assert closed["rounds"][0]["status"] == "done"
+    cells = {each.id: each for each in document.cells}  # type: ignore[attr-defined]
+    for each in found.probes:
+        assert len(cells[each.cell].rounds) == each.windows + each.approach
+        assert cells[each.cell].factors["offered"] == each.rate
+    (closed,) = [each for each in cells.values() if each.factors["offered"] == "closed"]
+    assert closed.rounds[0].status == "done"
 
 
 @pytest.mark.slow
@@ -225,10 +228,10 @@ def test_sqlite_is_searched_and_shown(cli: Cli, small: Small) -> None:
     )
     check(document, "p99")
     assert json_schema()
-    assert document["slo"]["clauses"] == [{"metric": "p99", "limit": 50.0}, {"metric": "failed", "limit": 0.01}]
+    assert document.slo.clauses == [{"metric": "p99", "limit": 50.0}, {"metric": "failed", "limit": 0.01}]
     shown = cli("show", "last", "--store", "runs.db")
     assert "p99 ms" in shown
-    assert " ".join(document["answer"]["text"][0].split()) in " ".join(shown.split())
+    assert " ".join(document.answer.text[0].split()) in " ".join(shown.split())
     page = (cli.directory / "out.html").read_text()
     assert "p99 over the offered rate, and its limit of 50 ms" in page
     assert "Rates that were measured" in page
@@ -242,11 +245,11 @@ def test_each_configuration_has_a_search_of_its_own(cli: Cli, small: Small) -> N
     text = small().replace("name =", 'slo = "p50 < 1 us"\nname =', 1)
     systems = ("--system", "sqlite:", "--system", "wal=sqlite:?journal_mode=wal")
     document = cli.run(cli.write("small.toml", text), *systems, "--set", "clients=2", "--budget", "12s")
-    assert len(document["slo"]["searches"]) == 2
+    assert len(document.slo.searches) == 2
     # No request is as quick as that.
-    for each in document["slo"]["searches"]:
-        assert each["low"] is None
-        assert each["status"] in ("none", "open")
+    for each in document.slo.searches:
+        assert each.low is None
+        assert each.status in ("none", "open")
     assert "carries at most" in cli("show", "last", "--store", "runs.db")
 
 
@@ -309,43 +312,43 @@ def closed(system: str, values: list[float | None], **changes: Any) -> Any:
 def offering(rate: float, median_ms: float) -> Any:
     """Five windows at a rate, in which all requests took about as long."""
     made = closed("sqlite:", [rate] * 5, histograms={"response": histogram(median_ms * 1e3)})
-    return made | {"id": f"offered={rate:g}", "factors": {"offered": rate, "system": "sqlite:"}}
+    return replace(made, id=f"offered={rate:g}", factors={"offered": rate, "system": "sqlite:"})
 
 
 def concluded(*searches: list[Any]) -> list[Any]:
     cells = [each for own in searches for each in own]
-    planned = PLANNED | {"searches": [{"cells": [each["id"] for each in own]} for own in searches]}
-    return list(conclude(planned, cells, "requests")["searches"])
+    planned = PLANNED | {"searches": [{"cells": [each.id for each in own]} for own in searches]}
+    return list(conclude(planned, cells, "requests").searches)
 
 
 def test_a_system_for_which_the_time_was_over_is_not_dropped() -> None:
-    found = concluded([closed("sqlite:", [100.0])], [closed("postgresql:", [1.0]) | {"rounds": []}])
-    assert [each["configuration"] for each in found] == ["sqlite", "postgresql"]
-    assert found[1]["text"] == ["postgresql was not measured in the time there was; use a longer --budget."]
-    assert found[1]["status"] == "open"
+    found = concluded([closed("sqlite:", [100.0])], [replace(closed("postgresql:", [1.0]), rounds=[])])
+    assert [each.configuration for each in found] == ["sqlite", "postgresql"]
+    assert found[1].text == ["postgresql was not measured in the time there was; use a longer --budget."]
+    assert found[1].status == "open"
 
 
 def test_a_search_that_ended_after_the_closed_loop_has_a_result() -> None:
     (found,) = concluded([closed("sqlite:", [100.0])])
-    assert (found["status"], found["carries"]) == ("open", 100.0)
-    assert "gave no result" not in " ".join(found["text"])
-    assert "sqlite carries at most 100.0 requests/s (closed loop)." in found["text"]
+    assert (found.status, found.carries) == ("open", 100.0)
+    assert "gave no result" not in " ".join(found.text)
+    assert "sqlite carries at most 100.0 requests/s (closed loop)." in found.text
     (found,) = concluded([closed("sqlite:", [None], error="it ended with 1", transactions_per_s=None)])
-    assert found["status"] == "failed"
-    assert found["text"] == ["sqlite gave no result: it ended with 1."]
+    assert found.status == "failed"
+    assert found.text == ["sqlite gave no result: it ended with 1."]
     # Interrupted while the closed loop was measured.
     (found,) = concluded([closed("sqlite:", [None], status="interrupted", transactions_per_s=None)])
-    assert found["status"] == "open"
+    assert found.status == "open"
 
 
 def test_no_rate_is_interpolated_beyond_what_the_load_machine_offers() -> None:
     cells = [closed("sqlite:", [1000.0], transactions_per_s=1000.0), offering(500, 5.0), offering(900, 400.0)]
     (found,) = concluded(cells)
-    assert found["status"] == "found"
-    assert 500 < found["rate"] < 900
-    cells[2]["bottleneck"] = {"resource": CLIENT, "evidence": "", "advice": "", "proven": None}
+    assert found.status == "found"
+    assert 500 < found.rate < 900
+    cells[2].bottleneck = some(Bottleneck, resource=CLIENT, evidence="", advice="")
     (found,) = concluded(cells)
-    assert (found["status"], found["rate"], found["low"]) == ("client", None, 500)
+    assert (found.status, found.rate, found.low) == ("client", None, 500)
 
 
 def test_a_slowest_request_is_not_known_without_requests() -> None:
@@ -354,8 +357,8 @@ def test_a_slowest_request_is_not_known_without_requests() -> None:
 
 
 def test_a_time_of_zero_is_drawn_at_the_bottom_and_no_end_at_the_top() -> None:
-    probes: Any = [{"rate": 1.0, "values": {"p99": value}, "windows": 3, "due": 9} for value in (0.0, 5.0, None)]
-    rows = _rows({"configuration": "x", "probes": probes}, "p99", 50.0)  # type: ignore[typeddict-item]
+    probes = [some(SloProbe, rate=1.0, values={"p99": value}, windows=3, due=9) for value in (0.0, 5.0, None)]
+    rows = _rows(some(SloSearch, configuration="x", probes=probes), "p99", 50.0)
     assert [each["ms"] for each in rows] == [0.001, 5.0, 500.0]
 
 
@@ -369,7 +372,7 @@ def test_a_search_cannot_be_compared() -> None:
 def test_what_was_interrupted_is_resumed_unless_it_is_a_search(
     slo: Any, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    document: Any = {**lookup_document(), "slo": slo}
+    document = replace(lookup_document(), slo=slo)
     _last_lines(Console(width=200), document, True, None)
     said = capsys.readouterr().out
     assert f"interrupted; {words}" in said.replace("go on with: dbdyno ", "")
@@ -404,10 +407,10 @@ def test_a_description_says_that_a_run_searches(cli: Cli, small: Small) -> None:
 
 
 def test_no_rate_seems_to_hold_above_one_that_was_measured_beyond_the_limit() -> None:
-    once = {rate: offering(rate, ms) | {"rounds": offering(rate, ms)["rounds"][:1]} for rate, ms in [(10, 60), (28, 5)]}
+    once = {rate: replace(offering(rate, ms), rounds=offering(rate, ms).rounds[:1]) for rate, ms in [(10, 60), (28, 5)]}
     (found,) = concluded([closed("sqlite:", [100.0]), once[10], once[28], offering(90, 200)])
-    assert "sqlite does not hold" in found["text"][0]
-    assert "seems to hold" not in found["text"][0]
-    once[10] = offering(10, 5) | {"rounds": offering(10, 5)["rounds"][:1]}
+    assert "sqlite does not hold" in found.text[0]
+    assert "seems to hold" not in found.text[0]
+    once[10] = replace(offering(10, 5), rounds=offering(10, 5).rounds[:1])
     (found,) = concluded([closed("sqlite:", [100.0]), once[10], once[28], offering(90, 200)])
-    assert "It seems to hold at 28.00/s." in found["text"][0]
+    assert "It seems to hold at 28.00/s." in found.text[0]

@@ -42,25 +42,23 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_better_rule_for_the_limit_reaches_an_old_run(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = [cell["bottleneck"] for cell in looked_at(ran)["cells"]]
+    before = [cell.bottleneck for cell in looked_at(ran).cells]
     moon = bottleneck("the moon", "it is full", "wait")
     monkeypatch.setattr("dbdyno.analysis.measured.bottlenecks.diagnose", lambda *_: moon)
-    after = [cell["bottleneck"] for cell in looked_at(ran)["cells"]]
-    assert all(each and each["resource"] != "the moon" for each in before)
-    assert all(
-        each and (each["resource"], each["evidence"], each["of"]) == ("the moon", "it is full", 2) for each in after
-    )
+    after = [cell.bottleneck for cell in looked_at(ran).cells]
+    assert all(each and each.resource != "the moon" for each in before)
+    assert all(each and (each.resource, each.evidence, each.of) == ("the moon", "it is full", 2) for each in after)
 
 
 def test_a_better_finding_reaches_an_old_run(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gossip = Kind("gossip", ("said",), "People talk.", "Ask them.")
     new = Rule(lambda material: [gossip.found("So they say.", [], {"said": len(material.tasks)})], (gossip,))
-    before = [each["text"] for each in looked_at(ran)["findings"]]
+    before = [each.text for each in looked_at(ran).findings]
     monkeypatch.setattr("dbdyno.analysis.findings.registry.RULES", (*RULES, new))
     monkeypatch.setattr(
         "dbdyno.analysis.findings.noise._stood_still", lambda *_: ("It sat down.", {"seconds": 1, "rounds": 1})
     )
-    after = [each["text"] for each in looked_at(ran)["findings"]]
+    after = [each.text for each in looked_at(ran).findings]
     assert {"So they say.", "It sat down."} <= set(after) - set(before)
 
 

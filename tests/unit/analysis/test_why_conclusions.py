@@ -14,8 +14,9 @@ from dbdyno.analysis.why.conclude import conclude, settled
 from dbdyno.analysis.why.pilot import Pilot
 from dbdyno.base.numbers import milliseconds
 from dbdyno.model.plan.change import AGAIN, CHANGE, UNCHANGED, Change, Resource
+from dbdyno.model.result.cell import Bottleneck
 from dbdyno.model.result.why import Why, WhyResource
-from synthetic_cells import cell
+from synthetic_cells import cell, change, some
 
 RATE = 1000.0
 # What a transaction takes of it, in microseconds.
@@ -47,19 +48,15 @@ class Simulated:
 
     def _cell(self, level: str, longer: float, **rounds: Any) -> Any:
         logs = math.log(RATE / longer) + self._together + self._random.normal(0, self._noise, BLOCKS)
-        made = cell(f"change={level}", [float(each) for each in numpy.exp(logs)], {CHANGE: level}, **rounds)
-        for each in made["rounds"]:
-            each.setdefault("changes", {})
-            each.setdefault("competitor", None)
-        return made
+        return cell(f"change={level}", [float(each) for each in numpy.exp(logs)], {CHANGE: level}, **rounds)
 
     def calls(self, resource: Resource, share: float, own_us: float = 100.0) -> None:
         """A kind of call that takes a share of the time, each call of so many microseconds; with three delays."""
         kind, each = KINDS[resource], share * TIME_US / own_us if share else 1.0
         told = {kind: {"calls": 1000, "own_s": own_us * 1e-3, "added_s": 0.0}}
         for base in self.cells[:2]:
-            for one in base["rounds"]:
-                one["changes"] = one["changes"] | told
+            for one in base.rounds:
+                one.changes = one.changes | told
         for size in SIZES:
             delay = size * TIME_US / each
             level = f"{resource} +{size}"
@@ -86,7 +83,7 @@ class Simulated:
             self.cells.append(self._cell(level, divided**elasticity))
 
     def why(self, inferred: str | None = None) -> Why:
-        self.cells[0]["bottleneck"] = None if inferred is None else {"resource": inferred}
+        self.cells[0].bottleneck = None if inferred is None else some(Bottleneck, resource=inferred)
         planned = Planned("single", self.pilot, self.changes, self.untried, 0.5, 0.1, [], {})
         found = conclude(planned, self.cells)
         assert found is not None
@@ -108,20 +105,20 @@ class Arriving(Simulated):
         made = super()._cell(level, longer, **rounds)
         skipped = self._skipped.get(level, 0.0)
         offered = self._random.normal(RATE, RATE / 100, BLOCKS)
-        for each, arrivals in zip(made["rounds"], offered, strict=True):
+        for each, arrivals in zip(made.rounds, offered, strict=True):
             # Noise is that of the rate that the closed loop would have.
-            times = {"p99": self._p99_ms * RATE / each["throughput"], "max": 40.0, "at_least": []}
+            times = {"p99": self._p99_ms * RATE / each.throughput, "max": 40.0, "at_least": []}
             lost = round(1000 * skipped)
-            each |= {"issued": 1000, "skipped": lost, "completed": 1000 - lost, "client_s": 1.0}
-            each |= {"segments": {"idle": self._idle}, "latency_ms": {"response": times, "service": times}}
+            change(each, issued=1000, skipped=lost, completed=1000 - lost, client_s=1.0)
+            change(each, segments={"idle": self._idle}, latency_ms={"response": times, "service": times})
             if not skipped:
-                each["throughput"] = float(arrivals)
-        made["throughput"]["mean"] = sum(each["throughput"] for each in made["rounds"]) / BLOCKS
+                each.throughput = float(arrivals)
+        made.throughput.mean = sum(each.throughput for each in made.rounds) / BLOCKS
         return made
 
 
 def resource(why: Why, name: str) -> WhyResource:
-    return next(each for each in why["resources"] if each["resource"] == name)
+    return next(each for each in why.resources if each.resource == name)
 
 
 def test_the_largest_share_is_the_bottleneck() -> None:
@@ -132,9 +129,9 @@ def test_the_largest_share_is_the_bottleneck() -> None:
     made.processors(0.1)
     made.cache(0.02)
     why = made.why("device sync")
-    assert why["bottleneck"] == "flush"
-    assert why["text"][0].startswith("Flushing the device is the bottleneck: without it, ")
-    assert {each["resource"]: each["verdict"] for each in why["resources"]} == {
+    assert why.bottleneck == "flush"
+    assert why.text[0].startswith("Flushing the device is the bottleneck: without it, ")
+    assert {each.resource: each.verdict for each in why.resources} == {
         "flush": "bottleneck",
         "read": "part",
         "processors": "part",
@@ -142,13 +139,13 @@ def test_the_largest_share_is_the_bottleneck() -> None:
         "write": "not",
     }
     flush = resource(why, "flush")
-    assert flush["elasticity"] == pytest.approx(0.8, abs=0.05)
-    assert flush["share"] == pytest.approx(0.8, abs=0.02)
-    assert flush["inferred_right"] is True
-    assert why["elasticities"] == pytest.approx(1.0, abs=0.15)
+    assert flush.elasticity == pytest.approx(0.8, abs=0.05)
+    assert flush.share == pytest.approx(0.8, abs=0.02)
+    assert flush.inferred_right is True
+    assert why.elasticities == pytest.approx(1.0, abs=0.15)
     assert settled(why)
-    assert why["resources"][0] is flush, "the largest first"
-    assert resource(why, "write")["untested"] == "not used"
+    assert why.resources[0] is flush, "the largest first"
+    assert resource(why, "write").untested == "not used"
 
 
 def test_an_open_loop_is_judged_by_its_response_time() -> None:
@@ -158,23 +155,23 @@ def test_an_open_loop_is_judged_by_its_response_time() -> None:
     made.calls("read", 0.02)
     made.processors(0.15)
     why = made.why("device sync")
-    assert why["metric"] == "p99"
-    assert why["bottleneck"] == "flush"
+    assert why.metric == "p99"
+    assert why.bottleneck == "flush"
     flush = resource(why, "flush")
-    assert (flush["share"], flush["elasticity"]) == (pytest.approx(0.8, abs=0.02), pytest.approx(0.8, abs=0.05))
-    assert resource(why, "read")["verdict"] == "not"
-    (free,) = next(test for test in flush["tests"] if test["kind"] == "free")["changes"]
-    assert free["rate"] == pytest.approx(1, abs=0.02), "as much arrives whatever it waits for"
-    assert free["p99"] == pytest.approx(0.2, rel=0.03)
-    assert why["p99_ms"] == pytest.approx(12.0, rel=0.2)
-    assert free["p99_ci95"] is not None
-    low, high = (milliseconds(end * why["p99_ms"]) for end in free["p99_ci95"])
-    own, least = milliseconds(why["p99_ms"]), milliseconds(free["p99"] * why["p99_ms"])
-    assert why["text"][0] == (
+    assert (flush.share, flush.elasticity) == (pytest.approx(0.8, abs=0.02), pytest.approx(0.8, abs=0.05))
+    assert resource(why, "read").verdict == "not"
+    (free,) = next(test for test in flush.tests if test.kind == "free").changes
+    assert free.rate == pytest.approx(1, abs=0.02), "as much arrives whatever it waits for"
+    assert free.p99 == pytest.approx(0.2, rel=0.03)
+    assert why.p99_ms == pytest.approx(12.0, rel=0.2)
+    assert free.p99_ci95 is not None
+    low, high = (milliseconds(end * why.p99_ms) for end in free.p99_ci95)
+    own, least = milliseconds(why.p99_ms), milliseconds(free.p99 * why.p99_ms)
+    assert why.text[0] == (
         "Flushing the device is the bottleneck of the response time: without it, "
         f"the p99 response time falls from {own} ms to {least} [{low}, {high}] ms."
     )
-    assert "throughput" not in " ".join(why["text"])
+    assert "throughput" not in " ".join(why.text)
     assert settled(why)
 
 
@@ -182,11 +179,11 @@ def test_of_a_response_time_the_parts_are_named_and_what_was_only_made_slower() 
     made = Arriving()
     made.calls("flush", 0.3)
     made.calls("read", 0.3)
-    (first, *_) = made.why()["text"]
+    (first, *_) = made.why().text
     assert first.startswith("No resource by itself is the bottleneck; a part of the p99 response time (1")
     made = Arriving()
     made.calls("read", 0.8)
-    (first, *_) = made.why()["text"]
+    (first, *_) = made.why().text
     assert "1 % less of it makes the p99 response time (1" in first
     assert first.endswith("] % shorter.")
 
@@ -198,19 +195,19 @@ def test_arrivals_that_wait_for_one_another_make_elasticities_larger_and_no_othe
     made.calls("flush", 3.0)
     made.free("flush", 8.0)
     why = made.why()
-    assert why["bottleneck"] == "flush"
-    assert "arrivals wait for one another" in " ".join(why["text"])
+    assert why.bottleneck == "flush"
+    assert "arrivals wait for one another" in " ".join(why.text)
 
 
 def test_a_size_that_is_too_much_for_an_open_loop_does_not_count() -> None:
     """Its response times tell how long the window is."""
     made = Arriving(skipped={"flush +1.0": 0.4})
     made.calls("flush", 0.3)
-    for each in made.cells[-1]["rounds"]:
-        each["latency_ms"]["response"]["p99"] = 900.0
+    for each in made.cells[-1].rounds:
+        each.latency_ms["response"].p99 = 900.0
     flush = resource(made.why(), "flush")
-    assert flush["elasticity"] == pytest.approx(0.3, abs=0.05)
-    assert [each["p99_is_bound"] for each in flush["tests"][0]["changes"]] == [False, False, True]
+    assert flush.elasticity == pytest.approx(0.3, abs=0.05)
+    assert [each.p99_is_bound for each in flush.tests[0].changes] == [False, False, True]
 
 
 def test_an_overloaded_open_loop_is_named_first_and_judged_by_what_it_carries() -> None:
@@ -220,12 +217,12 @@ def test_an_overloaded_open_loop_is_named_first_and_judged_by_what_it_carries() 
     made.free("flush", 2.5)
     made.free("locks", 1.0)
     why = made.why()
-    assert why["metric"] == "throughput"
-    assert why["bottleneck"] == "flush"
-    assert why["text"][0].startswith("The rate offered cannot be carried: ")
-    assert "60 % never started. Flushing the device is the bottleneck: " in why["text"][0]
-    assert "without it, all of it is carried, " in why["text"][0]
-    assert "all of it is carried" not in " ".join(why["text"][1:])
+    assert why.metric == "throughput"
+    assert why.bottleneck == "flush"
+    assert why.text[0].startswith("The rate offered cannot be carried: ")
+    assert "60 % never started. Flushing the device is the bottleneck: " in why.text[0]
+    assert "without it, all of it is carried, " in why.text[0]
+    assert "all of it is carried" not in " ".join(why.text[1:])
 
 
 @pytest.mark.parametrize(("more", "said"), [(1, " free, all of it is carried."), (0, "No change lets it")])
@@ -234,21 +231,21 @@ def test_of_an_overloaded_open_loop_it_is_said_with_what_it_carries_all(more: in
     made = Arriving(idle=0.0, skipped=dict.fromkeys(levels, 0.6))
     made.free("locks", 2.5)
     made.free("flush", 2.5)
-    assert said in " ".join(made.why()["text"][1:])
+    assert said in " ".join(made.why().text[1:])
 
 
 def test_what_lets_an_overloaded_open_loop_carry_all_gains_so_much_at_least() -> None:
     """It is offered little more than it carries, so that little is gained, and far more might be."""
     made = Arriving(idle=0.0, skipped=dict.fromkeys((UNCHANGED, AGAIN), 0.03))
-    for each in (one for base in made.cells for one in base["rounds"]):
-        each["throughput"] = 900.0 + each["block"]
+    for each in (one for base in made.cells for one in base.rounds):
+        each.throughput = 900.0 + each.block
     made.free("locks", 8.0)
     why = made.why()
     locks = resource(why, "locks")
-    assert locks["verdict"] == "part", "never that it does not matter"
-    assert locks["ci95"] is not None
-    assert locks["ci95"][1] == 1
-    assert "is a part of what limits it: without them, all of it is carried, " in why["text"][0]
+    assert locks.verdict == "part", "never that it does not matter"
+    assert locks.ci95 is not None
+    assert locks.ci95[1] == 1
+    assert "is a part of what limits it: without them, all of it is carried, " in why.text[0]
 
 
 def test_a_response_time_that_is_a_lower_bound_does_not_show_what_makes_it_longer() -> None:
@@ -257,19 +254,19 @@ def test_a_response_time_that_is_a_lower_bound_does_not_show_what_makes_it_longe
     made.calls("read", 0.8)
     made.free("flush", 5.0)
     why = made.why()
-    assert why["metric"] == "p99"
-    assert resource(why, "read")["verdict"] == "inconclusive"
-    assert why["bottleneck"] == "flush"
-    assert why["text"][0].startswith("The rate offered was not carried: ")
-    assert "the p99 response time falls from at least 1" in why["text"][0]
+    assert why.metric == "p99"
+    assert resource(why, "read").verdict == "inconclusive"
+    assert why.bottleneck == "flush"
+    assert why.text[0].startswith("The rate offered was not carried: ")
+    assert "the p99 response time falls from at least 1" in why.text[0]
 
 
 def test_that_an_open_loop_is_offered_little_is_not_refuted_by_its_response_times() -> None:
     made = Arriving()
     made.calls("flush", 0.8)
     why = made.why("offered load")
-    assert why["bottleneck"] == "flush"
-    assert "refuted" not in " ".join(why["text"])
+    assert why.bottleneck == "flush"
+    assert "refuted" not in " ".join(why.text)
 
 
 def test_no_processor_gives_more_than_it_is_faster_by() -> None:
@@ -277,9 +274,9 @@ def test_no_processor_gives_more_than_it_is_faster_by() -> None:
     made = Simulated()
     made.processors(1.6)
     why = made.why()
-    assert why["text"][0] == "Computing is the bottleneck: the whole is as fast as its processors."
-    assert "the competing program cost more than it took" in why["text"][1]
-    assert "counts twice" not in " ".join(why["text"])
+    assert why.text[0] == "Computing is the bottleneck: the whole is as fast as its processors."
+    assert "the competing program cost more than it took" in why.text[1]
+    assert "counts twice" not in " ".join(why.text)
 
 
 def test_a_unix_socket_frees_messages_in_part_alone() -> None:
@@ -288,9 +285,9 @@ def test_a_unix_socket_frees_messages_in_part_alone() -> None:
     made.free("message", 1.2)
     made.processors(0.3)
     why = made.why()
-    assert why["bottleneck"] == "message"
-    assert "1 % less of it makes the whole 0.7" in why["text"][0]
-    assert "over a Unix socket" not in why["text"][0]
+    assert why.bottleneck == "message"
+    assert "1 % less of it makes the whole 0.7" in why.text[0]
+    assert "over a Unix socket" not in why.text[0]
 
 
 def test_a_unix_socket_that_gains_most_is_named() -> None:
@@ -298,7 +295,7 @@ def test_a_unix_socket_that_gains_most_is_named() -> None:
     made.calls("message", 0.6)
     made.free("message", 3.0)
     made.processors(0.2)
-    assert "is the bottleneck: over a Unix socket, " in made.why()["text"][0]
+    assert "is the bottleneck: over a Unix socket, " in made.why().text[0]
 
 
 def test_what_cannot_be_tested_is_left_open_and_needs_no_further_rounds() -> None:
@@ -307,9 +304,9 @@ def test_what_cannot_be_tested_is_left_open_and_needs_no_further_rounds() -> Non
     made.calls("client", 0.02)
     why = made.why("CPU")
     processors = resource(why, "processors")
-    assert processors["verdict"] == "inconclusive"
-    assert processors["inferred_right"] is None
-    assert why["text"][0] == (
+    assert processors.verdict == "inconclusive"
+    assert processors.inferred_right is None
+    assert why.text[0] == (
         "None of the resources that were changed limits it; processors, which could not be changed, may."
     )
     assert settled(why)
@@ -320,8 +317,8 @@ def test_what_a_report_inferred_is_refuted() -> None:
     made.calls("flush", 0.85)
     made.processors(0.05)
     why = made.why("CPU")
-    assert resource(why, "processors")["inferred_right"] is False
-    assert "refuted" in " ".join(why["text"])
+    assert resource(why, "processors").inferred_right is False
+    assert "refuted" in " ".join(why.text)
 
 
 def test_the_clients_work_is_no_computing_of_the_system() -> None:
@@ -330,8 +327,8 @@ def test_the_clients_work_is_no_computing_of_the_system() -> None:
     made.calls("client", 0.7, own_us=700.0)
     made.processors(0.95)
     why = made.why("CPU")
-    assert why["bottleneck"] == "client"
-    assert resource(why, "processors")["elasticity"] == pytest.approx(0.25, abs=0.1)
+    assert why.bottleneck == "client"
+    assert resource(why, "processors").elasticity == pytest.approx(0.25, abs=0.1)
 
 
 def test_several_that_may_be_it_are_parts_but_for_the_largest() -> None:
@@ -339,8 +336,8 @@ def test_several_that_may_be_it_are_parts_but_for_the_largest() -> None:
     made.calls("flush", 0.9)
     made.free("locks", 2.5)
     why = made.why()
-    assert why["bottleneck"] == "flush"
-    assert resource(why, "locks")["verdict"] == "part"
+    assert why.bottleneck == "flush"
+    assert resource(why, "locks").verdict == "part"
 
 
 def test_without_a_bottleneck_the_parts_are_named() -> None:
@@ -348,8 +345,8 @@ def test_without_a_bottleneck_the_parts_are_named() -> None:
     made.calls("flush", 0.3)
     made.calls("read", 0.3)
     why = made.why()
-    assert why["bottleneck"] is None
-    assert why["text"][0].startswith("No resource by itself is the bottleneck")
+    assert why.bottleneck is None
+    assert why.text[0].startswith("No resource by itself is the bottleneck")
     assert settled(why)
 
 
@@ -359,9 +356,9 @@ def test_the_think_time_of_idle_clients_is_the_bottleneck() -> None:
     made.free("thinking", 60.0)
     made.processors(0.02)
     why = made.why("offered load")
-    assert why["bottleneck"] == "thinking"
-    assert why["text"][0].startswith("The clients' think time is the bottleneck: without it, ")
-    assert why["text"][1].endswith("is proven.")
+    assert why.bottleneck == "thinking"
+    assert why.text[0].startswith("The clients' think time is the bottleneck: without it, ")
+    assert why.text[1].endswith("is proven.")
 
 
 @pytest.mark.parametrize(
@@ -376,8 +373,8 @@ def test_a_lock_that_another_program_holds_is_named_by_its_process(holder: str, 
     made.pilot = replace(PILOT, waiting_for_lock=0.98, lock_holder=holder)
     made.free("locks", 5.0)
     why = made.why("file lock")
-    assert why["bottleneck"] == "locks"
-    assert why["text"][0].startswith(subject)
+    assert why.bottleneck == "locks"
+    assert why.text[0].startswith(subject)
 
 
 def test_what_the_pilot_saw_comes_first_where_noise_leaves_it_open() -> None:
@@ -386,9 +383,9 @@ def test_what_the_pilot_saw_comes_first_where_noise_leaves_it_open() -> None:
     made.processors(2.0)
     made.free("locks", 5.0)
     why = made.why()
-    assert why["bottleneck"] is None
-    assert why["resources"][0]["resource"] == "locks"
-    assert why["text"][0] == (
+    assert why.bottleneck is None
+    assert why.resources[0].resource == "locks"
+    assert why.text[0] == (
         "A lock that another program holds, process 12 (backup.sh), took 98 % of the clients' time in the pilot; "
         "more rounds would prove it."
     )
@@ -399,9 +396,9 @@ def test_noise_leaves_it_open() -> None:
     made.calls("flush", 0.6)
     made.processors(0.4)
     why = made.why()
-    assert why["bottleneck"] is None
+    assert why.bottleneck is None
     assert not settled(why)
-    assert "settled" in why["text"][0]
+    assert "settled" in why.text[0]
 
 
 def test_of_noise_alone_no_resource_is_said_not_to_matter() -> None:
@@ -409,16 +406,16 @@ def test_of_noise_alone_no_resource_is_said_not_to_matter() -> None:
     for seed in range(40):
         made = Simulated(noise=1.2, seed=seed)
         made.processors(1.0)
-        assert resource(made.why(), "processors")["verdict"] != "not", seed
+        assert resource(made.why(), "processors").verdict != "not", seed
 
 
 def test_a_half_that_may_be_more_is_not_said_to_be_no_bottleneck() -> None:
     made = Simulated(noise=0.05)
     made.calls("flush", 0.5)
     why = made.why()
-    assert why["bottleneck"] is None
+    assert why.bottleneck is None
     assert not settled(why)
-    assert "may be" in why["text"][0]
+    assert "may be" in why.text[0]
 
 
 def test_a_planted_delay_is_a_part_of_what_a_call_takes() -> None:
@@ -426,11 +423,11 @@ def test_a_planted_delay_is_a_part_of_what_a_call_takes() -> None:
     made = Simulated()
     made.calls("flush", 0.8)
     for each in made.cells:
-        for one in each["rounds"]:
-            told = one["changes"].get("sync")
+        for one in each.rounds:
+            told = one.changes.get("sync")
             if told is not None:
-                one["changes"] = {"sync": {"calls": 1000, "own_s": 0.02, "added_s": told["added_s"] + 0.08}}
-    assert resource(made.why(), "flush")["elasticity"] == pytest.approx(0.8, abs=0.05)
+                one.changes = {"sync": {"calls": 1000, "own_s": 0.02, "added_s": told["added_s"] + 0.08}}
+    assert resource(made.why(), "flush").elasticity == pytest.approx(0.8, abs=0.05)
 
 
 def test_without_the_cell_as_it_is_nothing_is_concluded() -> None:
@@ -451,7 +448,7 @@ def test_nothing_is_named_that_is_not_there() -> None:
             made.calls(each, 0.3)  # type: ignore[arg-type]
         made.processors(0.3)
         made.cache(0.0)
-        named += made.why()["bottleneck"] is not None
+        named += made.why().bottleneck is not None
     assert named <= 10
 
 
@@ -464,8 +461,8 @@ def test_a_change_that_gains_nothing_does_not_settle_what_is_open() -> None:
     made.changes += noisy.changes
     made.cells += noisy.cells[2:]
     found = resource(made.why(), "processors")
-    assert {test["kind"]: test["verdict"] for test in found["tests"]} == {"free": "not", "slower": "inconclusive"}
-    assert found["verdict"] == "inconclusive"
+    assert {test.kind: test.verdict for test in found.tests} == {"free": "not", "slower": "inconclusive"}
+    assert found.verdict == "inconclusive"
 
 
 def test_a_mutex_is_named_where_who_holds_it_is_stopped_and_reads_are_made_under_it() -> None:
@@ -476,10 +473,10 @@ def test_a_mutex_is_named_where_who_holds_it_is_stopped_and_reads_are_made_under
     made.free("read", 1.84)
     made.free("locks", 2.25)
     why = made.why("mutex")
-    assert why["bottleneck"] == "locks"
-    assert resource(why, "processors")["verdict"] == "inconclusive"
-    assert resource(why, "read")["verdict"] == "part"
-    assert resource(why, "locks")["inferred_right"] is True
+    assert why.bottleneck == "locks"
+    assert resource(why, "processors").verdict == "inconclusive"
+    assert resource(why, "read").verdict == "part"
+    assert resource(why, "locks").inferred_right is True
 
 
 def test_computing_is_not_named_where_the_rate_was_many_times_higher_without_flushes() -> None:
@@ -489,9 +486,9 @@ def test_computing_is_not_named_where_the_rate_was_many_times_higher_without_flu
     made.calls("flush", 0.9)
     made.free("flush", 19.0)
     why = made.why("device sync")
-    assert why["bottleneck"] == "flush"
-    assert resource(why, "processors")["verdict"] == "inconclusive"
-    assert resource(why, "flush")["inferred_right"] is True
+    assert why.bottleneck == "flush"
+    assert resource(why, "processors").verdict == "inconclusive"
+    assert resource(why, "flush").inferred_right is True
 
 
 def test_computing_takes_no_more_than_waits_leave() -> None:
@@ -501,8 +498,8 @@ def test_computing_takes_no_more_than_waits_leave() -> None:
     made.calls("flush", 0.45)
     made.free("flush", 1.9)
     why = made.why()
-    assert why["bottleneck"] is None
-    assert resource(why, "processors")["verdict"] == "inconclusive"
+    assert why.bottleneck is None
+    assert resource(why, "processors").verdict == "inconclusive"
 
 
 def test_parsing_is_named_and_is_computing() -> None:
@@ -510,9 +507,9 @@ def test_parsing_is_named_and_is_computing() -> None:
     made.processors(1.0)
     made.free("parsing", 3.4)
     why = made.why("CPU")
-    assert why["bottleneck"] == "parsing"
-    assert resource(why, "processors")["verdict"] == "part"
-    assert resource(why, "processors")["inferred_right"] is True
+    assert why.bottleneck == "parsing"
+    assert resource(why, "processors").verdict == "part"
+    assert resource(why, "processors").inferred_right is True
 
 
 def test_a_processor_more_proves_computing_by_what_it_gained_of_what_it_could() -> None:
@@ -522,6 +519,6 @@ def test_a_processor_more_proves_computing_by_what_it_gained_of_what_it_could() 
     made.changes = [replace(each, processors=(0, 1)) if each.kind == "free" else each for each in made.changes]
     made.calls("read", 0.4)
     why = made.why("CPU")
-    assert why["bottleneck"] == "processors"
-    assert why["text"][0].startswith("Computing is the bottleneck: with one processor more, 1.9")
-    assert resource(why, "processors")["share"] == pytest.approx(0.93, abs=0.06)
+    assert why.bottleneck == "processors"
+    assert why.text[0].startswith("Computing is the bottleneck: with one processor more, 1.9")
+    assert resource(why, "processors").share == pytest.approx(0.93, abs=0.06)

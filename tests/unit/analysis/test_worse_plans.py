@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from conftest import Cli
 from dbdyno.analysis.worse_plans import worse_plans
 from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.convert import from_json
 
 SQL = "select * from orders where customer = ? order by id"
 SEARCH, SCAN = "SEARCH orders USING INDEX by_customer (customer=?)", "SCAN orders"
@@ -36,7 +37,7 @@ def cell(
         "statements": [statement],
         "operations": [timed] if p50 or mean else [],
     }
-    return cast(Cell, made)
+    return from_json(Cell, made)
 
 
 @pytest.mark.parametrize(

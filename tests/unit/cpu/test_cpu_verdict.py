@@ -10,6 +10,8 @@ import pytest
 from conftest import Cli
 from dbdyno.analysis.compare import Compared
 from dbdyno.cpu.verdict import joint_verdicts
+from dbdyno.model.result.convert import from_json
+from dbdyno.model.result.shape import Comparison
 
 
 def compared(**values: Any) -> Compared:
@@ -21,7 +23,7 @@ def compared(**values: Any) -> Compared:
         "verdict": None,
         "margin": 0.02,
     } | values
-    return Compared(cast(Any, {}), cast(Any, {}), "throughput", [], [cast(Any, comparison)])
+    return Compared(cast(Any, {}), cast(Any, {}), "throughput", [], [from_json(Comparison, comparison)])
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,14 @@ from dbdyno.engines.compared import conditions_on
 from dbdyno.engines.conditions import Conditions
 from dbdyno.experiment.compile.representative import representatives
 from dbdyno.model.plan.cell import not_analyzed
-from dbdyno.model.result.cell import RowEstimate
+from dbdyno.model.result.cell import Cell as MeasuredCell
+from dbdyno.model.result.cell import CellStatement, RowEstimate
+from dbdyno.model.result.convert import from_json
 from dbdyno.report.estimates import estimate_lines
 from dbdyno.run.processes import parts
 from dbdyno.run.trial import Plan, Trial
 from experiment_files import compiled, experiment
+from synthetic_cells import some
 from test_whole_tables import KEYED
 
 
@@ -117,15 +120,15 @@ def test_one_trial_of_a_cell_and_one_of_its_processes_run_them_for_it() -> None:
 
 def step(name: str, depth: int, expected: float, found: float, executions: float = 1.0, **more: Any) -> RowEstimate:
     table = more.get("table", name)
-    return {
-        "step": name,
-        "table": table,
-        "depth": depth,
-        "expected": expected,
-        "found": found,
-        "executions": executions,
-        "at_least": False,
-    }
+    return RowEstimate(
+        step=name,
+        table=table,
+        depth=depth,
+        expected=expected,
+        found=found,
+        executions=executions,
+        at_least=False,
+    )
 
 
 CATALOG: dict[str, Any] = {
@@ -141,9 +144,9 @@ CATALOG: dict[str, Any] = {
 
 def told(sql: str, *steps: RowEstimate, engine: str = "PostgreSQL") -> str | None:
     """Name the step that is told of a statement."""
-    cell: Any = {"system": {"engine": engine, "catalog": CATALOG}}
-    found = far_off(cell, {"sql": sql, "plan": [], "estimates": list(steps)})  # type: ignore[typeddict-item]
-    return None if found is None else found["step"]
+    cell = from_json(MeasuredCell, {"system": {"engine": engine, "catalog": CATALOG}})
+    found = far_off(cell, some(CellStatement, sql=sql, plan=[], estimates=list(steps)))
+    return None if found is None else found.step
 
 
 COUNT = "select count(*) from orders where state = 'a'"
@@ -230,12 +233,13 @@ def test_each_engine_says_what_renews_its_statistics() -> None:
 
 def test_rows_stand_in_columns_beside_their_steps() -> None:
     early = step("Seq Scan on b", 2, 5, 900)
-    early["at_least"] = True
-    statement: Any = {"estimates": [step("Join", 1, 12_345, 9), step("Index Scan on a", 2, 0.5, 2.5, 40), early]}
+    early.at_least = True
+    steps = [step("Join", 1, 12_345, 9), step("Index Scan on a", 2, 0.5, 2.5, 40), early]
+    statement = some(CellStatement, estimates=steps)
     assert estimate_lines(statement) == [
         "expected  found  rows of",
         "  12,345      9  Join",
         "  0.5000  2.500    Index Scan on a (40 times)",
         "       5  >=900    Seq Scan on b",
     ]
-    assert estimate_lines({"estimates": []}) == []  # type: ignore[typeddict-item]
+    assert estimate_lines(some(CellStatement, estimates=[])) == []

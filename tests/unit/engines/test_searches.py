@@ -1,7 +1,7 @@
 """Searches: what a statement asks, how plans and rules of comparison are read, and what helps, on the real worker."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -17,6 +17,7 @@ from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.design import make_cells, parse_set
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
+from dbdyno.model.result.convert import to_json
 from dbdyno.store import RunRecord, TrialRecord
 from synthetic_events import as_stored, rate_of, result_of
 
@@ -324,9 +325,8 @@ def found_on(
         stored = as_stored(result)
         trials.append(TrialRecord(cell=cell.id, block=0, position=0, status="done", plan=task, result=stored))
     design = {"cells": [{"id": c.id, "system": c.system.name, "factors": c.factors} for c in cells]}
-    return cast(
-        list[dict[str, Any]], build_document(RunRecord(experiment=made.name, seed=1, design=design), trials)["findings"]
-    )
+    document = build_document(RunRecord(experiment=made.name, seed=1, design=design), trials)
+    return [to_json(each) for each in document.findings]
 
 
 def one_search(sql: str) -> Experiment:

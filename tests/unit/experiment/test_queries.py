@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.queries import Column, queries_experiment, read_queries, read_values
+from dbdyno.model.result.convert import from_json
+from dbdyno.model.result.shape import Document
 from dbdyno.report.html import html_report
 from installed_servers import needs_mysql, needs_postgresql
 
@@ -156,7 +158,7 @@ def test_each_statement_is_measured_and_the_index_is_named(cli: Cli) -> None:
     assert scan["statements"][0]["sql"] == "select * from orders where customer = ?"
     # What other statements take is no effect of a choice.
     assert document["effects"] == []
-    page = html_report(document)
+    page = html_report(from_json(Document, document))
     assert "create index on_orders_customer on orders (customer);  -- of a customer" in page
     assert "Time of each statement" in page and "milliseconds of an execution" in page
 

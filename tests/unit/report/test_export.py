@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from dbdyno.base.errors import InputError
+from dbdyno.model.result.convert import to_json
 from dbdyno.report.export import (
     check_writable,
     csv_text,
     markdown_text,
     write_csv,
-    write_json,
     write_markdown,
+    write_result,
     write_text,
 )
 from synthetic import lookup_document, update_document
@@ -25,8 +26,8 @@ from synthetic import lookup_document, update_document
 
 def test_json_is_the_document(tmp_path: Path) -> None:
     document = lookup_document()
-    write_json(document, tmp_path / "out.json")
-    assert json.loads((tmp_path / "out.json").read_text()) == document
+    write_result(document, tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text()) == to_json(document)
 
 
 def test_csv_has_a_row_for_every_round_failed_ones_included(tmp_path: Path) -> None:
@@ -34,16 +35,16 @@ def test_csv_has_a_row_for_every_round_failed_ones_included(tmp_path: Path) -> N
     write_csv(document, tmp_path / "out.csv")
     rows = list(csv.DictReader((tmp_path / "out.csv").open(newline="")))
     assert len(rows) == 35
-    first = document["cells"][0]["rounds"][0]
+    first = document.cells[0].rounds[0]
     assert (rows[0]["cache"], rows[0]["threads"], rows[0]["unit"]) == ("private", "1", "lookups/s")
-    assert float(rows[0]["throughput"]) == first["throughput"]
+    assert float(rows[0]["throughput"]) == first.throughput
     lost = [row for row in rows if row["status"] == "failed"]
     assert [(row["error"], row["throughput"]) for row in lost] == [("the worker was killed by signal 9", "")]
 
 
 def test_a_factor_called_like_a_column_gets_a_name_of_its_own() -> None:
     document = lookup_document()
-    document["cells"][0]["factors"]["status"] = "x"
+    document.cells[0].factors["status"] = "x"
     head = next(csv.reader(io.StringIO(csv_text(document))))
     assert "factor_status" in head
     assert len(set(head)) == len(head)
@@ -65,7 +66,7 @@ def test_what_is_not_comparable_is_in_the_markdown() -> None:
 
 def test_words_of_others_are_no_markup() -> None:
     document = lookup_document()
-    document["question"] = "<script>alert(1)</script> | **bold** [link](x)"
+    document.question = "<script>alert(1)</script> | **bold** [link](x)"
     text = markdown_text(document)
     assert "<script>" not in text
     assert "**bold**" not in text
@@ -105,7 +106,7 @@ def test_a_place_that_can_be_written_is_left_as_it_was(tmp_path: Path) -> None:
 
 def test_a_dash_is_the_standard_output(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     check_writable("-")
-    write_json(lookup_document(), "-")
+    write_result(lookup_document(), "-")
     assert json.loads(capsysbinary.readouterr().out)["experiment"] == "pk-lookup"
     assert not Path("-").exists()
 

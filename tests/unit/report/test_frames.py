@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,11 +14,13 @@ import pyarrow
 import pytest
 
 from dbdyno.base.errors import ExtraMissing, InputError
+from dbdyno.model.result.shape import Document
 from dbdyno.report.frames.cells import cells_frame, intervals_frame, rounds_frame
 from dbdyno.report.frames.frame import Field, Frame, make_frame
 from dbdyno.report.frames.judged import comparisons_frame, effects_frame
 from dbdyno.report.frames.libraries import data_frame, to_arrow, to_pandas, to_polars
 from synthetic import lookup_document, update_document
+from synthetic_cells import some
 
 FRAMES = (rounds_frame, cells_frame, intervals_frame, effects_frame, comparisons_frame)
 
@@ -30,13 +32,13 @@ def column(frame: Frame, name: str) -> list[Any]:
 def test_a_row_a_round_has_factors_system_and_figures() -> None:
     document = lookup_document()
     frame = to_pandas(rounds_frame(document))
-    assert len(frame) == sum(len(cell["rounds"]) for cell in document["cells"]) == 35
-    first, cell = frame.iloc[0], document["cells"][0]
-    told = cell["rounds"][0]
+    assert len(frame) == sum(len(cell.rounds) for cell in document.cells) == 35
+    first, cell = frame.iloc[0], document.cells[0]
+    told = cell.rounds[0]
     assert (first["cache"], first["threads"], first["system"]) == ("private", 1, "sqlite:")
-    assert first["throughput"] == told["throughput"]
-    assert first["service_p99_ms"] == told["latency_ms"]["service"]["p99"]
-    assert first["cpu_percent"] == told["cpu_percent"]["client"]
+    assert first["throughput"] == told.throughput
+    assert first["service_p99_ms"] == told.latency_ms["service"].p99
+    assert first["cpu_percent"] == told.cpu_percent.client
     assert first["started"] == datetime(2026, 3, 14, 10, tzinfo=UTC)
     assert list(frame["block"].unique()) == [0, 1, 2, 3, 4]
 
@@ -55,51 +57,51 @@ def test_what_is_not_known_is_missing_and_never_0() -> None:
 def test_a_cell_has_its_interval_and_its_failures() -> None:
     document = update_document()
     frame = to_pandas(cells_frame(document)).set_index("cell")
-    for cell in document["cells"]:
-        row, throughput = frame.loc[cell["id"]], cell["throughput"]
-        assert [row["throughput_low"], row["throughput_high"]] == throughput["ci95"]
+    for cell in document.cells:
+        row, throughput = frame.loc[cell.id], cell.throughput
+        assert [row["throughput_low"], row["throughput_high"]] == throughput.ci95
         assert row["throughput_low"] < row["throughput"] < row["throughput_high"]
-        assert (row["unit"], row["rounds"]) == (throughput["unit"], len(cell["rounds"]))
-        assert row["failed"] == sum(cell["failed"].values())
+        assert (row["unit"], row["rounds"]) == (throughput.unit, len(cell.rounds))
+        assert row["failed"] == sum(cell.failed.values())
 
 
 def test_lower_bounds_are_named() -> None:
     document = copy.deepcopy(lookup_document())
-    document["cells"][1]["latency_ms"]["service"]["at_least"] = ["p99", "p99_9"]
+    document.cells[1].latency_ms["service"].at_least = ["p99", "p99_9"]
     assert column(cells_frame(document), "service_at_least")[:2] == [None, "p99 p99_9"]
 
 
 def test_a_row_an_interval_goes_through_the_timeline() -> None:
     document = lookup_document()
     frame = to_pandas(intervals_frame(document))
-    told = [len(each["intervals"]) for cell in document["cells"] for each in cell["rounds"]]
+    told = [len(each.intervals) for cell in document.cells for each in cell.rounds]
     assert len(frame) == sum(told) > 100
-    of_first = frame[(frame["cell"] == document["cells"][0]["id"]) & (frame["block"] == 0)]
+    of_first = frame[(frame["cell"] == document.cells[0].id) & (frame["block"] == 0)]
     assert list(of_first["index"]) == list(range(told[0]))
-    assert list(of_first["ok"]) == [each["ok"] for each in document["cells"][0]["rounds"][0]["intervals"]]
+    assert list(of_first["ok"]) == [each["ok"] for each in document.cells[0].rounds[0].intervals]
 
 
 def test_effects_and_comparisons_are_those_of_the_document() -> None:
     document = lookup_document()
     effects, comparisons = to_pandas(effects_frame(document)), to_pandas(comparisons_frame(document))
-    assert list(effects["ratio"]) == [each["ratio"] for each in document["effects"]]
-    assert list(effects["level"]) == [str(each["level"]) for each in document["effects"]]
-    assert list(comparisons["verdict"]) == [each["verdict"] for each in document["comparisons"]]
-    assert list(comparisons["ratio_low"]) == [each["ci95"][0] for each in document["comparisons"] if each["ci95"]]
+    assert list(effects["ratio"]) == [each.ratio for each in document.effects]
+    assert list(effects["level"]) == [str(each.level) for each in document.effects]
+    assert list(comparisons["verdict"]) == [each.verdict for each in document.comparisons]
+    assert list(comparisons["ratio_low"]) == [each.ci95[0] for each in document.comparisons if each.ci95]
 
 
 def test_what_is_not_comparable_has_no_verdict_and_says_why() -> None:
     document = update_document(systems=("sqlite:", "sqlite:?journal_mode=wal"))
     frame = to_pandas(comparisons_frame(document))
     apart = frame[frame["not_comparable"].notna()]
-    assert len(apart) == sum(bool(each["not_comparable"]) for each in document["comparisons"]) > 0
+    assert len(apart) == sum(bool(each.not_comparable) for each in document.comparisons) > 0
     assert apart["verdict"].isna().all()
 
 
 def test_a_factor_has_the_kind_of_its_levels() -> None:
     document = copy.deepcopy(lookup_document())
-    for number, cell in enumerate(document["cells"]):
-        cell["factors"] |= {"mixed": 1 if number else "auto", "share": 1 if number else 0.5, "on": number > 2}
+    for number, cell in enumerate(document.cells):
+        cell.factors |= {"mixed": 1 if number else "auto", "share": 1 if number else 0.5, "on": number > 2}
     kinds = {each.name: each.kind for each in cells_frame(document).columns}
     assert [kinds[name] for name in ("threads", "cache", "mixed", "share", "on")] == [
         "whole",
@@ -113,8 +115,8 @@ def test_a_factor_has_the_kind_of_its_levels() -> None:
 
 def test_factors_called_like_columns_have_names_of_their_own() -> None:
     document = copy.deepcopy(lookup_document())
-    for cell in document["cells"]:
-        cell["factors"] |= {"status": "x", "factor_status": "y", "system": "sqlite:", "run": 3}
+    for cell in document.cells:
+        cell.factors |= {"status": "x", "factor_status": "y", "system": "sqlite:", "run": 3}
     names = [each.name for each in rounds_frame(document).columns]
     assert len(set(names)) == len(names)
     assert column(rounds_frame(document), "factor_status")[0] == "x"
@@ -124,7 +126,7 @@ def test_factors_called_like_columns_have_names_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("make", FRAMES)
-def test_the_libraries_agree(make: Callable[[Mapping[str, Any]], Frame]) -> None:
+def test_the_libraries_agree(make: Callable[[Document], Frame]) -> None:
     frame = make(lookup_document())
     pandas_frame, polars_frame, table = to_pandas(frame), to_polars(frame), to_arrow(frame)
     assert isinstance(pandas_frame, pandas.DataFrame)
@@ -138,8 +140,8 @@ def test_the_libraries_agree(make: Callable[[Mapping[str, Any]], Frame]) -> None
 
 
 @pytest.mark.parametrize("make", FRAMES)
-def test_no_rows_have_the_same_columns_of_the_same_kinds(make: Callable[[Mapping[str, Any]], Frame]) -> None:
-    full, empty = make(lookup_document()), make({})
+def test_no_rows_have_the_same_columns_of_the_same_kinds(make: Callable[[Document], Frame]) -> None:
+    full, empty = make(lookup_document()), make(some(Document))
     factors = {"cache", "threads"}
     kinds = [(each.name, each.kind) for each in full.columns if each.name not in factors]
     assert [(each.name, each.kind) for each in empty.columns] == kinds

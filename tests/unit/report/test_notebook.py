@@ -131,7 +131,7 @@ def test_frames_are_of_the_library_asked_for(monkeypatch: pytest.MonkeyPatch) ->
         assert isinstance(other, polars.DataFrame)
         assert list(usual.columns) == other.columns
         assert len(usual) == other.height > 0
-    words = [comparison_word(each, advise=False) for each in document["comparisons"]]
+    words = [comparison_word(each, advise=False) for each in document.comparisons]
     assert list(run.comparisons()["verdict"]) == words
     monkeypatch.setitem(sys.modules, "pandas", None)
     monkeypatch.setitem(sys.modules, "polars", None)
@@ -161,7 +161,7 @@ def test_a_notebook_shows_the_answer_and_a_small_table() -> None:
     document = lookup_document()
     page = Page(Run(document)._repr_html_())
     assert Run(document).answer.splitlines()[0] in page.text
-    assert page.tags.count("tr") == 1 + len(document["cells"])
+    assert page.tags.count("tr") == 1 + len(document.cells)
     for head in ("cache", "threads", "lookups/s", "95 %", "p99 ms", "bottleneck"):
         assert head in page.text
 
@@ -169,19 +169,19 @@ def test_a_notebook_shows_the_answer_and_a_small_table() -> None:
 def test_a_notebook_shows_lower_bounds_as_such() -> None:
     document = copy.deepcopy(lookup_document())
     assert "≥" not in Run(document)._repr_html_()
-    document["cells"][0]["latency_ms"]["service"]["at_least"] = ["p99"]
+    document.cells[0].latency_ms["service"].at_least = ["p99"]
     assert Run(document)._repr_html_().count("≥") == 1
 
 
 def hostile(document: Document, text: str) -> None:
-    document["id"] = document["experiment"] = text
-    document["answer"]["text"] = [text]
-    for number, cell in enumerate(document["cells"]):
-        cell["id"] = f"{text}{number}"
-        cell["factors"] = {text: f"{text}{number}"}
-        cell["throughput"]["unit"] = text
-        if cell["bottleneck"]:
-            cell["bottleneck"]["resource"] = text
+    document.id = document.experiment = text
+    document.answer.text = [text]
+    for number, cell in enumerate(document.cells):
+        cell.id = f"{text}{number}"
+        cell.factors = {text: f"{text}{number}"}
+        cell.throughput.unit = text
+        if cell.bottleneck:
+            cell.bottleneck.resource = text
 
 
 def test_words_of_others_are_no_markup_in_a_notebook() -> None:
@@ -194,7 +194,7 @@ def test_words_of_others_are_no_markup_in_a_notebook() -> None:
 
 def test_of_many_cells_a_notebook_shows_some() -> None:
     document = copy.deepcopy(lookup_document())
-    document["cells"] = [copy.deepcopy(document["cells"][0]) for _ in range(30)]
+    document.cells = [copy.deepcopy(document.cells[0]) for _ in range(30)]
     page = Page(Run(document)._repr_html_())
     assert page.tags.count("tr") == 13
     assert "18 more: run.cells()" in page.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.model.result.shape import Document
 from dbdyno.report.openmetrics import Family, exposition, label_names, openmetrics_text, write_openmetrics
 from synthetic import lookup_document, update_document
+from synthetic_cells import change
 
 # Halves of characters as well, which JSON can name.
 HOSTILE = st.text(st.characters(exclude_categories=())) | st.text('\\"\n\r{}=,#a \u2028')
@@ -37,7 +39,7 @@ def test_throughput_has_its_interval_and_its_labels() -> None:
     families = parsed(openmetrics_text(document))
     mean, interval = families["dbdyno_throughput_per_second"], families["dbdyno_throughput_ci95_per_second"]
     assert (mean.type, mean.unit) == ("gauge", "per_second")
-    assert [each.value for each in mean.samples] == [cell["throughput"]["mean"] for cell in document["cells"]]
+    assert [each.value for each in mean.samples] == [cell.throughput.mean for cell in document.cells]
     assert mean.samples[0].labels == {
         "run": "20260314-syn7",
         "experiment": "pk-lookup",
@@ -48,7 +50,7 @@ def test_throughput_has_its_interval_and_its_labels() -> None:
         "counted": "lookups",
     }
     bounds = [(each.labels["bound"], each.value) for each in interval.samples]
-    wanted = [(name, cell["throughput"]["ci95"]) for cell in document["cells"] for name in ("low", "high")]
+    wanted = [(name, cell.throughput.ci95) for cell in document.cells for name in ("low", "high")]
     assert bounds == [(name, ends[name == "high"]) for name, ends in wanted if ends is not None]
 
 
@@ -59,13 +61,13 @@ def test_latencies_are_seconds_and_cpu_is_processors() -> None:
         (each.labels["cell"], each.labels["times"], each.labels["quantile"]): each.value
         for each in families["dbdyno_latency_seconds"].samples
     }
-    for cell in document["cells"]:
-        service = cell["latency_ms"]["service"]
+    for cell in document.cells:
+        service = cell.latency_ms["service"]
         for name, quantile in (("p50", "0.5"), ("p99_9", "0.999"), ("max", "1")):
-            told = service[name]  # type: ignore[literal-required]
-            assert quantiles[cell["id"], "service", quantile] == pytest.approx(told / 1e3)
+            told = getattr(service, name)
+            assert quantiles[cell.id, "service", quantile] == pytest.approx(told / 1e3)
     clients = [each for each in families["dbdyno_cpu_processors"].samples if each.labels["process"] == "client"]
-    told_cpu = [cell["cpu_percent"]["client"] for cell in document["cells"]]
+    told_cpu = [cell.cpu_percent.client for cell in document.cells]
     assert [each.value * 100 for each in clients] == pytest.approx(told_cpu)
 
 
@@ -90,18 +92,18 @@ def test_failures_are_counted_by_kind() -> None:
 def test_a_lower_bound_is_told() -> None:
     document = copy.deepcopy(lookup_document())
     assert "dbdyno_latency_at_least" not in parsed(openmetrics_text(document))
-    document["cells"][0]["latency_ms"]["service"]["at_least"] = ["p99"]
+    document.cells[0].latency_ms["service"].at_least = ["p99"]
     (bound,) = parsed(openmetrics_text(document))["dbdyno_latency_at_least"].samples
     assert (bound.labels["cell"], bound.labels["quantile"], bound.value) == ("cache=private,threads=1", "0.99", 1)
 
 
 def test_what_is_not_known_has_no_sample() -> None:
     document = copy.deepcopy(lookup_document())
-    document["cells"][0]["throughput"] |= {"mean": None, "ci95": None}
+    change(document.cells[0].throughput, mean=None, ci95=None)
     families = parsed(openmetrics_text(document))
-    assert len(families["dbdyno_throughput_per_second"].samples) == len(document["cells"]) - 1
+    assert len(families["dbdyno_throughput_per_second"].samples) == len(document.cells) - 1
     assert not any(each.labels["process"] == "server" for each in families["dbdyno_cpu_processors"].samples)
-    document["cells"] = []
+    document.cells = []
     assert parsed(openmetrics_text(document)).keys() == {"dbdyno_run"}
 
 
@@ -129,7 +131,7 @@ def whole(text: str) -> str:
 @given(st.dictionaries(HOSTILE, HOSTILE, max_size=4), HOSTILE)
 def test_any_factor_is_a_label_of_its_own(factors: dict[str, str], name: str) -> None:
     document = copy.copy(of_one_round())
-    document["cells"] = [document["cells"][0] | {"factors": factors, "id": name}]
+    document.cells = [replace(document.cells[0], factors=factors, id=name)]
     (sample,) = parsed(openmetrics_text(document))["dbdyno_throughput_per_second"].samples
     told = {label: text for label, text in sample.labels.items() if label.startswith("factor_")}
     others = {factor: text for factor, text in factors.items() if factor != "system"}

@@ -40,8 +40,8 @@ def test_a_directory_has_a_file_for_each_table(tmp_path: Path) -> None:
     assert heights == {
         "rounds": 35,
         "cells": 7,
-        "effects": len(document["effects"]),
-        "comparisons": len(document["comparisons"]),
+        "effects": len(document.effects),
+        "comparisons": len(document.comparisons),
     }
     # Written again, into a directory that is there.
     check_parquet(tmp_path / "out")

@@ -11,10 +11,12 @@ import pytest
 
 from dbdyno.analysis.document import build_document
 from dbdyno.model.result import Document
+from dbdyno.model.result.shape import Finding
 from dbdyno.report.charts.axes import axes
 from dbdyno.report.charts.drawing import decades
 from dbdyno.report.html import html_report, write_html
 from synthetic import lookup_design, lookup_document, run_record, update_document
+from synthetic_cells import some
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -116,33 +118,33 @@ def test_the_page_says_what_the_run_found(lookup: str) -> None:
 
 
 def test_every_round_is_in_the_page(lookup: str) -> None:
-    for cell in lookup_document()["cells"]:
-        for each in cell["rounds"]:
-            if each["throughput"]:
-                assert f"{each['throughput']:,.0f}" in lookup
+    for cell in lookup_document().cells:
+        for each in cell.rounds:
+            if each.throughput:
+                assert f"{each.throughput:,.0f}" in lookup
 
 
 def test_words_of_others_are_escaped_everywhere() -> None:
     bad = '<script>alert("1")</script>&'
     document = lookup_document()
-    document["title"] = document["question"] = document["experiment"] = bad
-    document["command"] = ["dbdyno", bad]
-    document["host"] = {bad: bad}
-    document["findings"] = [{"text": bad, "cells": [], "evidence": None}]
-    document["failed_trials"][0]["error"] = bad
-    document["report"] = {"x": bad, "by": "cache"}
-    for cell in document["cells"]:
-        cell["factors"][bad] = bad + str(cell["factors"].pop("threads"))
-        cell["system"]["name"] = cell["system"]["durability_because"] = bad
-        cell["system"]["settings"] = {bad: bad}
-        cell["throughput"]["unit"] = bad
-        if cell["bottleneck"]:
-            cell["bottleneck"]["evidence"] = cell["bottleneck"]["advice"] = bad
-        if cell["published"]:
-            cell["published"]["machine"] = cell["published"]["source"] = bad
-        if cell["mutex"]:
-            cell["mutex"]["sites"][0]["stack"] = [bad]
-            cell["mutex"]["sites"][0]["function"] = bad
+    document.title = document.question = document.experiment = bad
+    document.command = ["dbdyno", bad]
+    document.host = {bad: bad}
+    document.findings = [some(Finding, text=bad, cells=[], evidence=None)]
+    document.failed_trials[0].error = bad
+    document.report = {"x": bad, "by": "cache"}
+    for cell in document.cells:
+        cell.factors[bad] = bad + str(cell.factors.pop("threads"))
+        cell.system.name = cell.system.durability_because = bad
+        cell.system.settings = {bad: bad}
+        cell.throughput.unit = bad
+        if cell.bottleneck:
+            cell.bottleneck.evidence = cell.bottleneck.advice = bad
+        if cell.published:
+            cell.published["machine"] = cell.published["source"] = bad
+        if cell.mutex:
+            cell.mutex.sites[0].stack = [bad]
+            cell.mutex.sites[0].function = bad
     text = html_report(document)
     assert "<script" not in text.lower()
     assert "&lt;script&gt;" in text
@@ -179,9 +181,9 @@ def test_the_report_is_written(tmp_path: Path) -> None:
 def test_axes_follow_the_experiment_or_else_the_last_factor() -> None:
     document = lookup_document()
     assert (axes(document).x, axes(document).by, axes(document).levels) == ("threads", ("cache",), ["1", "2", "4", "8"])
-    document["report"] = {"x": "cache"}
+    document.report = {"x": "cache"}
     assert (axes(document).x, axes(document).by, axes(document).numeric) == ("cache", ("threads",), False)
-    document["report"] = {}
+    document.report = {}
     assert axes(document).x == "threads"
 
 

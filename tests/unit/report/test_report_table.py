@@ -14,6 +14,7 @@ from dbdyno.base.console import Console as OwnConsole
 from dbdyno.base.numbers import figure, milliseconds, percent, rough, short, times
 from dbdyno.cli.show import shown_lines
 from dbdyno.model.result import Document
+from dbdyno.model.result.shape import Finding
 from dbdyno.report.brief import show_brief
 from dbdyno.report.lines import comparison_ratio, comparison_word
 from dbdyno.report.table import show_details
@@ -43,9 +44,9 @@ def test_nothing_is_cut_off(make: Callable[[], Document], width: int) -> None:
     text = shown(document, width)
     assert all(len(line) <= width for line in text.splitlines())
     assert "…" not in text
-    for cell in document["cells"]:
-        assert figure(cell["throughput"]["mean"]) in text
-        assert all(short(each["throughput"]) in text for each in cell["rounds"] if each["throughput"])
+    for cell in document.cells:
+        assert figure(cell.throughput.mean) in text
+        assert all(short(each.throughput) in text for each in cell.rounds if each.throughput)
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -61,7 +62,7 @@ def test_a_run_of_many_cells_has_sixty_lines_unless_all_are_asked_for(width: int
     for place in range(80):
         words = f"Something of cell {place} is worth a sentence that is longer than a line of a narrow terminal."
         evidence = {"warning": "disturbed"} if place % 2 else {}
-        document["findings"].append({"kind": "disturbed", "text": words, "cells": [], "evidence": evidence})
+        document.findings.append(Finding(kind="disturbed", text=words, cells=[], evidence=evidence))
     lines = shown_lines(document, OwnConsole(width=width), verbose=False)
     assert len(lines) == 60
     assert lines[-1] == "more lines with --verbose"
@@ -74,13 +75,13 @@ def test_a_run_of_many_cells_has_sixty_lines_unless_all_are_asked_for(width: int
 @pytest.mark.parametrize("width", [60, 80])
 def test_no_verdict_is_cut_off_however_wide_its_figures(make: Callable[[], Document], width: int) -> None:
     document = make()
-    for place, each in enumerate(document["comparisons"]):
-        each |= {"ratio": 4321.5 + place, "ci95": (0.000012345, 123_456.7), "verdict": "inconclusive", "lacking": ""}
-        each |= {"more_rounds": 935 - place, "detectable": 5.0}
+    for place, each in enumerate(document.comparisons):
+        each.ratio, each.ci95, each.verdict = 4321.5 + place, [0.000012345, 123_456.7], "inconclusive"
+        each.lacking, each.more_rounds, each.detectable = "", 935 - place, 5.0
     text = shown(document, width)
     assert all(len(line) <= width for line in text.splitlines())
     told = re.split(r"[\s:]+", text)
-    for each in document["comparisons"]:
+    for each in document.comparisons:
         assert set(re.split(r"[\s:]+", comparison_word(each))) <= set(told)
         assert set(comparison_ratio(each).split()) <= set(told)
     assert "over" in told and "±100" in told
@@ -135,7 +136,7 @@ def test_plain_where_it_is_no_terminal_and_coloured_where_it_is() -> None:
 
 def test_words_of_others_are_no_markup() -> None:
     document = lookup_document()
-    document["question"] = "[bold]is [/nothing] special?"
+    document.question = "[bold]is [/nothing] special?"
     assert "[bold]is [/nothing] special?" in shown(document, 80)
 
 

@@ -43,9 +43,7 @@ def test_planted_effects_are_found_and_their_intervals_hold(simulated: Simulated
 
 
 def one(found: list[Effect], factor: str, metric: str = "throughput", **at: Any) -> Effect:
-    (effect,) = [
-        each for each in found if each["factor"] == factor and each["metric"] == metric and dict(each["at"]) == at
-    ]
+    (effect,) = [each for each in found if each.factor == factor and each.metric == metric and dict(each.at) == at]
     return effect
 
 
@@ -78,29 +76,29 @@ def two_by_two(shared_at_four: float = 400.0, **changes: Any) -> list[Effect]:
 
 def test_an_effect_that_depends_on_another_factor_stands_at_each_of_its_levels() -> None:
     found = two_by_two(100.0)
-    assert one(found, "cache")["depends_on"] == ["clients"]
-    assert one(found, "cache", clients=4)["verdict"] == "slower"
-    assert one(found, "cache", clients=4)["ratio"] == pytest.approx(0.25, rel=0.01)
-    assert one(found, "cache", clients=1)["verdict"] != "slower"
-    assert one(found, "clients")["role"] == "load"
+    assert one(found, "cache").depends_on == ["clients"]
+    assert one(found, "cache", clients=4).verdict == "slower"
+    assert one(found, "cache", clients=4).ratio == pytest.approx(0.25, rel=0.01)
+    assert one(found, "cache", clients=1).verdict != "slower"
+    assert one(found, "clients").role == "load"
 
 
 def test_an_effect_that_depends_on_nothing_stands_once() -> None:
     found = two_by_two(400.0)
-    assert [dict(each["at"]) for each in found if each["factor"] == "cache"] == [{}]
-    assert one(found, "cache")["ratio"] == pytest.approx(1.0, rel=0.01)
+    assert [dict(each.at) for each in found if each.factor == "cache"] == [{}]
+    assert one(found, "cache").ratio == pytest.approx(1.0, rel=0.01)
 
 
 def test_what_a_level_costs_is_told_with_it() -> None:
     durable = two_by_two(durability="process-safe", rows_changed=1)
     # The others say nothing of it.
-    assert one(durable, "cache")["durability"] is None
+    assert one(durable, "cache").durability is None
     failing = two_by_two(failed={"locked": 50}, completed=950)
-    assert one(failing, "cache")["failed"] == [0.0, pytest.approx(0.05)]
+    assert one(failing, "cache").failed == [0.0, pytest.approx(0.05)]
 
 
 def test_cells_of_which_hardly_anything_ended_well_are_left_out() -> None:
-    assert [each for each in two_by_two(failed={"locked": 900}, completed=100) if each["factor"] == "cache"] == []
+    assert [each for each in two_by_two(failed={"locked": 900}, completed=100) if each.factor == "cache"] == []
 
 
 def test_a_block_that_lacks_a_cell_tells_of_the_others() -> None:
@@ -108,5 +106,5 @@ def test_a_block_that_lacks_a_cell_tells_of_the_others() -> None:
     rates |= {("a", 1): [1000.0, 1010.0, 990.0, 1000.0], ("b", 1): [2000.0, 2010.0, 1990.0, 2000.0]}
     cells: list[Any] = [cell(f"{f}{g}", values, {"f": f, "g": g}) for (f, g), values in rates.items()]
     found = effects(cells, {}, margin=MARGIN, confidence=0.95, factors={"f": ["a", "b"], "g": [0, 1]})
-    assert one(found, "f")["blocks"] == 4
-    assert one(found, "f")["ratio"] == pytest.approx(2.0, rel=0.01)
+    assert one(found, "f").blocks == 4
+    assert one(found, "f").ratio == pytest.approx(2.0, rel=0.01)

@@ -18,6 +18,7 @@ from dbdyno.analysis.measured.scalability import scalability
 from dbdyno.base.resources import package_path
 from dbdyno.experiment.concurrency import factors_of_clients
 from dbdyno.experiment.roles import read_definition
+from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.scalability import Scalability
 from dbdyno.model.result.shape import Document
 from dbdyno.report.brief import brief_lines
@@ -27,7 +28,7 @@ from dbdyno.stats.scalability import NoSpreadError, fit
 from experiment_files import result_schema
 from simulated_scalability import RATE, Simulated, Told, tell
 from synthetic import lookup_design, lookup_trials, run_of, run_record
-from synthetic_cells import cell
+from synthetic_cells import cell, change
 
 CLIENTS = (1, 2, 4, 8, 16)
 
@@ -141,28 +142,27 @@ def test_runs_that_do_not_follow_the_law_are_refused() -> None:
 
 
 def test_a_peak_within_what_was_measured_is_told() -> None:
-    curve = Simulated(CLIENTS, 0.1, 0.01, 5, 0.01).model(1)["curve"]
+    curve = Simulated(CLIENTS, 0.1, 0.01, 5, 0.01).model(1).curve
     assert curve is not None
-    peak = curve["peak"]
-    assert peak["told"] == "peak" and peak["clients_ci95"] is not None and peak["throughput"] is not None
-    assert peak["clients"] == pytest.approx(math.sqrt(0.9 / 0.01), rel=0.1)
-    assert peak["clients_ci95"][0] < math.sqrt(0.9 / 0.01) < peak["clients_ci95"][1]
+    peak = curve.peak
+    assert peak.told == "peak" and peak.clients_ci95 is not None and peak.throughput is not None
+    assert peak.clients == pytest.approx(math.sqrt(0.9 / 0.01), rel=0.1)
+    assert peak.clients_ci95[0] < math.sqrt(0.9 / 0.01) < peak.clients_ci95[1]
 
 
 def test_a_peak_far_outside_is_no_number() -> None:
-    curve = Simulated(CLIENTS, 0.02, 0.00002, 5, 0.01).model(1)["curve"]
+    curve = Simulated(CLIENTS, 0.02, 0.00002, 5, 0.01).model(1).curve
     assert curve is not None
-    assert curve["peak"] | {"at_least": None} == {
-        "told": "beyond", "clients": None, "clients_ci95": None, "throughput": None, "at_least": None,
-    }  # fmt: skip
-    assert 16 <= curve["peak"]["at_least"] <= 32
+    peak = curve.peak
+    assert (peak.told, peak.clients, peak.clients_ci95, peak.throughput) == ("beyond", None, None, None)
+    assert 16 <= curve.peak.at_least <= 32
 
 
 def test_a_peak_that_may_lie_anywhere_is_open() -> None:
-    curve = Simulated(CLIENTS, 0.05, 0.002, 3, 0.08).model(4)["curve"]
+    curve = Simulated(CLIENTS, 0.05, 0.002, 3, 0.08).model(4).curve
     assert curve is not None
-    assert curve["peak"]["told"] == "open" and curve["peak"]["clients"] is None
-    assert curve["peak"]["at_least"] < 16
+    assert curve.peak.told == "open" and curve.peak.clients is None
+    assert curve.peak.at_least < 16
 
 
 # Refusals
@@ -183,14 +183,14 @@ def only(cells: list[Any], others: Sequence[str] = ()) -> Scalability:
 
 
 def without_trials(cells: list[Any], place: int, lost: int) -> list[Any]:
-    for each in cells[place]["rounds"][:lost]:
-        each |= {"status": "failed", "throughput": None}
+    for each in cells[place].rounds[:lost]:
+        each.status, each.throughput = "failed", None
     return cells
 
 
 def with_last(**changes: Any) -> list[Any]:
     cells = cells_of()
-    cells[-1] |= changes
+    change(cells[-1], **changes)
     return cells
 
 
@@ -200,11 +200,11 @@ CLIENT = {"resource": "client", "evidence": "a thread of the clients used 99 % o
 
 def test_what_the_data_support_is_fitted() -> None:
     model = only(cells_of())
-    assert model["refused"] == "" and model["curve"] is not None
-    assert model["clients"] == list(CLIENTS)
+    assert model.refused == "" and model.curve is not None
+    assert model.clients == list(CLIENTS)
     # Failures that are none worth a word, and a trial lost, leave enough.
-    assert only(without_trials(cells_of(), 1, 2))["curve"] is not None
-    assert only(cells_of(failed={"locked": 5}))["curve"] is not None
+    assert only(without_trials(cells_of(), 1, 2)).curve is not None
+    assert only(cells_of(failed={"locked": 5})).curve is not None
 
 
 @pytest.mark.parametrize(("cells", "others", "why"), [
@@ -224,35 +224,35 @@ def test_what_the_data_support_is_fitted() -> None:
 def test_what_the_data_do_not_support_is_refused(cells: list[Any], others: list[str], why: str | None) -> None:
     model = only(cells, others)
     if why is None:
-        assert model["curve"] is not None
+        assert model.curve is not None
         return
-    assert model["curve"] is None
-    assert model["refused"].startswith(why)
-    assert model["advice"]
+    assert model.curve is None
+    assert model.refused.startswith(why)
+    assert model.advice
 
 
 def test_each_level_is_refused_with_its_own_figures() -> None:
     cells = cells_of()
     for place, failed in ((3, 30), (4, 120)):
-        for each in cells[place]["rounds"]:
-            each["failed"] = {"locked": failed}
-    assert only(cells)["refused"] == (
+        for each in cells[place].rounds:
+            each.failed = {"locked": failed}
+    assert only(cells).refused == (
         "at clients=8 3.0 % of the transactions failed; at clients=16 12 % of the transactions failed"
     )
 
 
 def test_rounds_that_differ_too_much_are_refused() -> None:
     model = Simulated(CLIENTS, 0.3, 0.01, 3, 0.3).model(1)
-    assert model["refused"].startswith("the rounds differ too much: contention may be anything from ")
-    assert model["curve"] is None
+    assert model.refused.startswith("the rounds differ too much: contention may be anything from ")
+    assert model.curve is None
 
 
 def test_the_null_engine_is_measured_and_not_doubted() -> None:
     cells = cells_of()
     for each in cells:
-        each["system"]["engine"] = "null"
-        each["share_of_ceiling"] = BUSY
-    assert only(cells)["curve"] is not None
+        each.system.engine = "null"
+        change(each, share_of_ceiling=BUSY)
+    assert only(cells).curve is not None
 
 
 # Factors
@@ -273,14 +273,14 @@ def test_there_is_a_model_for_each_combination_of_the_others() -> None:
     cells: list[Any] = []
     for cache, contention in (("private", 0.01), ("shared", 0.3)):
         for each in cells_of():
-            number = each["factors"]["clients"]
-            for one in each["rounds"]:
-                one["throughput"] *= law(number, contention, 0.002) / law(number, 0.05, 0.002)
-            cells.append(each | {"id": f"{cache} {number}", "factors": {"cache": cache, "clients": number}})
+            number = each.factors["clients"]
+            for one in each.rounds:
+                one.throughput *= law(number, contention, 0.002) / law(number, 0.05, 0.002)
+            cells.append(replace(each, id=f"{cache} {number}", factors={"cache": cache, "clients": number}))
     private, shared = scalability(cells, {"clients": []}, 0.95)
-    assert (private["at"], shared["at"]) == ({"cache": "private"}, {"cache": "shared"})
-    assert private["curve"] is not None and shared["curve"] is not None
-    assert private["curve"]["contention"]["ci95"][1] < shared["curve"]["contention"]["ci95"][0]
+    assert (private.at, shared.at) == ({"cache": "private"}, {"cache": "shared"})
+    assert private.curve is not None and shared.curve is not None
+    assert private.curve.contention.ci95[1] < shared.curve.contention.ci95[0]
 
 
 def test_a_factor_with_one_level_has_no_model() -> None:
@@ -316,10 +316,10 @@ def text_of(renderable: Any) -> str:
 
 def test_a_document_has_the_model_and_all_views_show_it() -> None:
     document = document_of()
-    result_schema().validate(json.loads(json.dumps(document, allow_nan=False)))
-    (model,) = document["scalability"]
-    assert model["clients"] == list(CLIENTS) and model["at"] == {}
-    assert model["curve"] is not None
+    result_schema().validate(json.loads(json.dumps(to_json(document), allow_nan=False)))
+    (model,) = document.scalability
+    assert model.clients == list(CLIENTS) and model.at == {}
+    assert model.curve is not None
     page, shown = html_report(document), text_of(details(document, 100))
     brief = "\n".join(line.plain for line in brief_lines(document, 200))
     assert "<h2>Scalability</h2>" in page and page.count("curve of the scalability model") == 1
@@ -339,8 +339,8 @@ def test_all_views_but_the_first_say_why_there_is_no_model() -> None:
 
 def test_the_first_view_says_why_there_is_none_where_enough_levels_were_measured() -> None:
     document = document_of()
-    model = document["scalability"][0]
-    model["curve"], model["refused"] = None, "the rates contradict the form"
+    model = document.scalability[0]
+    model.curve, model.refused = None, "the rates contradict the form"
     brief = "\n".join(line.plain for line in brief_lines(document, 200))
     assert "No scalability model: the rates contradict the form (by threads)." in brief
 
@@ -348,5 +348,5 @@ def test_the_first_view_says_why_there_is_none_where_enough_levels_were_measured
 def test_a_run_without_a_factor_of_clients_has_no_section() -> None:
     design = lookup_design()
     document = build_document(run_record(design), lookup_trials(design, 3, 42))
-    assert document["scalability"] == []
+    assert document.scalability == []
     assert "<h2>Scalability</h2>" not in html_report(document)

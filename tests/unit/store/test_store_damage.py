@@ -95,10 +95,10 @@ def test_a_result_that_no_worker_writes_costs_its_trial_alone(whole: Path, tmp_p
     with contextlib.closing(sqlite3.connect(path)) as raw, raw:
         raw.execute("update dbdyno_trials set result = json_remove(result, '$.cpu.cores') where id = 1")
     store = open_store(str(path))
-    rounds = [each for cell in read_run(store, "last")["cells"] for each in cell["rounds"]]
+    rounds = [each for cell in read_run(store, "last").cells for each in cell.rounds]
     store.close()
-    (broken,) = [each for each in rounds if each["status"] != "done"]
-    assert broken["error_kind"] == "unreadable" and "`result.cpu.cores`: field required" in (broken["error"] or "")
+    (broken,) = [each for each in rounds if each.status != "done"]
+    assert broken.error_kind == "unreadable" and "`result.cpu.cores`: field required" in (broken.error or "")
     assert len(rounds) > 1
     history(str(path))
     assert "clients=1" in shown(str(path))

@@ -103,8 +103,8 @@ def are_runs_of_version_2(store: Store) -> None:
     assert [store.run(each.id).seed for each in (first, second)] == [1, 2]
     assert store.baselines() == {"main": second.id}
     document = read_run(store, first.id)
-    assert [cell["id"] for cell in document["cells"]] == ["clients=1", "clients=2"]
-    assert [[each["ok"] for each in cell["rounds"]] for cell in document["cells"]] == [[20, 20], [40, 40]]
+    assert [cell.id for cell in document.cells] == ["clients=1", "clients=2"]
+    assert [[each.ok for each in cell.rounds] for cell in document.cells] == [[20, 20], [40, 40]]
 
 
 @pytest.mark.parametrize("older", [of_version_2, of_version_3])

@@ -85,9 +85,7 @@ def advise(
     """
     factors = [name for name, _ in ranking.first.levels]
     chosen = [
-        each
-        for each in effects
-        if each["role"] == "choice" and each["metric"] == ranking.metric and each["ratio"] is not None
+        each for each in effects if each.role == "choice" and each.metric == ranking.metric and each.ratio is not None
     ]
     if len(factors) > 1 and chosen:
         taken, rest = _by_effects(ranking, chosen, cells, systems)
@@ -131,17 +129,17 @@ def _by_effects(
     Prices are those beside the first configuration with all that was taken before, so that a price which only another
     level brings, such as failures that a taken level removes, is not counted.
     """
-    by_id = {cell["id"]: cell for cell in cells}
+    by_id = {cell.id: cell for cell in cells}
     base = dict(ranking.first.levels)
-    whole = [each for each in effects if not each["at"]]
+    whole = [each for each in effects if not each.at]
     taken: list[Choice] = []
-    open_factors = list(dict.fromkeys(each["factor"] for each in whole))
+    open_factors = list(dict.fromkeys(each.factor for each in whole))
 
     def choice(each: Effect) -> Choice:
         return _choice(each, effects, by_id, base, systems=systems, price_of=ranking.price)
 
     while open_factors:
-        choices = [choice(each) for each in whole if each["factor"] in open_factors]
+        choices = [choice(each) for each in whole if each.factor in open_factors]
         free = [each for each in choices if each.gains and not each.price]
         if not free:
             return taken, choices + _left_behind(whole, taken, choice)
@@ -158,8 +156,8 @@ def _left_behind(
     """Return the other levels of the factors of which one is taken, as far as they gain more than that, at a price."""
     made = []
     for each in whole:
-        best = next((one for one in taken if each["factor"] in one.levels), None)
-        if best is None or best.levels[each["factor"]] == each["level"]:
+        best = next((one for one in taken if each.factor in one.levels), None)
+        if best is None or best.levels[each.factor] == each.level:
             continue
         choice = choice_of(each)
         if choice.price and (choice.ratio or 0.0) > (best.ratio or 0.0):
@@ -177,15 +175,13 @@ def _choice(
     price_of: Price,
 ) -> Choice:
     """Read an effect; at the level of another factor that was taken, if it depends on that factor."""
-    factor, level = effect["factor"], effect["level"]
-    same = [each for each in effects if each["factor"] == factor and each["level"] == level and each["at"]]
-    at_base = next((each for each in same if all(base.get(name) == own for name, own in each["at"].items())), effect)
-    pairs = [(by_id[a], by_id[b]) for a, b in effect["cells"] if a in by_id and b in by_id]
-    near = [
-        (a, b) for a, b in pairs if all(b["factors"].get(name) == own for name, own in base.items() if name != factor)
-    ]
+    factor, level = effect.factor, effect.level
+    same = [each for each in effects if each.factor == factor and each.level == level and each.at]
+    at_base = next((each for each in same if all(base.get(name) == own for name, own in each.at.items())), effect)
+    pairs = [(by_id[a], by_id[b]) for a, b in effect.cells if a in by_id and b in by_id]
+    near = [(a, b) for a, b in pairs if all(b.factors.get(name) == own for name, own in base.items() if name != factor)]
     price, gain = price_of(near or pairs)
-    failed = effect["failed"]
+    failed = effect.failed
     if failed is not None and failed[1] < failed[0] and not any("failures" in each for each in (*price, *gain)):
         # Shown over all contexts; the figures are those of the context that is changed.
         before, after = (max(failing(cell) for cell in side) for side in zip(*(near or pairs), strict=True))
@@ -195,8 +191,8 @@ def _choice(
         _change_name(factor, level, systems),
         near or pairs,
         *_gain_of(at_base),
-        at_base["verdict"],
-        at_base["more_rounds"],
+        at_base.verdict,
+        at_base.more_rounds,
         price,
         gain,
         pooled=at_base is effect and len(pairs) > 1,
@@ -205,8 +201,8 @@ def _choice(
 
 def _gain_of(effect: Effect) -> tuple[float | None, Sequence[float] | None]:
     """Return the ratio of an effect and its interval, inverted for times, so that more is better."""
-    ratio, ends = effect["ratio"], effect["ci95"]
-    if effect["metric"] == "throughput":
+    ratio, ends = effect.ratio, effect.ci95
+    if effect.metric == "throughput":
         return ratio, ends
     return 1 / ratio if ratio else None, None if ends is None or not all(ends) else [1 / ends[1], 1 / ends[0]]
 
@@ -269,13 +265,13 @@ def _row(action: Any, each: Choice, apply: Callable[[Cell, Cell], Sequence[str]]
     faster = [_ratio(each)] if each.verdict == "faster" else []
     effects = [*gains[:1], *faster, *gains[1:]] if each.cures else [*faster, *gains]
     slower = [f"rate {_ratio(each)}"] if effects and each.verdict == "slower" else []
-    return {
-        "action": action,
-        "change": change,
-        "levels": dict(each.levels),
-        "effect": ", ".join(effects) or _ratio(each),
-        "price": ", ".join([*each.price, *slower]) or "no price",
-    }
+    return Advice(
+        action=action,
+        change=change,
+        levels=dict(each.levels),
+        effect=", ".join(effects) or _ratio(each),
+        price=", ".join([*each.price, *slower]) or "no price",
+    )
 
 
 def _skipped(skipped: Sequence[Choice]) -> list[Advice]:
@@ -298,13 +294,13 @@ def _named_row(action: Any, choices: Sequence[Choice], effect: str, price: str) 
     if len({name for each in choices for name in each.levels}) == len(choices) and not alone:
         # One level of each factor: the factors' names are enough.
         names = [next(iter(each.levels)) if "=" in each.name else each.name for each in choices]
-    return {
-        "action": action,
-        "change": _listed(names),
-        "levels": dict(choices[0].levels) if alone else {},
-        "effect": effect,
-        "price": price,
-    }
+    return Advice(
+        action=action,
+        change=_listed(names),
+        levels=dict(choices[0].levels) if alone else {},
+        effect=effect,
+        price=price,
+    )
 
 
 def _listed(names: Iterable[str], most: int = 3) -> str:

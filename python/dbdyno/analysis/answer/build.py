@@ -22,7 +22,7 @@ from dbdyno.base.numbers import duration
 from dbdyno.base.numbers import level as level_text
 from dbdyno.engines.known import known_engine
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.effects import Advice, Answer, Effect, Recommended
+from dbdyno.model.result.effects import Advice, Answer, Effect, Recommended, Standing
 from dbdyno.model.result.effects import Configuration as Told
 from dbdyno.model.result.reading import JsonObject, number, objects, part, text, texts
 from dbdyno.model.result.shape import Finding
@@ -53,13 +53,13 @@ def build_answer(
 ) -> Answer:
     """Answer the question of a run, as far as it was measured. ``effects``: of its factors."""
     design, experiment = run.design, run.experiment
-    systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
-    measured = [cell for cell in cells if cell["throughput"]["mean"] is not None]
+    systems = short_systems(list(dict.fromkeys(cell.system.name for cell in cells)))
+    measured = [cell for cell in cells if cell.throughput.mean is not None]
     report, screening = part(design, "report"), part(design, "screening")
     if not measured:
         return _said([], systems)
     if screening:
-        own = [each for each in effects if each["role"] == "choice" and not each["at"] and each["metric"] != ANSWERS]
+        own = [each for each in effects if each.role == "choice" and not each.at and each.metric != ANSWERS]
         return _said(words.of_screening(own, screening, systems, _whole(experiment, own)), systems)
     factors = {name: list(levels) for name, levels in part(design, "factors").items() if isinstance(levels, list)}
     claims = judged_claims(run.definition, measured, factors, systems, findings, criteria)
@@ -73,11 +73,11 @@ def build_answer(
     if len(ranking.configurations) <= 1:
         times = report.get("times") is True
         said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
-        hurting = decision.hurts(measured[-1], systems.get(measured[-1]["system"]["name"], ""), findings)
+        hurting = decision.hurts(measured[-1], systems.get(measured[-1].system.name, ""), findings)
         # A run of one cell says all but the urgent findings in one sentence.
         said = [*said, *(each for each in hurting if len(measured) > 1 or not each.startswith("With "))]
         return _said([*(claims or said), *missing], systems)
-    engines = {cell["system"]["engine"] for cell in measured}
+    engines = {cell.system.engine for cell in measured}
     advised = advise(
         ranking,
         effects,
@@ -102,21 +102,21 @@ def build_answer(
     if others and len(engines) == 1 and not (compared and decided.startswith("Not settled")):
         text.append(decided)
     # Engines are compared by the table: which to take depends on more than the figures.
-    rows = [each for each in advised.rows if len(engines) == 1 or each["action"] == "open" or _is_setting(each)]
-    return {
-        "text": [*claims, *text][: 4 if claims else None] + missing,
-        "systems": systems,
-        "advice": rows,
-        "configurations": [_told(each) for each in ranking.configurations],
-        "recommended": _recommended(
+    rows = [each for each in advised.rows if len(engines) == 1 or each.action == "open" or _is_setting(each)]
+    return Answer(
+        text=[*claims, *text][: 4 if claims else None] + missing,
+        systems=systems,
+        advice=rows,
+        configurations=[_told(each) for each in ranking.configurations],
+        recommended=_recommended(
             ranking, best, advised.rows, margin=criteria.margin, design=design, experiment=experiment
         ),
-    }
+    )
 
 
 def _is_setting(row: Advice) -> bool:
     """Whether a row is about a choice beside the systems that are compared."""
-    return bool(row["levels"]) and SYSTEM not in row["levels"]
+    return bool(row.levels) and SYSTEM not in row.levels
 
 
 def _best(ranking: Ranking, takes: Mapping[str, Any]) -> Configuration:
@@ -127,7 +127,7 @@ def _best(ranking: Ranking, takes: Mapping[str, Any]) -> Configuration:
 
 def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequence[str]) -> str:
     """Return the command that would probably settle open choices, and how long it takes."""
-    rounds = max(len(cell["rounds"]) for cell in cells)
+    rounds = max(len(cell.rounds) for cell in cells)
     known = [each.more_rounds for each in choices if each.more_rounds]
     if not known and rounds > 1:
         return "not settled by 1,000 more rounds"
@@ -175,17 +175,17 @@ def without_options(command: Iterable[str], options: Container[str]) -> list[str
 
 
 def _seconds(cell: Cell) -> list[float]:
-    return [seconds for each in cell["rounds"] if (seconds := number(each["durations"], "total_s")) is not None]
+    return [seconds for each in cell.rounds if (seconds := number(each.durations, "total_s")) is not None]
 
 
 def said(sentences: list[str], cells: Sequence[Cell]) -> Answer:
     """Make the answer of a run that is about no choice; ``sentences``: of it."""
-    return _said(sentences, short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells))))
+    return _said(sentences, short_systems(list(dict.fromkeys(cell.system.name for cell in cells))))
 
 
 def _said(sentences: list[str], systems: dict[str, str]) -> Answer:
     """Make an answer where there is nothing to choose."""
-    return {"text": sentences, "systems": systems, "advice": [], "configurations": [], "recommended": None}
+    return Answer(text=sentences, systems=systems, advice=[], configurations=[], recommended=None)
 
 
 def _chained(report: JsonObject, measured: Sequence[Cell]) -> str | None:
@@ -209,13 +209,11 @@ def _whole(experiment: str, effects: Sequence[Effect]) -> str:
     ``effects``: of the choices on throughput.
     """
     command = ["dbdyno", "run", quote(experiment)]
-    for factor in dict.fromkeys(each["factor"] for each in effects):
-        of = [each for each in effects if each["factor"] == factor]
+    for factor in dict.fromkeys(each.factor for each in effects):
+        of = [each for each in effects if each.factor == factor]
         # What is open and may be ahead is worth measuring; what is not is left as it is.
-        ahead = [
-            each for each in of if each["verdict"] in ("faster", "inconclusive") and (each["ratio"] or 0.0) > _AHEAD
-        ]
-        levels = [of[0]["against"], *([max(ahead, key=lambda each: each["ratio"] or 0.0)["level"]] if ahead else [])]
+        ahead = [each for each in of if each.verdict in ("faster", "inconclusive") and (each.ratio or 0.0) > _AHEAD]
+        levels = [of[0].against, *([max(ahead, key=lambda each: each.ratio or 0.0).level] if ahead else [])]
         if factor == SYSTEM:
             command += [word for level in levels for word in ("--system", quote(str(level)))]
         else:
@@ -226,29 +224,29 @@ def _whole(experiment: str, effects: Sequence[Effect]) -> str:
 def _told(each: Configuration) -> Told:
     ratio, cells = each.against, list(each.cells.values())
     classes = [class_of(cell) for cell in cells]
-    return {
-        "name": each.name,
-        "levels": dict(each.levels),
-        "cells": [cell["id"] for cell in cells],
-        "ratio": None if ratio is None else ratio.mean,
-        "ci95": None if ratio is None else ratio.ends,
-        "verdict": None if each.decision is None or each.not_ranked else each.decision.verdict,
-        "durability": classes[0] if len(set(classes)) == 1 else None,
-        "failed": fmean(failing(cell) for cell in cells),
-        "price": each.price,
-        "gain": each.gain,
-        "not_ranked": each.not_ranked,
-        "at": [
-            {
-                "load": dict(standing.load),
-                "ratio": None if standing.ratio is None else standing.ratio.mean,
-                "ci95": None if standing.ratio is None else standing.ratio.ends,
-                "verdict": standing.decision.verdict,
-                "metric": standing.metric,
-            }
+    return Told(
+        name=each.name,
+        levels=dict(each.levels),
+        cells=[cell.id for cell in cells],
+        ratio=None if ratio is None else ratio.mean,
+        ci95=None if ratio is None else ratio.ends,
+        verdict=None if each.decision is None or each.not_ranked else each.decision.verdict,
+        durability=classes[0] if len(set(classes)) == 1 else None,
+        failed=fmean(failing(cell) for cell in cells),
+        price=each.price,
+        gain=each.gain,
+        not_ranked=each.not_ranked,
+        at=[
+            Standing(
+                load=dict(standing.load),
+                ratio=None if standing.ratio is None else standing.ratio.mean,
+                ci95=None if standing.ratio is None else standing.ratio.ends,
+                verdict=standing.decision.verdict,
+                metric=standing.metric,
+            )
             for standing in each.at
         ],
-    }
+    )
 
 
 def _recommended(
@@ -263,26 +261,26 @@ def _recommended(
     """Return the configuration to take or to keep; None while a choice is open and none is to be taken."""
     before = ranking.first if ranking.set_aside is None else ranking.set_aside
     if best is before:
-        if any(each["action"] in ("take", "open") for each in rows):
+        if any(each.action in ("take", "open") for each in rows):
             return None
         why = decision.keeping(ranking, margin)
-        return {"configuration": best.name, "why": why, "changes": {}, "price": [], "apply": [], "command": ""}
+        return Recommended(configuration=best.name, why=why, changes={}, price=[], apply=[], command="")
     changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
     of_best, of_before = (next(iter(each.cells.values())) for each in (best, before))
-    return {
-        "configuration": best.name,
-        "why": decision.taking(ranking, best),
-        "changes": changed,
-        "price": list(best.price),
-        "apply": _lines(design, of_best, of_before),
-        "command": _command(experiment, changed),
-    }
+    return Recommended(
+        configuration=best.name,
+        why=decision.taking(ranking, best),
+        changes=changed,
+        price=list(best.price),
+        apply=_lines(design, of_best, of_before),
+        command=_command(experiment, changed),
+    )
 
 
 def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:
     """Give what makes the indexes and sets the settings that differ, in the engine's own words."""
     planned = {text(each, "id"): each for each in objects(design.get("cells"))}
-    of_best, of_first = (planned.get(cell["id"], {}) for cell in (best, first))
+    of_best, of_first = (planned.get(cell.id, {}) for cell in (best, first))
     engine = text(part(of_best, "system"), "engine")
     if engine is None or engine != text(part(of_first, "system"), "engine"):
         return []

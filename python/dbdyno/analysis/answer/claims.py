@@ -48,7 +48,7 @@ def judged_claims(
         results, made = made[: len(own)], made[len(own) :]
         says, kind = text(claim, "says") or "", text(claim, "finding")
         if kind is not None:
-            texts = [shorten(each["text"], _FINDING, placeholder=" …") for each in findings if each["kind"] == kind]
+            texts = [shorten(each.text, _FINDING, placeholder=" …") for each in findings if each.kind == kind]
             said += [f"Confirmed: {says}. {each}" for each in texts[:1]]
             continue
         if not own:
@@ -58,8 +58,8 @@ def judged_claims(
             verdicts = [_failures_verdict(a, b, expect) for a, b in own]
             figures = [failures_words(failing(a), failing(b)) for a, b in own]
         else:
-            verdicts = [_verdict(each["ratio"], each["ci95"], each["verdict"], expect) for each in results]
-            figures = [_figures(a, b, each["ratio"], each["ci95"]) for (a, b), each in zip(own, results, strict=True)]
+            verdicts = [_verdict(each.ratio, each.ci95, each.verdict, expect) for each in results]
+            figures = [_figures(a, b, each.ratio, each.ci95) for (a, b), each in zip(own, results, strict=True)]
         if len(own) > 1:
             names = [_where(b, claim, own, systems) for _, b in own]
             figures = [f"{name} {each}" for name, each in zip(names, figures, strict=True)]
@@ -81,9 +81,9 @@ def _pairs(claim: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seque
     for b in cells:
         if not _has(b, after):
             continue
-        wanted = {**b["factors"], **before}
-        a = next((each for each in cells if each["factors"] == wanted), None)
-        if a is not None and a is not b and a["throughput"]["mean"] is not None and b["throughput"]["mean"] is not None:
+        wanted = {**b.factors, **before}
+        a = next((each for each in cells if each.factors == wanted), None)
+        if a is not None and a is not b and a.throughput.mean is not None and b.throughput.mean is not None:
             found.append((a, b))
     return found
 
@@ -92,7 +92,7 @@ def _levels(levels: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seq
     """Replace `first` and `last` by the first and last level that was measured."""
     made = {}
     for name, level in levels.items():
-        measured = [each for each in factors.get(name, ()) if any(cell["factors"].get(name) == each for cell in cells)]
+        measured = [each for each in factors.get(name, ()) if any(cell.factors.get(name) == each for cell in cells)]
         made[name] = level
         if level in ("first", "last") and level not in measured:
             if len(measured) <= 1:
@@ -102,7 +102,7 @@ def _levels(levels: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seq
 
 
 def _has(cell: Cell, levels: Mapping[str, Any]) -> bool:
-    return all(cell["factors"].get(name) == level for name, level in levels.items())
+    return all(cell.factors.get(name) == level for name, level in levels.items())
 
 
 def _verdict(ratio: float | None, ci95: Sequence[float] | None, verdict: str | None, expect: str) -> str:
@@ -131,9 +131,9 @@ def _failures_verdict(before: Cell, after: Cell, expect: str) -> str:
 
 
 def _figures(a: Cell, b: Cell, ratio: float | None, ci95: Sequence[float] | None) -> str:
-    values = [figure(cell["throughput"]["mean"]) for cell in (a, b)]
+    values = [figure(cell.throughput.mean) for cell in (a, b)]
     known = "" if ratio is None else f" ({factor_words(ratio, ci95)})"
-    return f"{values[0]} -> {values[1]} {b['throughput']['unit']}{known}"
+    return f"{values[0]} -> {values[1]} {b.throughput.unit}{known}"
 
 
 def _where(cell: Cell, claim: JsonObject, pairs: Sequence[tuple[Cell, Cell]], systems: Mapping[str, str]) -> str:
@@ -141,7 +141,7 @@ def _where(cell: Cell, claim: JsonObject, pairs: Sequence[tuple[Cell, Cell]], sy
     others = [b for _, b in pairs]
     own = {
         name: level
-        for name, level in cell["factors"].items()
-        if name not in part(claim, "of") and any(each["factors"].get(name) != level for each in others)
+        for name, level in cell.factors.items()
+        if name not in part(claim, "of") and any(each.factors.get(name) != level for each in others)
     }
     return named(own, systems)

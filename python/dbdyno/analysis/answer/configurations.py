@@ -120,7 +120,7 @@ def rank(
     factors = varied(measured)
     choices = [name for name in factors if roles.get(name) != "load"]
     loads = [name for name in factors if roles.get(name) == "load"]
-    alone = by_themselves({name: [cell["factors"].get(name) for cell in measured] for name in choices})
+    alone = by_themselves({name: [cell.factors.get(name) for cell in measured] for name in choices})
     combinations = list(dict.fromkeys(_levels(cell, choices) for cell in measured))
     names = configuration_names(combinations, systems, alone)
     found = {own: Configuration(own, name, {}) for own, name in zip(combinations, names, strict=True)}
@@ -154,7 +154,7 @@ def is_below(a: Ratio | None, b: Ratio | None) -> bool:
 
 
 def _levels(cell: Cell, names: Sequence[str]) -> Levels:
-    return tuple((name, cell["factors"].get(name)) for name in names)
+    return tuple((name, cell.factors.get(name)) for name in names)
 
 
 def _hold_against(

@@ -35,19 +35,19 @@ def hurts(cell: Cell, name: str, findings: Sequence[Finding]) -> list[str]:
     share = failing(cell)
     if share:
         message = _message(cell)
-        what = cell["throughput"]["unit"].removesuffix("/s")
+        what = cell.throughput.unit.removesuffix("/s")
         parts.append(f"{percent(share)} of {what} fail" + (f' ("{message}")' if message else ""))
-    waits = shown_times(cell["latency_ms"])
-    if waits and (waits["max"] or 0.0) >= _SLOW_MS:
-        parts.append(f"the slowest takes {(waits['max'] or 0.0) / 1e3:.1f} s")
+    waits = shown_times(cell.latency_ms)
+    if waits and (waits.max or 0.0) >= _SLOW_MS:
+        parts.append(f"the slowest takes {(waits.max or 0.0) / 1e3:.1f} s")
     said = []
     if parts:
-        found = cell["bottleneck"]
-        cause = f"; bottleneck: {found['resource']}" if found is not None and found["resource"] != "unclear" else ""
+        found = cell.bottleneck
+        cause = f"; bottleneck: {found.resource}" if found is not None and found.resource != "unclear" else ""
         said.append(f"{_with(name)}, {' and '.join(parts)}{cause}.")
-    own = [each for each in findings if cell["id"] in each["cells"]]
-    urgent = [each for kind in _URGENT for each in own if kind in (each["kind"], each["evidence"].get("warning"))]
-    return said + [each["text"] for each in urgent[:1]]
+    own = [each for each in findings if cell.id in each.cells]
+    urgent = [each for kind in _URGENT for each in own if kind in (each.kind, each.evidence.get("warning"))]
+    return said + [each.text for each in urgent[:1]]
 
 
 def _with(name: str) -> str:
@@ -59,9 +59,9 @@ def _message(cell: Cell) -> str:
     counts: dict[str, int] = {}
     messages: dict[str, str] = {}
     for each in done(cell):
-        for kind, count in each["failed"].items():
+        for kind, count in each.failed.items():
             counts[kind] = counts.get(kind, 0) + count
-        messages |= each["failures"]
+        messages |= each.failures
     most = max(counts, key=lambda kind: counts[kind], default="")
     return textwrap.shorten(messages.get(most, most), _MESSAGE, placeholder=" …")
 
@@ -169,7 +169,7 @@ def _times(ranking: Ranking, ranked: Sequence[Configuration], load: Levels, best
 
 
 def _unit(configuration: Configuration, load: Levels, metric: str) -> str:
-    return f" {configuration.cells[load]['throughput']['unit']}" if metric == "throughput" else ""
+    return f" {configuration.cells[load].throughput.unit}" if metric == "throughput" else ""
 
 
 def _of(metric: str) -> str:
@@ -232,10 +232,10 @@ def _standing(each: Configuration, load: Levels) -> Standing | None:
 
 def _value(cell: Cell, metric: str) -> str:
     if metric == "throughput":
-        return figure(cell["throughput"]["mean"])
-    waits = shown_times(cell["latency_ms"])
-    bound = "≥" if waits and metric in waits["at_least"] else ""
-    return f"{bound}{milliseconds(waits[metric])} ms" if waits else "-"  # type: ignore[literal-required]
+        return figure(cell.throughput.mean)
+    waits = shown_times(cell.latency_ms)
+    bound = "≥" if waits and metric in waits.at_least else ""
+    return f"{bound}{milliseconds(getattr(waits, metric))} ms" if waits else "-"
 
 
 def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
@@ -249,7 +249,7 @@ def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     behind = [(name, cell) for name, cell in cells if not keeps_up(cell)]
     if not behind:
         return [f"{'Both' if len(cells) == _PAIR else f'All {len(cells)}'} carry {where}."]
-    lost = [f"{name} only {figure(cell['throughput']['mean'])}/s" for name, cell in behind]
+    lost = [f"{name} only {figure(cell.throughput.mean)}/s" for name, cell in behind]
     kept = [name for name, cell in cells if keeps_up(cell)]
     if not kept:
         return [f"None carries {where}: {listed(lost, _MOST_NAMES)}."]
@@ -279,14 +279,14 @@ def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], marg
     apart = [each for each in ranking.configurations[1:] if each.not_ranked]
     if apart and len(ranking.free) <= 1:
         return f"{first.name} cannot be compared with {apart[0].name}: {apart[0].not_ranked}."
-    takes = [each["levels"] for each in rows if each["action"] == "take"]
+    takes = [each.levels for each in rows if each.action == "take"]
     if takes:
         return f"Take the choices below; {_together(ranking, takes)}."
-    unsettled = next((each for each in rows if each["action"] == "open"), None)
-    priced = next((each for each in rows if each["action"] == "maybe"), None)
+    unsettled = next((each for each in rows if each.action == "open"), None)
+    priced = next((each for each in rows if each.action == "maybe"), None)
     if unsettled is not None and priced is not None:
         # A settled gain comes before an open one.
-        return f"Consider {priced['change']}: {priced['effect']}, but {priced['price']}."
+        return f"Consider {priced.change}: {priced.effect}, but {priced.price}."
     if unsettled is not None:
         return f"Not settled: {_top(ranking) or _open_words(unsettled)}."
     return f"Keep {first.name}: {keeping(ranking, margin)}."
@@ -306,7 +306,7 @@ def _together(ranking: Ranking, takes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _open_words(row: Advice) -> str:
-    return f"{row['change']} ({row['effect']})" if row["effect"] else row["change"]
+    return f"{row.change} ({row.effect})" if row.effect else row.change
 
 
 def _top(ranking: Ranking) -> str:
@@ -326,7 +326,7 @@ def _top(ranking: Ranking) -> str:
         return ""
     top = max(known, key=lambda each: each.factor)
     values = [_value(each.cells[load], ranking.metric) for each in (top, ranking.first)]
-    unit = f" {top.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
+    unit = f" {top.cells[load].throughput.unit}" if ranking.metric == "throughput" else ""
     ratio = "" if top.against is None else f" ({factor_words(top.against.mean, top.against.ends)})"
     return f"{top.name} {values[0]}, {ranking.first.name} {values[1]}{unit}{ratio}"
 
@@ -338,13 +338,13 @@ def taking(ranking: Ranking, best: Configuration) -> str:
     if not loads:
         return "it gains most"
     a, b = before.cells[loads[-1]], best.cells[loads[-1]]
-    unit = a["throughput"]["unit"]
+    unit = a.throughput.unit
     parts = [f"{_value(b, 'throughput')} {unit} instead of {_value(a, 'throughput')}"]
     if ranking.metric != "throughput":
         parts = [f"{ranking.metric} {_value(b, ranking.metric)} instead of {_value(a, ranking.metric)}"]
     if before.failed != best.failed:
         failed = failures_words(before.failed, best.failed)
-        faster = (b["throughput"]["mean"] or 0.0) >= (a["throughput"]["mean"] or 0.0)
+        faster = (b.throughput.mean or 0.0) >= (a.throughput.mean or 0.0)
         parts = [*parts, failed] if faster else [failed, *parts]
     return ", ".join(parts)
 
@@ -387,5 +387,5 @@ def _next(ranking: Ranking, free: Sequence[Configuration]) -> str:
     nearest = max(free, key=lambda each: each.factor)
     load = [each for each in ranking.loads if each in ranking.first.cells and each in nearest.cells][-1]
     values = [_value(each.cells[load], ranking.metric) for each in (ranking.first, nearest)]
-    unit = f" {nearest.cells[load]['throughput']['unit']}" if ranking.metric == "throughput" else ""
+    unit = f" {nearest.cells[load].throughput.unit}" if ranking.metric == "throughput" else ""
     return f"{values[0]} against {values[1]}{unit} with {nearest.name}"

@@ -88,8 +88,8 @@ def _slower_answers(pairs: Sequence[tuple[Cell, Cell]], confidence: float, noise
 
 
 def _p99(cell: Cell) -> float:
-    times = shown_times(cell["latency_ms"])
-    return (times["p99"] or 0.0) if times else 0.0
+    times = shown_times(cell.latency_ms)
+    return (times.p99 or 0.0) if times else 0.0
 
 
 def _slowest(pairs: Sequence[tuple[Cell, Cell]], *, rise: bool) -> list[str]:
@@ -106,17 +106,17 @@ def _slowest(pairs: Sequence[tuple[Cell, Cell]], *, rise: bool) -> list[str]:
 
 def slowest_by_round(cell: Cell) -> list[float]:
     """Return the longest response time of each round in milliseconds."""
-    times = [shown_times(each["latency_ms"]) for each in done(cell)]
-    return [each["max"] for each in times if each is not None and each.get("max")]  # type: ignore[misc]
+    times = [shown_times(each.latency_ms) for each in done(cell)]
+    return [each.max for each in times if each is not None and each.max]
 
 
 def _memory(pairs: Sequence[tuple[Cell, Cell]]) -> list[str]:
     """Compare the memory of the process that holds an embedded engine."""
     # A mapped file counts as resident memory, though the kernel can drop it at any time.
-    if any("mmap" in name for a, b in pairs for name in a["factors"] if a["factors"][name] != b["factors"].get(name)):
+    if any("mmap" in name for a, b in pairs for name in a.factors if a.factors[name] != b.factors.get(name)):
         return []
     of_a, of_b = (
-        [each["peak_rss_bytes"] for cell in side for each in done(cell) if each["peak_rss_bytes"]]
+        [each.peak_rss_bytes for cell in side for each in done(cell) if each.peak_rss_bytes]
         for side in zip(*pairs, strict=True)
     )
     if not of_a or not of_b or min(of_b) < _MEMORY * max(of_a) or min(of_b) - max(of_a) < _MEMORY_BYTES:
@@ -126,9 +126,9 @@ def _memory(pairs: Sequence[tuple[Cell, Cell]]) -> list[str]:
 
 def other_rows_of_statement(a: Cell, b: Cell) -> str:
     """Describe a difference in rows between two compared statements; empty if they return the same number."""
-    if a["factors"].get(STATEMENT) == b["factors"].get(STATEMENT) or not other_rows(a, b):
+    if a.factors.get(STATEMENT) == b.factors.get(STATEMENT) or not other_rows(a, b):
         return ""
-    of_a, of_b = a["rows_per_transaction"] or 0.0, b["rows_per_transaction"] or 0.0
+    of_a, of_b = a.rows_per_transaction or 0.0, b.rows_per_transaction or 0.0
     return f"it returns {of_b:,.6g} row{'s' * (of_b != 1)} instead of {of_a:,.6g}"
 
 
@@ -140,6 +140,6 @@ def _as_much_work(a: Cell, b: Cell) -> bool:
 
 def _statements(cell: Cell) -> float | None:
     """Return the statements per transaction."""
-    rounds = [each for each in done(cell) if each["completed"] and each["statements"] is not None]
-    completed = sum(each["completed"] for each in rounds)
-    return sum(each["statements"] or 0 for each in rounds) / completed if completed else None
+    rounds = [each for each in done(cell) if each.completed and each.statements is not None]
+    completed = sum(each.completed for each in rounds)
+    return sum(each.statements or 0 for each in rounds) / completed if completed else None

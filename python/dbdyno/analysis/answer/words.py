@@ -30,11 +30,11 @@ def ratio_words(ratio: Ratio | None) -> str:
 
 def rate_words(cell: Cell) -> str:
     """Write a cell's throughput with how sure it is, as ``8,568 lookups/s (±1.4 %)``."""
-    throughput = cell["throughput"]
-    words = f"{figure(throughput['mean'])} {throughput['unit']}"
-    mean, ci95 = throughput["mean"], throughput["ci95"]
+    throughput = cell.throughput
+    words = f"{figure(throughput.mean)} {throughput.unit}"
+    mean, ci95 = throughput.mean, throughput.ci95
     if ci95 is None or not mean:
-        return f"{words} (one round)" if len(cell["rounds"]) <= 1 else words
+        return f"{words} (one round)" if len(cell.rounds) <= 1 else words
     share = (ci95[1] - ci95[0]) / 2 / mean
     if share > _WIDE:
         return f"{words} ({figure(ci95[0])} to {figure(ci95[1])})"
@@ -43,12 +43,12 @@ def rate_words(cell: Cell) -> str:
 
 def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[str, str]) -> list[str]:
     """Say what was measured where there is nothing to choose: the figure, or its greatest and its least."""
-    by_rate = sorted(cells, key=lambda cell: cell["throughput"]["mean"] or 0.0)
+    by_rate = sorted(cells, key=lambda cell: cell.throughput.mean or 0.0)
     worst, best = by_rate[0], by_rate[-1]
     if len(cells) == 1:
         return [f"{served_words(best) or rate_words(best)}{waits_words(best)}."]
     names = [name for name, _ in loads[0]] if loads else []
-    where = [named({name: cell["factors"].get(name) for name in names}, systems) for cell in (best, worst)]
+    where = [named({name: cell.factors.get(name) for name in names}, systems) for cell in (best, worst)]
     offered = [cell for cell in cells if offered_rate(cell) is not None]
     if offered:
         kept = [cell for cell in offered if keeps_up(cell)]
@@ -68,27 +68,27 @@ def served_words(cell: Cell) -> str:
         return ""
     if keeps_up(cell):
         return f"All of the {figure(offered)}/s offered were served"
-    skipped, issued = (sum(each[name] for each in done(cell)) for name in ("skipped", "issued"))
+    skipped, issued = (sum(getattr(each, name) for each in done(cell)) for name in ("skipped", "issued"))
     kept = f"{rate_words(cell)} of the {figure(offered)}/s offered were served"
     return f"{kept}; {percent(skipped / issued)} never started"
 
 
 def offered_rate(cell: Cell) -> float | None:
     """Return the arrivals per second of an open loop; None for a closed loop."""
-    rounds = [each for each in done(cell) if each["elapsed_s"]]
-    seconds = sum(each["elapsed_s"] or 0.0 for each in rounds)
-    return sum(each["issued"] for each in rounds) / seconds if is_open_loop(cell) and seconds else None
+    rounds = [each for each in done(cell) if each.elapsed_s]
+    seconds = sum(each.elapsed_s or 0.0 for each in rounds)
+    return sum(each.issued for each in rounds) / seconds if is_open_loop(cell) and seconds else None
 
 
 def waits_words(cell: Cell) -> str:
     """Say how long clients waited, and how much failed, as the rest of a sentence."""
-    times = shown_times(cell["latency_ms"])
-    if not times or times["p99"] is None:
+    times = shown_times(cell.latency_ms)
+    if not times or times.p99 is None:
         return ""
-    bound = "at least " if "p99" in times["at_least"] else ""
-    words = f", p99 {bound}{milliseconds(times['p99'])} ms"
-    if times["max"] is not None:
-        words += f", slowest {milliseconds(times['max'])} ms"
+    bound = "at least " if "p99" in times.at_least else ""
+    words = f", p99 {bound}{milliseconds(times.p99)} ms"
+    if times.max is not None:
+        words += f", slowest {milliseconds(times.max)} ms"
     return words + (f", {percent(failing(cell))} failed" if failing(cell) else "")
 
 
@@ -96,7 +96,7 @@ def of_missing(measured: Sequence[Cell], cells: Sequence[Cell], systems: Mapping
     """Say of which cells the answer is, where others gave no result and nothing can be compared."""
     if len(measured) == len(cells):
         return []
-    names = [named(cell["factors"], systems) or cell["id"] for cell in measured]
+    names = [named(cell.factors, systems) or cell.id for cell in measured]
     return [f"Only {len(measured)} of {len(cells)} cells produced a result ({listed(names)})."]
 
 
@@ -106,12 +106,12 @@ def of_chain(cells: Sequence[Cell], axis: str, confidence: float, family: int) -
     steps = list(pairwise(cells))
     ratios = ratios_of([Pair(*step, metric="throughput", confidence=confidence) for step in steps], cells)
     for (before, cell), decision in zip(steps, decide(ratios, family=family), strict=True):
-        words = f"{cell['factors'][axis]} {_TIMES}{ratio_words(decision.ratio)}"
+        words = f"{cell.factors[axis]} {_TIMES}{ratio_words(decision.ratio)}"
         shares = [failing(each) for each in (before, cell)]
         if failures_differ(before, cell):
             words += f", {percent(shares[1])} of transactions fail and not {percent(shares[0])}"
         said.append(words)
-    return [f"Beginning with {rate_words(cells[0])} at {cells[0]['factors'][axis]}, each change: {'; '.join(said)}."]
+    return [f"Beginning with {rate_words(cells[0])} at {cells[0].factors[axis]}, each change: {'; '.join(said)}."]
 
 
 def of_screening(effects: Sequence[Effect], part: JsonObject, systems: Mapping[str, str], command: str) -> list[str]:
@@ -119,8 +119,8 @@ def of_screening(effects: Sequence[Effect], part: JsonObject, systems: Mapping[s
 
     ``effects``: of the choices on throughput.
     """
-    ahead = [each for each in effects if each["verdict"] == "faster"]
-    ahead.sort(key=lambda each: -(each["ratio"] or 0.0))
+    ahead = [each for each in effects if each.verdict == "faster"]
+    ahead.sort(key=lambda each: -(each.ratio or 0.0))
     said = [_one_ahead(each, systems) for each in ahead]
     first = (
         f"Ahead by their effects: {'; '.join(said)}." if said else "No choice is shown to be ahead of the first one."
@@ -130,34 +130,34 @@ def of_screening(effects: Sequence[Effect], part: JsonObject, systems: Mapping[s
 
 
 def _one_ahead(effect: Effect, systems: Mapping[str, str]) -> str:
-    name = named({effect["factor"]: effect["level"]}, systems)
-    words = f"{name} {bracketed(effect['ratio'] or 0.0, effect['ci95'])} times"
+    name = named({effect.factor: effect.level}, systems)
+    words = f"{name} {bracketed(effect.ratio or 0.0, effect.ci95)} times"
     durability = durability_words(effect)
     words += f", {durability}" if durability else ""
-    if effect["failed"] and effect["failed"][1] > effect["failed"][0]:
-        words += f", {percent(effect['failed'][1])} failures"
+    if effect.failed and effect.failed[1] > effect.failed[0]:
+        words += f", {percent(effect.failed[1])} failures"
     return words
 
 
 def durability_words(effect: Effect) -> str:
     """Say to which class of durability a level leads, from which, and in how many pairs if not in all; else nothing."""
-    if effect["durability"] is None:
+    if effect.durability is None:
         return ""
-    before, after = effect["durability"]
-    pairs, of = effect["durability_in"], len(effect["cells"])
+    before, after = effect.durability
+    pairs, of = effect.durability_in, len(effect.cells)
     return f"{after} and not {before}" + (f" in {pairs} of {of} pairs" if pairs < of else "")
 
 
 def of_times(cells: Sequence[Cell]) -> list[str]:
     """Say which of several statements takes most of the time of running each once."""
-    times = {cell["id"]: time_of(cell) for cell in cells}
+    times = {cell.id: time_of(cell) for cell in cells}
     total = sum(each or 0.0 for each in times.values())
     if not total:
         return []
-    longest = max(cells, key=lambda cell: times[cell["id"]] or 0.0)
-    most, ci95 = times[longest["id"]] or 0.0, interval_of(longest)
+    longest = max(cells, key=lambda cell: times[cell.id] or 0.0)
+    most, ci95 = times[longest.id] or 0.0, interval_of(longest)
     span = f" [{milliseconds(ci95[0])}, {milliseconds(ci95[1])}]" if ci95 else ""
-    name = str(longest["factors"].get(STATEMENT, longest["id"]))
+    name = str(longest.factors.get(STATEMENT, longest.id))
     if len(cells) == 1:
         return [f"{name} takes {milliseconds(most)}{span} ms."]
     rest = f"{percent(most / total)} of the {milliseconds(total)} ms that all {len(cells)} take together"
@@ -166,20 +166,20 @@ def of_times(cells: Sequence[Cell]) -> list[str]:
 
 def time_of(cell: Cell) -> float | None:
     """Give the milliseconds that one execution takes of a client."""
-    mean = cell["throughput"]["mean"]
+    mean = cell.throughput.mean
     return 1e3 * _clients(cell) / mean if mean else None
 
 
 def interval_of(cell: Cell) -> tuple[float, float] | None:
     """Give the 95 % interval of that."""
-    ci95 = cell["throughput"]["ci95"]
+    ci95 = cell.throughput.ci95
     if not ci95 or ci95[0] <= 0:
         return None
     return 1e3 * _clients(cell) / ci95[1], 1e3 * _clients(cell) / ci95[0]
 
 
 def _clients(cell: Cell) -> float:
-    return next((number(each["window"], "clients") for each in cell["rounds"]), None) or 1.0
+    return next((number(each.window, "clients") for each in cell.rounds), None) or 1.0
 
 
 def listed(names: Sequence[str], most: int = 2) -> str:

@@ -29,7 +29,7 @@ from dbdyno.model.plan.fix import is_fix
 from dbdyno.model.result.cell import Cell, Published
 from dbdyno.model.result.fixes import Fixes
 from dbdyno.model.result.reading import JsonObject, count, number, objects, part, text, texts
-from dbdyno.model.result.shape import Document, FailedTrial, Finding, Recommendation
+from dbdyno.model.result.shape import Document, FailedTrial, Finding, Measured, Recommendation
 from dbdyno.model.result.slo import Slo
 from dbdyno.model.result.why import Why
 from dbdyno.stats import CONFIDENCE, MARGIN, Criteria, Interval, Ratio, decide, rate_interval
@@ -59,7 +59,7 @@ def build_document(
     unreadable: dict[str, list[str]] = {}
     for cell, words in _cells(run, latest, published or {}):
         cells.append(cell)
-        unreadable[cell["id"]] = words
+        unreadable[cell.id] = words
     given = number(design, "margin")
     why = _why(design, cells, confidence)
     slo = _slo(design, cells, measure)
@@ -97,31 +97,31 @@ def build_document(
     )
     findings = [each for each in find_all(material) if _is_of(each, why, slo)]
     definition = read_definition(run.definition)
-    return {
-        "schema": "dbdyno.run/1",
-        "id": run.id,
-        "experiment": run.experiment,
-        "title": text(design, "title") or run.experiment,
-        "question": text(design, "question") or "",
-        "status": run.status,
-        "started": run.started,
-        "ended": run.ended,
-        "dbdyno": run.version,
-        "command": run.command,
-        "seed": run.seed,
-        "options": run.options,
-        "host": run.host,
-        "device": run.device or {},
-        "ceiling": run.ceiling or {},
-        "factors": {name: list(levels) for name, levels in material.factors.items()},
-        "report": material.report,
-        "growth": part(design, "growth"),
-        "measure": {"unit": measure.unit, "label": measure.label},
-        "rounds": count(design, "rounds"),
-        "confidence": confidence,
-        "cells": cells,
-        "roles": dict(roles),
-        "answer": build_answer(
+    return Document(
+        schema="dbdyno.run/1",
+        id=run.id,
+        experiment=run.experiment,
+        title=text(design, "title") or run.experiment,
+        question=text(design, "question") or "",
+        status=run.status,
+        started=run.started,
+        ended=run.ended,
+        dbdyno=run.version,
+        command=run.command,
+        seed=run.seed,
+        options=run.options,
+        host=run.host,
+        device=run.device or {},
+        ceiling=run.ceiling or {},
+        factors={name: list(levels) for name, levels in material.factors.items()},
+        report=material.report,
+        growth=part(design, "growth"),
+        measure=Measured(unit=measure.unit, label=measure.label),
+        rounds=count(design, "rounds"),
+        confidence=confidence,
+        cells=cells,
+        roles=dict(roles),
+        answer=build_answer(
             RunFacts(_named(run), design, definition, run.command),
             cells,
             roles,
@@ -131,15 +131,15 @@ def build_document(
         )
         if choices
         else said(_told(why, slo), cells),
-        "effects": found,
-        "scalability": scalability(cells, factors_of_clients(definition), confidence) if slo is None else [],
-        "comparisons": list(material.comparisons),
-        "recommendations": list(material.recommendations),
-        "findings": findings,
-        "failed_trials": _failed(cells),
-        "why": why,
-        "slo": slo,
-    }
+        effects=found,
+        scalability=scalability(cells, factors_of_clients(definition), confidence) if slo is None else [],
+        comparisons=list(material.comparisons),
+        recommendations=list(material.recommendations),
+        findings=findings,
+        failed_trials=_failed(cells),
+        why=why,
+        slo=slo,
+    )
 
 
 # A search goes beyond what the system keeps up with, and the throughput of an open loop is what chance offers.
@@ -156,9 +156,9 @@ def _slo(design: JsonObject, cells: Sequence[Cell], measure: Measure) -> Slo | N
 def _told(why: Why | None, slo: Slo | None) -> list[str]:
     """Return the sentences of a `why`, or of a search: all of a single one, of several the first of each."""
     if why is not None:
-        return why["text"]
-    searches = slo["searches"] if slo is not None else []
-    return searches[0]["text"] if len(searches) == 1 else [each["text"][0] for each in searches]
+        return why.text
+    searches = slo.searches if slo is not None else []
+    return searches[0].text if len(searches) == 1 else [each.text[0] for each in searches]
 
 
 def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | None:
@@ -166,7 +166,7 @@ def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | 
     planned = part(design, "why")
     why = conclude(PlannedWhy.read(planned), cells, confidence) if planned else None
     if why is not None:
-        why["fixes"] = _fixes(design, cells, confidence)
+        why.fixes = _fixes(design, cells, confidence)
     return why
 
 
@@ -179,8 +179,8 @@ def _fixes(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Fixe
 def _is_of(finding: Finding, why: Why | None, slo: Slo | None) -> bool:
     """Whether a run reports a finding. A `why` is about the cell as it is; a search skips arrivals on purpose."""
     if why is not None:
-        return finding["cells"] in ([], [why["unchanged"]])
-    return slo is None or finding["kind"] not in _EXPECTED
+        return finding.cells in ([], [why.unchanged])
+    return slo is None or finding.kind not in _EXPECTED
 
 
 def _named(run: RunRecord) -> str:
@@ -271,29 +271,29 @@ def _planned(design: JsonObject, trials: _Latest) -> list[JsonObject]:
 
 def _recommendations(design: JsonObject) -> list[Recommendation]:
     return [
-        {
-            "name": text(each, "name") or "",
-            "answers": text(each, "answers") or "",
-            "engine": text(each, "engine") or "",
-            "does": text(each, "does") or "",
-            "cells": {base: str(cell) for base, cell in part(each, "cells").items()},
-        }
+        Recommendation(
+            name=text(each, "name") or "",
+            answers=text(each, "answers") or "",
+            engine=text(each, "engine") or "",
+            does=text(each, "does") or "",
+            cells={base: str(cell) for base, cell in part(each, "cells").items()},
+        )
         for each in objects(design.get("recommendations"))
     ]
 
 
 def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
     # Of a fix that breaks a cell it is said there.
-    own = [cell for cell in cells if not is_fix(str(cell["factors"].get(CHANGE)))]
+    own = [cell for cell in cells if not is_fix(str(cell.factors.get(CHANGE)))]
     return [
-        {
-            "cell": cell["id"],
-            "block": each["block"],
-            "status": each["status"],
-            "kind": each["error_kind"],
-            "error": each["error"] or "no cause was recorded",
-        }
+        FailedTrial(
+            cell=cell.id,
+            block=each.block,
+            status=each.status,
+            kind=each.error_kind,
+            error=each.error or "no cause was recorded",
+        )
         for cell in own
-        for each in cell["rounds"]
-        if each["status"] != "done"
+        for each in cell.rounds
+        if each.status != "done"
     ]

@@ -24,7 +24,7 @@ def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
 
     A run is shown as well where its store is lost in the meantime: then causes stay inferred.
     """
-    left = {cell["id"]: cell for cell in document["cells"] if cell["bottleneck"] is not None}
+    left = {cell.id: cell for cell in document.cells if cell.bottleneck is not None}
     others = store.others
     if not left or others is None:
         return
@@ -37,10 +37,10 @@ def _add(left: dict[str, Cell], run: RunRecord, store: Store) -> None:
         cell = left.get(text(each.options, "cell") or "")
         if cell is None or each.status not in ("done", "interrupted") or not _is_same(each, run, cell):
             continue
-        why = build_document(each, store.trials(each.id))["why"]
-        if why is not None and cell["bottleneck"] is not None:
-            cell["bottleneck"]["proven"] = _proof(each.id, why, cell["bottleneck"]["resource"])
-            del left[cell["id"]]
+        why = build_document(each, store.trials(each.id)).why
+        if why is not None and cell.bottleneck is not None:
+            cell.bottleneck.proven = _proof(each.id, why, cell.bottleneck.resource)
+            del left[cell.id]
 
 
 def _is_same(why: RunRecord, run: RunRecord, cell: Cell) -> bool:
@@ -49,13 +49,13 @@ def _is_same(why: RunRecord, run: RunRecord, cell: Cell) -> bool:
     levels = {name: level for name, level in part(first, "factors").items() if name != "change"}
     return (
         why.definition == run.definition
-        and levels == cell["factors"]
-        and text(part(first, "system"), "name") == cell["system"]["name"]
+        and levels == cell.factors
+        and text(part(first, "system"), "name") == cell.system.name
         and same_machine(why.host, run.host)
     )
 
 
 def _proof(run: str, why: Why, inferred: str) -> Proof:
-    named = resource_of(inferred, why["metric"])
-    agrees = None if why["bottleneck"] is None or named is None else why["bottleneck"] == named
-    return {"run": run, "resource": why["bottleneck"], "agrees": agrees, "text": why["text"][0]}
+    named = resource_of(inferred, why.metric)
+    agrees = None if why.bottleneck is None or named is None else why.bottleneck == named
+    return Proof(run=run, resource=why.bottleneck, agrees=agrees, text=why.text[0])

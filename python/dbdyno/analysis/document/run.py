@@ -25,7 +25,7 @@ def read_run(store: Store, name: str, experiment: Experiment | None = None) -> D
             experiment = stored_experiment(run, store)
         published = {} if experiment is None else published_figures(experiment, run)
         document = build_document(run, store.trials(run.id), published=published)
-        if document["why"] is None:
+        if document.why is None:
             add_proofs(document, run, store)
     return document
 

@@ -39,9 +39,9 @@ def other_rows(material: Material) -> list[Finding]:
     """
     told: dict[str, tuple[list[str], list[str], dict[str, float]]] = {}
     for pairs in asked_alike(material.cells):
-        rows = {cell["system"]["name"]: each["rows"] or 0.0 for cell, each in pairs}
+        rows = {cell.system.name: each.rows or 0.0 for cell, each in pairs}
         # If transactions also change rows, the systems may have changed different numbers: see not_comparable.
-        changed = any(each["rows_changed"] for cell, _ in pairs for each in cell["rounds"])
+        changed = any(each.rows_changed for cell, _ in pairs for each in cell.rounds)
         if len(set(rows.values())) < 2 or changed:
             continue
         by_count: dict[float, list[str]] = {}
@@ -49,9 +49,9 @@ def other_rows(material: Material) -> list[Finding]:
             by_count.setdefault(count, []).append(system)
         found = ", ".join(f"{_rows_of(count)} on {all_of(systems)}" for count, systems in by_count.items())
         why = _why_other_rows(pairs, rows) or "the reason is unknown; check the collations of the systems"
-        texts, ids, _ = told.setdefault(f"{json.dumps(pairs[0][1]['values'])} {found} {why}", ([], [], rows))
+        texts, ids, _ = told.setdefault(f"{json.dumps(pairs[0][1].values)} {found} {why}", ([], [], rows))
         texts.append(f"`{shown(pairs[0][1])}` returned {found}: {why}")
-        ids += [cell["id"] for cell, _ in pairs]
+        ids += [cell.id for cell, _ in pairs]
     return [
         other_rows.found(first_of(texts), dict.fromkeys(ids), {"not_comparable": "rows", "rows": rows})
         for texts, ids, rows in told.values()
@@ -71,7 +71,7 @@ def _why_other_rows(pairs: Sequence[Asked], rows: Mapping[str, float]) -> str:
         # A case-insensitive comparison matches at least the rows that a case-sensitive one matches.
         fewer = rows[by_case[False][0]] < rows[by_case[True][0]]
         cell, asked = pairs[0]
-        unfit = fewer and not may_find_less(asked["sql"], asked["values"], engine_name(cell))
+        unfit = fewer and not may_find_less(asked.sql, asked.values, engine_name(cell))
         return "" if unfit else f"{word} {case_words(by_case)}"
     by_words: dict[str, list[str]] = {}
     for system, rule in rules.items():
@@ -104,7 +104,7 @@ def other_counts(material: Material) -> list[Finding]:
     """
     told: dict[str, tuple[list[str], list[str], dict[str, list[str]], dict[str, str]]] = {}
     for pairs in asked_alike(material.cells):
-        if not all(gives_one_row(each["sql"]) and each["rows"] == 1 for _, each in pairs):
+        if not all(gives_one_row(each.sql) and each.rows == 1 for _, each in pairs):
             continue
         word, rules = rules_of(pairs)
         by_case = by_case_of(rules)
@@ -116,7 +116,7 @@ def other_counts(material: Material) -> list[Finding]:
         texts, ids, _, _ = told.setdefault(why, ([], [], regards, words))
         text = f"`{shown(pairs[0][1])}` returns a count, which may differ between the systems"
         texts.append(f"{text}: {why}")
-        ids += [cell["id"] for cell, _ in pairs]
+        ids += [cell.id for cell, _ in pairs]
     return [
         other_counts.found(first_of(texts), dict.fromkeys(ids), {"case": regards, "rules": words})
         for texts, ids, regards, words in told.values()
@@ -132,7 +132,7 @@ def other_counts(material: Material) -> list[Finding]:
 def not_comparable(material: Material) -> list[Finding]:
     """Report systems that did different work with otherwise equal factors: one finding per difference."""
     # Cells for which other_rows already reports the difference.
-    told = {cell for each in other_rows.find(material) for cell in each["cells"]}
+    told = {cell for each in other_rows.find(material) for cell in each.cells}
     groups: dict[str, list[Cell]] = {}
     for cell in material.cells:
         groups.setdefault(str(other_factors(cell)), []).append(cell)
@@ -140,7 +140,7 @@ def not_comparable(material: Material) -> list[Finding]:
     for group in groups.values():
         for what, words, apart, differences in _differences(group, told):
             ids, all_of_them = covered.setdefault((what, words), ([], []))
-            ids += [cell["id"] for cell in apart]
+            ids += [cell.id for cell in apart]
             all_of_them += differences
     return [
         not_comparable.found(
@@ -152,26 +152,24 @@ def not_comparable(material: Material) -> list[Finding]:
 
 def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[str, str, list[Cell], list[str]]]:
     """Yield each difference within a group: its name, a sentence, the cells, and the difference of each pair."""
-    pairs = [
-        (a, b) for index, b in enumerate(group) for a in group[:index] if a["system"]["name"] != b["system"]["name"]
-    ]
+    pairs = [(a, b) for index, b in enumerate(group) for a in group[:index] if a.system.name != b.system.name]
     found: dict[str, list[tuple[Cell, Cell, str]]] = {}
     for a, b in pairs:
         for difference in why_not_comparable(a, b):
-            if not (difference.startswith(ROWS) and a["id"] in told and b["id"] in told):
+            if not (difference.startswith(ROWS) and a.id in told and b.id in told):
                 found.setdefault(difference.partition(":")[0], []).append((a, b, difference))
     for what, hits in found.items():
         apart = [cell for cell in group if any(cell is a or cell is b for a, b, _ in hits)]
         differences = [difference for _, _, difference in hits]
         if len(apart) == 2:
             a, b, difference = hits[0]
-            names = f"{a['system']['name']} and {b['system']['name']}"
+            names = f"{a.system.name} and {b.system.name}"
             text = f"{names} are not comparable ({difference}); they are not ranked.{_why_rows(what, apart)}"
             yield what, text, apart, differences
             continue
         by_value: dict[str, list[str]] = {}
         for cell in apart:
-            by_value.setdefault(_value(what, cell), []).append(cell["system"]["name"])
+            by_value.setdefault(_value(what, cell), []).append(cell.system.name)
         values = "; ".join(f"{value} on {', '.join(names)}" for value, names in by_value.items())
         text = f"The systems are not comparable ({what}: {values}); systems that differ are not ranked."
         yield what, text + _why_rows(what, apart), apart, differences
@@ -180,10 +178,10 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
 def _value(what: str, cell: Cell) -> str:
     """Return a cell's value of the property in which systems differ."""
     if what == ROWS:
-        return f"{cell['rows_per_transaction']:.4g}"
+        return f"{cell.rows_per_transaction:.4g}"
     if what == FAILED:
-        rounds = [each for each in done(cell) if each["issued"]]
-        return f"{sum(sum(each['failed'].values()) for each in rounds) / sum(each['issued'] for each in rounds):.1%}"
+        rounds = [each for each in done(cell) if each.issued]
+        return f"{sum(sum(each.failed.values()) for each in rounds) / sum(each.issued for each in rounds):.1%}"
     return str(class_of(cell))
 
 
@@ -191,12 +189,12 @@ def _why_rows(what: str, apart: Sequence[Cell]) -> str:
     """Explain why rows may differ for the same statements: transactions failed, or they change rows."""
     if what != ROWS:
         return ""
-    rounds = [each for cell in apart for each in cell["rounds"]]
+    rounds = [each for cell in apart for each in cell.rounds]
     may = "rows returned may differ because"
     why = ""
-    if any(each["failed"] for each in rounds):
+    if any(each.failed for each in rounds):
         why += f" Some transactions failed and do not count: {may} the remaining transactions are a different mix."
-    if any(each["rows_changed"] for each in rounds):
+    if any(each.rows_changed for each in rounds):
         why += f" Their transactions also change rows: {may} the data changed at different speeds."
     return why
 
@@ -211,11 +209,11 @@ def other_product(material: Material) -> list[Finding]:
     """Report servers that speak another product's protocol."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for cell in material.cells:
-        system = cell["system"]
-        engine = known_engine(system["name"].partition(":")[0])
-        if engine.original and system["engine"] not in (None, "", engine.name, engine.original):
-            product = " ".join(each for each in (system["engine"], system["version"]) if each)
-            found.setdefault((system["name"], product, engine.original), []).append(cell["id"])
+        system = cell.system
+        engine = known_engine(system.name.partition(":")[0])
+        if engine.original and system.engine not in (None, "", engine.name, engine.original):
+            product = " ".join(each for each in (system.engine, system.version) if each)
+            found.setdefault((system.name, product, engine.original), []).append(cell.id)
     return [
         other_product.found(f"`{name}` is {product} here, not {original}.", ids, {"product": product})
         for (name, product, original), ids in found.items()

@@ -47,9 +47,9 @@ def connect_findings(
     all_of_them = [
         connecting
         for cell in cells
-        if _connects_anew(tasks.get(cell["id"])) and (connecting := _connecting(cell)) is not None
+        if _connects_anew(tasks.get(cell.id)) and (connecting := _connecting(cell)) is not None
     ]
-    systems = len({cell["system"]["name"] for cell in cells})
+    systems = len({cell.system.name for cell in cells})
     several = [name for name, levels in factors.items() if name != "system" and len(levels) > 1]
     groups: dict[str, list[_Connecting]] = {}
     for each in all_of_them:
@@ -59,12 +59,12 @@ def connect_findings(
         parts = []
         for each in sorted(group, key=lambda each: -each.share):
             share = f"{each.share * 100:.{1 if each.share < 0.0995 else 0}f} % ({rough(each.each_ms)} ms each)"
-            name = each.cell["system"]["name"] if systems > 1 else _levels(each, several)
+            name = each.cell.system.name if systems > 1 else _levels(each, several)
             parts.append(share + (f" with {name}" if name and len(all_of_them) > 1 else ""))
         begin = f"With {where}, connecting" if len(groups) > 1 else "Connecting"
         text = f"{begin} for each transaction took {', '.join(parts)} of the clients' time."
         text += _differing_clients([each.cell for each in group], cells, tasks)
-        shares = {each.cell["id"]: {"share": each.share, "each_ms": each.each_ms} for each in group}
+        shares = {each.cell.id: {"share": each.share, "each_ms": each.each_ms} for each in group}
         found.append(connecting_per_transaction.found(text, shares, {"connecting": shares}))
     return found
 
@@ -75,14 +75,14 @@ def _connects_anew(task: JsonObject | None) -> bool:
 
 def _connecting(cell: Cell) -> _Connecting | None:
     """Return the time spent on connecting, or None if it is unknown."""
-    latency, client_s = cell["latency_ms"].get("connect"), cell["time"] and cell["time"]["client_s"]
-    if latency is None or not latency["count"] or latency["mean"] is None or not client_s:
+    latency, client_s = cell.latency_ms.get("connect"), cell.time and cell.time.client_s
+    if latency is None or not latency.count or latency.mean is None or not client_s:
         return None
-    return _Connecting(cell, latency["count"] * latency["mean"] / 1000 / client_s, latency["mean"])
+    return _Connecting(cell, latency.count * latency.mean / 1000 / client_s, latency.mean)
 
 
 def _levels(connecting: _Connecting, factors: Sequence[str]) -> str:
-    levels = connecting.cell["factors"]
+    levels = connecting.cell.factors
     return ", ".join(f"{name}={levels[name]}" for name in factors if name in levels)
 
 
@@ -90,12 +90,12 @@ def _differing_clients(anew: Sequence[Cell], cells: Sequence[Cell], tasks: Mappi
     """Warn if cells that keep their connections also differ in the number of clients."""
     pairs = sorted(
         {
-            (tasks[one["id"]].get("clients"), tasks[other["id"]].get("clients"))
+            (tasks[one.id].get("clients"), tasks[other.id].get("clients"))
             for one in anew
             for other in cells
-            if other["id"] in tasks
-            and not _connects_anew(tasks[other["id"]])
-            and sum(level != other["factors"].get(name) for name, level in one["factors"].items()) == 1
+            if other.id in tasks
+            and not _connects_anew(tasks[other.id])
+            and sum(level != other.factors.get(name) for name, level in one.factors.items()) == 1
         }
     )
     differing = [f"{one} and {other}" for one, other in pairs if one != other]
@@ -152,11 +152,11 @@ def connecting_behind(
     """
     confidence = 1 - (1 - confidence) / family
     pairs = list(_pairs(cells, design))
-    unlike = {pair.anew["id"]: why for pair in pairs if (why := why_not_comparable(pair.kept, pair.anew))}
+    unlike = {pair.anew.id: why for pair in pairs if (why := why_not_comparable(pair.kept, pair.anew))}
     by_system: dict[str, list[_Pair]] = {}
     for pair in pairs:
-        if pair.anew["id"] not in unlike:
-            by_system.setdefault(pair.kept["system"]["name"], []).append(pair)
+        if pair.anew.id not in unlike:
+            by_system.setdefault(pair.kept.system.name, []).append(pair)
     short = short_systems(list(by_system))
     told: dict[str, list[str]] = {}
     ratios: dict[str, JsonObject] = {}
@@ -173,7 +173,7 @@ def connecting_behind(
             "metric": metric,
             "ratio": ratio.mean,
             "ci95": ratio.ends,
-            "cells": [[pair.kept["id"], pair.anew["id"]] for pair in alike],
+            "cells": [[pair.kept.id, pair.anew.id] for pair in alike],
         }
     if not ratios:
         return
@@ -196,17 +196,17 @@ def _subject(metric: str, label: str) -> str:
 
 def _pairs(cells: Sequence[Cell], design: JsonObject) -> Iterator[_Pair]:
     planned = {str(each.get("id", "")): each for each in objects(design.get("cells"))}
-    asked = {cell["id"]: part(planned.get(cell["id"], {}), "asked") for cell in cells}
+    asked = {cell.id: part(planned.get(cell.id, {}), "asked") for cell in cells}
     keeps: dict[bool, list[Cell]] = {True: [], False: []}
     for cell in cells:
-        engine = known_engine(text(part(planned.get(cell["id"], {}), "system"), "engine") or "")
-        kept_there = engine.keeps_connections({name: str(value) for name, value in asked[cell["id"]].items()})
-        if kept_there is not None and cell["throughput"]["mean"]:
+        engine = known_engine(text(part(planned.get(cell.id, {}), "system"), "engine") or "")
+        kept_there = engine.keeps_connections({name: str(value) for name, value in asked[cell.id].items()})
+        if kept_there is not None and cell.throughput.mean:
             keeps[kept_there].append(cell)
     for anew in keeps[False]:
         for kept in keeps[True]:
-            settings = _differences(asked[kept["id"]], asked[anew["id"]])
-            if settings == 1 and _differences(kept["factors"], anew["factors"]) == 1:
+            settings = _differences(asked[kept.id], asked[anew.id])
+            if settings == 1 and _differences(kept.factors, anew.factors) == 1:
                 yield _Pair(kept, anew)
 
 
@@ -231,9 +231,9 @@ def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, JsonObject], confidenc
     if len(ratios) > 1:
         ends = min(ratios, key=lambda each: each[0]), max(ratios, key=lambda each: each[0])
         parts.append(" to ".join(f"{mean:.3g} with {_place(pair, several)}" for mean, pair in ends))
-    clients = {pair.kept["id"]: count(tasks.get(pair.kept["id"], {}), "clients") or 0 for pair in pairs}
-    few = min(pairs, key=lambda pair: clients[pair.kept["id"]])
-    number, kept, anew = clients[few.kept["id"]], few.kept["throughput"]["mean"], few.anew["throughput"]["mean"]
+    clients = {pair.kept.id: count(tasks.get(pair.kept.id, {}), "clients") or 0 for pair in pairs}
+    few = min(pairs, key=lambda pair: clients[pair.kept.id])
+    number, kept, anew = clients[few.kept.id], few.kept.throughput.mean, few.anew.throughput.mean
     if few.by == "throughput" and number and kept and anew and kept > anew:
         added = number * (1 / anew - 1 / kept) * 1000
         place = f" with {_place(few, several)}" if several else ""
@@ -242,7 +242,7 @@ def _extremes(pairs: Sequence[_Pair], tasks: Mapping[str, JsonObject], confidenc
 
 
 def _place(pair: _Pair, several: Sequence[str]) -> str:
-    levels = pair.kept["factors"]
+    levels = pair.kept.factors
     return words_of({name: levels[name] for name in several if name in levels})
 
 
@@ -291,19 +291,19 @@ def backlog_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
     """Report the tiers whose accept queue overflowed, how often, and which setting makes the queue longer."""
     full: dict[tuple[str, int, str], list[tuple[Cell, int]]] = {}
     for cell in cells:
-        engine = engine_of_product(cell["system"]["engine"])
-        for each in cell["rounds"]:
-            for told in each["listeners"]:
-                if not told["dropped"]:
+        engine = engine_of_product(cell.system.engine)
+        for each in cell.rounds:
+            for told in each.listeners:
+                if not told.dropped:
                     continue
-                tier = tier_of(told["part"]) if told["part"] else "server"
-                own = engine.listen_setting(told["part"]) or f"the backlog that the {tier} requests (listen(2))"
-                kernels = f"`net.core.somaxconn` ({told['somaxconn']})"
+                tier = tier_of(told.part) if told.part else "server"
+                own = engine.listen_setting(told.part) or f"the backlog that the {tier} requests (listen(2))"
+                kernels = f"`net.core.somaxconn` ({told.somaxconn})"
                 # The kernel caps the requested backlog at somaxconn.
-                lifts = f"{kernels} and {own}" if told["backlog"] >= told["somaxconn"] else f"{own}, up to {kernels}"
-                full.setdefault((tier, told["backlog"], lifts), []).append((cell, told["dropped"]))
+                lifts = f"{kernels} and {own}" if told.backlog >= told.somaxconn else f"{own}, up to {kernels}"
+                full.setdefault((tier, told.backlog, lifts), []).append((cell, told.dropped))
     for (tier, backlog, lifts), hit in full.items():
-        found = list(dict.fromkeys(cell["id"] for cell, _ in hit))
+        found = list(dict.fromkeys(cell.id for cell, _ in hit))
         dropped = sum(times for _, times in hit)
         where = found[0] if len(found) == 1 else f"{len(found)} cells"
         text = f"The {tier}'s accept queue overflowed in {where}: it holds {backlog:,} connections, and the kernel"

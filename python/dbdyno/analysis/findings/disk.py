@@ -26,12 +26,12 @@ def more_commits_than_syncs(material: Material) -> list[Finding]:
     shares: dict[str, float] = {}
     syncs: dict[str, float] = {}
     for cell in material.cells:
-        share = cell["share_of_ceiling"]["device_sync"]
-        each = cell["io_per_transaction"].get("syncs") or 0.0
+        share = cell.share_of_ceiling.device_sync
+        each = cell.io_per_transaction.get("syncs") or 0.0
         # One client's commits cannot share a sync.
-        if share is None or share <= 1.0 or each < 1.0 or cell["observed"]["contradiction"]:
+        if share is None or share <= 1.0 or each < 1.0 or cell.observed.contradiction:
             continue
-        shares[cell["id"]], syncs[cell["id"]] = share, each
+        shares[cell.id], syncs[cell.id] = share, each
     if not shares:
         return []
     text = (
@@ -67,16 +67,16 @@ def slower_device(material: Material) -> list[Finding]:
     measured: dict[str, float] = {}
     for cell in material.cells:
         rounds = done(cell)
-        syncs = sum(each["io"].get("syncs") or 0 for each in rounds)
-        seconds = sum(each["segments"].get("sync") or 0.0 for each in rounds)
-        written = [each["io"].get("write_bytes") for each in rounds]
-        if cell["share_of_ceiling"]["device_sync"] is None or not syncs or None in written:
+        syncs = sum(each.io.get("syncs") or 0 for each in rounds)
+        seconds = sum(each.segments.get("sync") or 0.0 for each in rounds)
+        written = [each.io.get("write_bytes") for each in rounds]
+        if cell.share_of_ceiling.device_sync is None or not syncs or None in written:
             continue
         each_bytes = sum(each or 0.0 for each in written) / syncs
         expected_us = _sync_us(device, each_bytes)
         if expected_us is not None and seconds / syncs * 1e6 >= _SLOWER * expected_us:
-            took[cell["id"]] = seconds / syncs * 1000
-            of_bytes[cell["id"]], measured[cell["id"]] = each_bytes, expected_us / 1000
+            took[cell.id] = seconds / syncs * 1000
+            of_bytes[cell.id], measured[cell.id] = each_bytes, expected_us / 1000
     if not took:
         return []
     text = (
@@ -128,11 +128,11 @@ def _overran(cell: Cell) -> float | None:
     Reads that wait for a CPU overrun slices too, but cause no device work that other cells would wait for.
     """
     rounds = done(cell)
-    asked = [each["io"].get(name) for each in rounds for name in ("syncs", "writes")]
+    asked = [each.io.get(name) for each in rounds for name in ("syncs", "writes")]
     if all(each == 0 for each in asked):
         return None
-    overrun_s = sum(each["interleaving"].get("overrun_s", 0.0) for each in rounds)
-    elapsed_s = sum(each["elapsed_s"] or 0.0 for each in rounds)
+    overrun_s = sum(each.interleaving.get("overrun_s", 0.0) for each in rounds)
+    elapsed_s = sum(each.elapsed_s or 0.0 for each in rounds)
     return overrun_s / elapsed_s if overrun_s > _OVERRUN * elapsed_s else None
 
 
@@ -144,7 +144,7 @@ def _overran(cell: Cell) -> float | None:
 )
 def overrun(material: Material) -> Iterator[Finding]:
     """Report cells whose syncs overran their slices and disturbed other cells."""
-    shares = {cell["id"]: share for cell in material.cells if (share := _overran(cell)) is not None}
+    shares = {cell.id: share for cell in material.cells if (share := _overran(cell)) is not None}
     if shares:
         text = (
             f"Blocking system calls such as fsync overran their time slices for {span(shares, 0.01)} % of the time and "
@@ -163,7 +163,7 @@ def indexes_on_another_device(material: Material) -> Iterator[Finding]:
     """Report that device figures don't include the device of the indexes."""
     told = {each["system"]: each["directory"] for each in material.observed(indexes_on_another_device.kind)}
     for system, directory in told.items():
-        cells = [cell["id"] for cell in material.cells if cell["system"]["name"] == system]
+        cells = [cell.id for cell in material.cells if cell.system.name == system]
         words = f"The indexes were in {directory}, on another file system than the tables and the log: "
         words += "the device's reads, writes, queue and latency don't include index I/O."
         yield indexes_on_another_device.found(words, cells, {"system": system, "directory": directory})

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.reading import count
 from dbdyno.model.result.shape import Finding
 
@@ -20,19 +21,19 @@ def contradicted(material: Material) -> list[Finding]:
     """Report each system whose counts contradict its durability class: one finding for all of its cells."""
     found: dict[tuple[str, str], list[Cell]] = {}
     for cell in material.cells:
-        if cell["observed"]["contradiction"]:
-            found.setdefault((cell["system"]["name"], cell["system"]["durability"] or ""), []).append(cell)
+        if cell.observed.contradiction:
+            found.setdefault((cell.system.name, cell.system.durability or ""), []).append(cell)
     return [_contradicted(name, durability, hit) for (name, durability), hit in found.items()]
 
 
 def _contradicted(name: str, durability: str, cells: Sequence[Cell]) -> Finding:
-    where = f" (in {cells[0]['id']}, and in {len(cells) - 1} more cells)" if len(cells) > 1 else ""
+    where = f" (in {cells[0].id}, and in {len(cells) - 1} more cells)" if len(cells) > 1 else ""
     text = (
-        f"{name} is not {durability}, although its settings claim it: {cells[0]['observed']['contradiction']}{where}. "
+        f"{name} is not {durability}, although its settings claim it: {cells[0].observed.contradiction}{where}. "
         "Something below the engine, or a setting of the session, drops the syncs. dbdyno does not rank it."
     )
-    observed = {cell["id"]: dict(cell["observed"]) for cell in cells}
-    return contradicted.found(text, [cell["id"] for cell in cells], {"durability": durability, "observed": observed})
+    observed = {cell.id: to_json(cell.observed) for cell in cells}
+    return contradicted.found(text, [cell.id for cell in cells], {"durability": durability, "observed": observed})
 
 
 @finding(
@@ -45,12 +46,12 @@ def lost_updates(material: Material) -> list[Finding]:
     """Report servers that lost acknowledged updates in the check before each trial that updates."""
     found: dict[str, tuple[list[str], int, int, int]] = {}
     for cell in material.cells:
-        tried = cell["system"]["lost_updates"]
+        tried = cell.system.lost_updates
         sessions, acknowledged, counted = (count(tried, name) for name in ("sessions", "acknowledged", "counted"))
         if sessions is None or acknowledged is None or counted is None or counted >= acknowledged:
             continue
-        ids, _, done, kept = found.get(cell["system"]["name"], ([], 0, 0, 0))
-        found[cell["system"]["name"]] = ([*ids, cell["id"]], sessions, done + acknowledged, kept + counted)
+        ids, _, done, kept = found.get(cell.system.name, ([], 0, 0, 0))
+        found[cell.system.name] = ([*ids, cell.id], sessions, done + acknowledged, kept + counted)
     return [
         lost_updates.found(
             f"`{name}` loses updates that it acknowledged: before the trials, {sessions} sessions added 1 at once to "

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.measured.alike import cells_along, words_of
@@ -25,8 +24,8 @@ class _Pair:
     """Two cells to compare. ``where``: the levels of other factors that have several levels."""
 
     where: str
-    first: Any
-    other: Any
+    first: Cell
+    other: Cell
 
 
 def cross_cell_findings(
@@ -53,51 +52,51 @@ def cross_cell_findings(
         for levels, group in groups
         for first, other in (pairwise(group) if chain else ((group[0], each) for each in group[1:]))
     ]
-    known = {(each["a"], each["b"]): each for each in comparisons}
+    known = {(each.a, each.b): each for each in comparisons}
     judged = judge([Pair(pair.first, pair.other, confidence=confidence) for pair in pairs], margin, len(known), cells)
-    made = [known.get((each["a"], each["b"]), each) for each in judged]
-    extremes = {cell["id"] for _, group in groups for cell in _extremes(group)}
+    made = [known.get((each.a, each.b), each) for each in judged]
+    extremes = {cell.id for _, group in groups for cell in _extremes(group)}
     found = []
     for pair, decided in zip(pairs, made, strict=True):
-        if not chain and pair.other["id"] not in extremes:
+        if not chain and pair.other.id not in extremes:
             continue
         text = _change(axis, pair, decided, chain=chain)
         if text is not None:
-            ids = [pair.first["id"], pair.other["id"]]
-            observed = {"ratio": decided["ratio"], "ci95": decided["ci95"]}
+            ids = [pair.first.id, pair.other.id]
+            observed = {"ratio": decided.ratio, "ci95": decided.ci95}
             found.append(change.found(text, ids, observed))
     return found
 
 
-def _extremes(cells: list[Any]) -> list[Any]:
+def _extremes(cells: list[Cell]) -> list[Cell]:
     """Return the best cell of a group, and the worst cell except for the first."""
     return [
-        max(cells, key=lambda cell: cell["throughput"]["mean"]),
-        min(cells[1:], key=lambda cell: cell["throughput"]["mean"]),
+        max(cells, key=lambda cell: cell.throughput.mean or 0.0),
+        min(cells[1:], key=lambda cell: cell.throughput.mean or 0.0),
     ]
 
 
 def _change(axis: str, pair: _Pair, decided: Comparison, *, chain: bool) -> str | None:
     """Return a sentence about a change, or None if there is nothing to report."""
-    ratio, ci95, margin = decided["ratio"], decided["ci95"], decided["margin"]
-    if ratio is None or ci95 is None or decided["lacking"]:
+    ratio, ci95, margin = decided.ratio, decided.ci95, decided.margin
+    if ratio is None or ci95 is None or decided.lacking:
         return None
     size = f"{ratio:.3g} times ({ci95[0]:.3g} to {ci95[1]:.3g})"
-    steps = f"from {axis}={pair.first['factors'][axis]} to {axis}={pair.other['factors'][axis]}"
-    name = "throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
+    steps = f"from {axis}={pair.first.factors[axis]} to {axis}={pair.other.factors[axis]}"
+    name = "throughput" if decided.metric == "throughput" else f"the response time ({decided.metric})"
     at = f"With {pair.where}, {name}" if pair.where else f"{name[0].upper()}{name[1:]}"
-    if decided["not_comparable"]:
+    if decided.not_comparable:
         return (
-            f"{at} {steps} is {size}, but not for the same work: {'; '.join(decided['not_comparable'])}."
+            f"{at} {steps} is {size}, but not for the same work: {'; '.join(decided.not_comparable)}."
             if chain
             else None
         )
-    if decided["verdict"] in ("faster", "slower"):
+    if decided.verdict in ("faster", "slower"):
         if ci95[0] < 1 + margin and ci95[1] > 1 / (1 + margin):
             return None
         return f"{at} {'rises' if ratio > 1 else 'falls'} to {size} {steps}."
-    if chain and decided["verdict"] == "inconclusive":
-        return f"{at} {steps} is {size}: not conclusive after {decided['blocks']} rounds."
+    if chain and decided.verdict == "inconclusive":
+        return f"{at} {steps} is {size}: not conclusive after {decided.blocks} rounds."
     return None
 
 

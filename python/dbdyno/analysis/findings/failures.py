@@ -30,15 +30,15 @@ def failures(cells: Sequence[Cell]) -> list[Finding]:
     found: dict[tuple[str, str], list[tuple[Cell, int, int]]] = {}
     codes: dict[tuple[str, str], Counter[str]] = {}
     for cell in cells:
-        done = [each for each in cell["rounds"] if each["status"] == "done"]
-        issued = sum(each["issued"] for each in done)
-        for kind, times in sum((Counter(each["failed"]) for each in done), Counter()).items():
-            messages = Counter(message for each in done if (message := each["failures"].get(kind)))
+        done = [each for each in cell.rounds if each.status == "done"]
+        issued = sum(each.issued for each in done)
+        for kind, times in sum((Counter(each.failed) for each in done), Counter()).items():
+            messages = Counter(message for each in done if (message := each.failures.get(kind)))
             first = messages.most_common(1)[0][0] if messages else ""
             found.setdefault((kind, first), []).append((cell, times, issued))
             by_code = codes.setdefault((kind, first), Counter())
-            for told in (told for each in done for told in each["failed_by_code"] if told["kind"] == kind):
-                by_code[told["code"]] += told["count"]
+            for told in (told for each in done for told in each.failed_by_code if told.kind == kind):
+                by_code[told.code] += told.count
     return [_failed(kind, message, hit, codes[kind, message]) for (kind, message), hit in found.items()]
 
 
@@ -53,19 +53,19 @@ def _failed(kind: str, message: str, hit: list[tuple[Cell, int, int]], codes: Co
     if len(hit) == 1:
         text = f"{hit[0][1]:,} of {hit[0][2]:,} {what}.{_how_long(hit[0][0])}"
     else:
-        parts = [f"{times:,} of {issued:,} ({percent(times / issued)}) at {cell['id']}" for cell, times, issued in hit]
+        parts = [f"{times:,} of {issued:,} ({percent(times / issued)}) at {cell.id}" for cell, times, issued in hit]
         more = [f"and {len(parts) - _MOST_CELLS:,} more"] if len(parts) > _MOST_CELLS else []
         text = f"In {len(hit):,} cells {what}: {'; '.join([*parts[:_MOST_CELLS], *more])}."
-    shares = {cell["id"]: {"failed": times, "issued": issued} for cell, times, issued in hit}
+    shares = {cell.id: {"failed": times, "issued": issued} for cell, times, issued in hit}
     return failed_transactions.found(text, shares, {"kind": kind, "by_cell": shares, "codes": dict(codes)})
 
 
 def _how_long(cell: Cell) -> str:
     """Return a sentence about the time until transactions failed: a lower bound of the time that clients waited."""
-    times = cell["latency_ms"].get("failed")
-    if times is None or times["p50"] is None or times["max"] is None:
+    times = cell.latency_ms.get("failed")
+    if times is None or times.p50 is None or times.max is None:
         return ""
-    return f" They failed after {times['p50']:,.4g} ms at the median and {times['max']:,.4g} ms at most."
+    return f" They failed after {times.p50:,.4g} ms at the median and {times.max:,.4g} ms at most."
 
 
 @finding(
@@ -96,8 +96,8 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
     """
     met: dict[Limit, _Met] = {}
     for cell in cells:
-        engine = engine_of_product(cell["system"]["engine"])
-        for each in cell["rounds"]:
+        engine = engine_of_product(cell.system.engine)
+        for each in cell.rounds:
             for code, failed in _codes(each):
                 limit = engine.limit(code)
                 if limit is None:
@@ -109,7 +109,7 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
                 found.failed += failed or 0
                 found.trials += failed is None
     for limit, found in met.items():
-        where = found.cells[0]["id"] if len(found.cells) == 1 else f"{len(found.cells)} cells"
+        where = found.cells[0].id if len(found.cells) == 1 else f"{len(found.cells)} cells"
         counts = [f"{found.failed:,} transactions failed"] if found.failed else []
         if found.trials:
             counts.append(f"{found.trials} trial{'s' if found.trials > 1 else ''} could not begin")
@@ -122,15 +122,15 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
             "trials": found.trials,
             "codes": list(found.codes),
         }
-        yield limit_met.found(text, [cell["id"] for cell in found.cells], observed)
+        yield limit_met.found(text, [cell.id for cell in found.cells], observed)
 
 
 def _codes(each: Round) -> Iterator[tuple[str, int | None]]:
     """Yield the error codes of a trial with the number of failed transactions; ``None``: the trial did not begin."""
-    for told in each["failed_by_code"]:
-        yield told["code"], told["count"]
-    if each["error_code"] is not None:
-        yield each["error_code"], None
+    for told in each.failed_by_code:
+        yield told.code, told.count
+    if each.error_code is not None:
+        yield each.error_code, None
 
 
 @finding(
@@ -154,18 +154,18 @@ def skipped_arrivals(material: Material) -> list[Finding]:
     """Report cells in which an open loop skipped 1 % or more of its scheduled arrivals."""
     found: list[Finding] = []
     for cell in material.cells:
-        done = [each for each in cell["rounds"] if each["status"] == "done"]
-        due, skipped = sum(each["issued"] for each in done), sum(each["skipped"] for each in done)
-        elapsed = sum(each["elapsed_s"] or 0.0 for each in done)
+        done = [each for each in cell.rounds if each.status == "done"]
+        due, skipped = sum(each.issued for each in done), sum(each.skipped for each in done)
+        elapsed = sum(each.elapsed_s or 0.0 for each in done)
         if not skipped or skipped < OVERLOADED * due or not elapsed:
             continue
-        served = sum(each["ok"] for each in done)
+        served = sum(each.ok for each in done)
         found.append(
             skipped_arrivals.found(
                 f"{percent(skipped / due)} of arrivals were skipped: the system served {rate(served / elapsed)} of the "
                 f"{rate(due / elapsed)} transactions/s offered. Skipped arrivals enter the response times as lower "
                 "bounds, equal to the time they had waited when the trial ended.",
-                [cell["id"]],
+                [cell.id],
                 {"skipped": skipped, "issued": due, "ok": served},
             )
         )

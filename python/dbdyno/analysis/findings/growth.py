@@ -31,11 +31,11 @@ class Series:
 
     def size(self, cell: Cell) -> int:
         """Return the nominal number of rows of a cell."""
-        return int(cell["factors"][self.factor])
+        return int(cell.factors[self.factor])
 
     def rows(self, cell: Cell) -> str:
         """Format the average number of rows at the start of a cell's trials, including rows that trials inserted."""
-        rows = float(self.size(cell)) if cell["growth"] is None else cell["growth"]["rows"]
+        rows = float(self.size(cell)) if cell.growth is None else cell.growth.rows
         # Two digits, since the number differs between trials.
         return f"{float(f'{rows:.2g}'):,.0f}"
 
@@ -46,7 +46,7 @@ def series_of(material: Material) -> list[Series]:
     if factor is None:
         return []
     return [
-        Series(words_of(levels), factor, tuple(sorted(cells, key=lambda cell: int(cell["factors"][factor]))))
+        Series(words_of(levels), factor, tuple(sorted(cells, key=lambda cell: int(cell.factors[factor]))))
         for levels, cells in cells_along(material.cells, factor)
     ]
 
@@ -56,8 +56,8 @@ def cache_of(cell: Cell, material: Material) -> tuple[float, str] | None:
     limit = memory_limit(cell)
     if limit is not None:
         return limit, "its memory limit"
-    engine = engine_of_product(cell["system"]["engine"])
-    settings = cell["system"]["settings"]
+    engine = engine_of_product(cell.system.engine)
+    settings = cell.system.settings
     if engine.passes_os_cache_by(settings):
         own = engine.cache_bytes(settings)
         return None if own is None else (own, "its own cache")
@@ -82,17 +82,17 @@ def falls_as_it_grows(material: Material) -> Iterator[Finding]:
     pairs = [(each, cell) for each in series for cell in each.cells[1:]]
     asked = [Pair(each.cells[0], cell, confidence=material.confidence) for each, cell in pairs]
     made = judge(asked, material.margin, material.family, material.cells)
-    compared = {cell["id"]: one for (_, cell), one in zip(pairs, made, strict=True)}
+    compared = {cell.id: one for (_, cell), one in zip(pairs, made, strict=True)}
     for each in series:
-        at = _first_fallen([compared[cell["id"]] for cell in each.cells[1:]])
+        at = _first_fallen([compared[cell.id] for cell in each.cells[1:]])
         if at is not None:
-            yield _cliff(each, at, compared[each.cells[at]["id"]], compared[each.cells[-1]["id"]], material)
+            yield _cliff(each, at, compared[each.cells[at].id], compared[each.cells[-1].id], material)
 
 
 def _first_fallen(compared: Sequence[Comparison]) -> int | None:
     """Return the index of the first cell from which all have fallen, or None if the last has not."""
     fallen = [
-        one["verdict"] == "slower" and one["ci95"] is not None and one["ci95"][1] < _FALLEN and not one["lacking"]
+        one.verdict == "slower" and one.ci95 is not None and one.ci95[1] < _FALLEN and not one.lacking
         for one in compared
     ]
     if not fallen or not fallen[-1]:
@@ -106,23 +106,23 @@ def _cliff(series: Series, at: int, there: Comparison, last: Comparison, materia
     where = f"With {series.where}, {label}" if series.where else label.capitalize()
     words = f"{where} fall between {series.rows(before)} and {series.rows(cell)} rows"
     evidence: dict[str, object] = {
-        "ratio": there["ratio"],
-        "ci95": there["ci95"],
+        "ratio": there.ratio,
+        "ci95": there.ci95,
         "before_rows": series.size(before),
         "rows": series.size(cell),
     }
     stored, cache = (tree(before), tree(cell)), cache_of(cell, material)
     if stored[0] is not None and stored[1] is not None:
-        evidence |= {"before_bytes": stored[0]["bytes"], "bytes": stored[1]["bytes"]}
-        words += f", while the {stored[1]['kind']} grows from {size(stored[0]['bytes'])} to {size(stored[1]['bytes'])}"
+        evidence |= {"before_bytes": stored[0].bytes, "bytes": stored[1].bytes}
+        words += f", while the {stored[1].kind} grows from {size(stored[0].bytes)} to {size(stored[1].bytes)}"
         if cache is not None:
-            shares = [each["bytes"] / cache[0] for each in stored if each is not None]
+            shares = [each.bytes / cache[0] for each in stored if each is not None]
             evidence |= {"cache_bytes": cache[0], "before_share": shares[0], "share": shares[1]}
             words += f", {shares[0]:.2g} to {shares[1]:.2g} times {cache[1]}"
     words += f": to {with_interval(there, 2)} of the rate at {series.rows(series.cells[0])} rows"
     words += f", and at {series.rows(end)} rows to {with_interval(last, 2)}." if cell is not end else "."
     limits = _what_limits(before, end)
-    return falls_as_it_grows.found(words + limits, [each["id"] for each in series.cells[at:]], evidence)
+    return falls_as_it_grows.found(words + limits, [each.id for each in series.cells[at:]], evidence)
 
 
 def _what_limits(before: Cell, end: Cell) -> str:
@@ -133,8 +133,8 @@ def _what_limits(before: Cell, end: Cell) -> str:
         if first is not None and last is not None and last >= 0.01 and (last > 1.25 * first):
             told.append(f"{last:.2g} {word} ({first:.2g} before)")
     words = f" At the largest size, an insert causes {', '.join(told)} on the device." if told else ""
-    if end["bottleneck"] is not None:
-        words += f" The bottleneck at that size is {end['bottleneck']['resource']}."
+    if end.bottleneck is not None:
+        words += f" The bottleneck at that size is {end.bottleneck.resource}."
     return words
 
 
@@ -157,18 +157,18 @@ _COSTS = {
 )
 def key_order(material: Material) -> Iterator[Finding]:
     """Compare ordered with random keys if the run's comparisons show that ordered keys are faster."""
-    ends = {each.cells[-1]["id"]: each.size(each.cells[-1]) for each in series_of(material)}
+    ends = {each.cells[-1].id: each.size(each.cells[-1]) for each in series_of(material)}
     largest = max(ends.values(), default=0)
-    cells = {cell["id"]: cell for cell in material.cells}
-    for random in (cell for cell in material.cells if ends.get(cell["id"]) == largest):
-        if NewKeys.of(material.tasks.get(random["id"], {})).kind not in ANYWHERE:
+    cells = {cell.id: cell for cell in material.cells}
+    for random in (cell for cell in material.cells if ends.get(cell.id) == largest):
+        if NewKeys.of(material.tasks.get(random.id, {})).kind not in ANYWHERE:
             continue
         faster = [
-            (one, cells[one["b"]], kind)
+            (one, cells[one.b], kind)
             for one in material.comparisons
-            if one["a"] == random["id"] and one["verdict"] == "faster" and one["ratio"] and one["ci95"]
-            if ends.get(one["b"]) == largest
-            if (kind := NewKeys.of(material.tasks.get(one["b"], {})).kind) in _COSTS
+            if one.a == random.id and one.verdict == "faster" and one.ratio and one.ci95
+            if ends.get(one.b) == largest
+            if (kind := NewKeys.of(material.tasks.get(one.b, {})).kind) in _COSTS
         ]
         if faster:
             yield _key_order(random, faster, largest, material)
@@ -185,12 +185,12 @@ def _key_order(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: i
     words += " Costs: " + ". ".join(f"{' and '.join(names)} {cost}" for cost, names in costs.items()) + "."
     if any(kind in AT_THE_EDGE for _, _, kind in faster):
         words += " Concurrent inserts contend for the rightmost page of the index."
-    best = max((one for one, _, _ in faster), key=lambda one: one["ratio"] or 0.0)
-    keys = {cell["id"]: kind for _, cell, kind in faster}
-    evidence = {"ratio": best["ratio"], "ci95": best["ci95"], "rows": rows, "keys": keys}
-    return key_order.found(words, [random["id"], *keys], evidence)
+    best = max((one for one, _, _ in faster), key=lambda one: one.ratio or 0.0)
+    keys = {cell.id: kind for _, cell, kind in faster}
+    evidence = {"ratio": best.ratio, "ci95": best.ci95, "rows": rows, "keys": keys}
+    return key_order.found(words, [random.id, *keys], evidence)
 
 
 def _differing_levels(cell: Cell, other: Cell) -> str:
     """Return the levels in which a cell differs from another one."""
-    return " ".join(str(level) for name, level in cell["factors"].items() if other["factors"].get(name) != level)
+    return " ".join(str(level) for name, level in cell.factors.items() if other.factors.get(name) != level)

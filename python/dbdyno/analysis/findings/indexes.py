@@ -45,17 +45,15 @@ def prefix_scan(material: Material) -> list[Finding]:
     """
     groups: dict[tuple[str, str], _Unserved] = {}
     for cell, each, search in scans(material.cells):
-        system = cell["system"]
-        engine, over = system["engine"] or "", system["passed_over"].get(each["name"], [])
-        why = why_no_prefix(
-            engine, system["version"] or "", system["settings"], system["catalog"], search, passed_over=over
-        )
-        group = groups.setdefault((system["name"], why.words if why else ""), _Unserved(engine.lower(), why))
-        plan = "; ".join(each["plan"])
-        for of, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell["id"])):
+        system = cell.system
+        engine, over = system.engine or "", system.passed_over.get(each.name, [])
+        why = why_no_prefix(engine, system.version or "", system.settings, system.catalog, search, passed_over=over)
+        group = groups.setdefault((system.name, why.words if why else ""), _Unserved(engine.lower(), why))
+        plan = "; ".join(each.plan)
+        for of, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell.id)):
             if value not in of:
                 of.append(value)
-    tried = {cell for recommendation in material.recommendations for cell in recommendation["cells"]}
+    tried = {cell for recommendation in material.recommendations for cell in recommendation.cells}
     found: list[Finding] = []
     for (name, words), group in groups.items():
         patterns = ", ".join(f"`{search}`" for search in group.searches)
@@ -63,7 +61,7 @@ def prefix_scan(material: Material) -> list[Finding]:
         text = f"On {name}, no index was used for {patterns}, although it has a fixed prefix: the plan is {plans}"
         text += f"; {words}." if words else "."
         can_be_helped = group.why is None or group.why.can_be_helped
-        fits = any(each["engine"] == group.engine for each in material.recommendations) and not tried & set(group.cells)
+        fits = any(each.engine == group.engine for each in material.recommendations) and not tried & set(group.cells)
         if can_be_helped and fits:
             text += " `--try-recommendations` measures the changes that the experiment offers."
         observed: JsonObject = {"finding": PREFIX_SCAN, "searches": group.searches, "plans": group.plans}
@@ -89,19 +87,16 @@ def whole_table(material: Material) -> Iterator[Finding]:
     """Report costly statements with the index that would help: one finding per statement, plan and system."""
     found: dict[tuple[str, str, str], tuple[CellStatement, Read | str, Index | str, list[Cell]]] = {}
     elsewhere = {
-        (engine_name(cell), each["sql"])
-        for cell in material.cells
-        for each in cell["statements"]
-        if _spared(cell, each)
+        (engine_name(cell), each.sql) for cell in material.cells for each in cell.statements if _spared(cell, each)
     }
     for cell in material.cells:
-        for statement in cell["statements"]:
+        for statement in cell.statements:
             # Don't advise an index if another cell or round already measured a better plan.
-            if (engine_name(cell), statement["sql"]) in elsewhere or not _costly(cell, statement):
+            if (engine_name(cell), statement.sql) in elsewhere or not _costly(cell, statement):
                 continue
             for what, index in _served(cell, statement):
                 line = what if isinstance(what, str) else what.line
-                key = (cell["system"]["name"], statement["sql"], line)
+                key = (cell.system.name, statement.sql, line)
                 found.setdefault(key, (statement, what, index, []))[3].append(cell)
     for (_, sql, line), (statement, what, index, cells) in found.items():
         times = [time for cell in cells if (time := _mean_time(cell, statement)) is not None]
@@ -116,16 +111,16 @@ def whole_table(material: Material) -> Iterator[Finding]:
             evidence |= {"table": index.table, "columns": list(index.columns), "sql": index.sql, "there": index.there}
         text = f"`{shown(statement)}` {_does(what, index)} (`{line}`) and takes {milliseconds(slowest[0])} ms"
         text += f", {percent(slowest[1])} of the time" if slowest[1] is not None and slowest[1] < 1 else ""
-        yield whole_table.found(f"{text}{_help(index)}.", [cell["id"] for cell in cells], evidence)
+        yield whole_table.found(f"{text}{_help(index)}.", [cell.id for cell in cells], evidence)
 
 
 def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, Index | str]]:
-    return served(known(cell), statement["sql"], statement["plan"], statement["rows"], cell["system"]["catalog"])
+    return served(known(cell), statement.sql, statement.plan, statement.rows, cell.system.catalog)
 
 
 def _spared(cell: Cell, statement: CellStatement) -> bool:
     """Whether the plan scans no whole table and sorts nothing in at least one round."""
-    plans = [statement["plan"], *(each["plans"].get(statement["name"], []) for each in done(cell))]
+    plans = [statement.plan, *(each.plans.get(statement.name, []) for each in done(cell))]
     read = [found for plan in plans if (found := known(cell).read_plan(plan)) is not None]
     return any(bool(each.reads) and not each.sorts and not list(whole_reads(each)) for each in read)
 
@@ -147,7 +142,7 @@ def _help(index: Index | str) -> str:
 
 def _costly(cell: Cell, statement: CellStatement) -> bool:
     time = _mean_time(cell, statement)
-    size = number(cell["system"]["catalog"], "data_bytes")
+    size = number(cell.system.catalog, "data_bytes")
     if time is None or (size is not None and size < _SMALLEST_BYTES):
         return False
     mean, share = time
@@ -156,10 +151,10 @@ def _costly(cell: Cell, statement: CellStatement) -> bool:
 
 def _mean_time(cell: Cell, statement: CellStatement) -> tuple[float, float | None] | None:
     """Return the mean time of a statement in milliseconds, and its share of its transactions' time."""
-    for each in cell["operations"]:
-        if each["kind"] == "statement" and each["name"] == statement["name"]:
-            mean = each["latency_ms"]["mean"]
-            return None if mean is None else (mean, each["share"])
+    for each in cell.operations:
+        if each.kind == "statement" and each.name == statement.name:
+            mean = each.latency_ms.mean
+            return None if mean is None else (mean, each.share)
     return None
 
 
@@ -174,10 +169,10 @@ def measured_recommendation(material: Material) -> list[Finding]:
 
     Each is a comparison as in the table; all comparisons of a run are decided together (:func:`judge`).
     """
-    by_id = {cell["id"]: cell for cell in material.cells}
+    by_id = {cell.id: cell for cell in material.cells}
     measured: list[tuple[Recommendation, list[tuple[Cell, Cell]]]] = []
     for recommendation in material.recommendations:
-        both = ((by_id.get(base), by_id.get(changed)) for base, changed in recommendation["cells"].items())
+        both = ((by_id.get(base), by_id.get(changed)) for base, changed in recommendation.cells.items())
         needed = [(base, changed) for base, changed in both if base and changed and any(scans([base]))]
         if needed:
             measured.append((recommendation, needed))
@@ -185,43 +180,43 @@ def measured_recommendation(material: Material) -> list[Finding]:
     decided = iter(judge(pairs, material.margin, material.family, material.cells))
     found: list[Finding] = []
     for recommendation, needed in measured:
-        comparisons = [each for each in itertools.islice(decided, len(needed)) if each["ratio"] is not None]
+        comparisons = [each for each in itertools.islice(decided, len(needed)) if each.ratio is not None]
         if not comparisons:
             continue
         unserved = [f"`{search.text}`" for _, changed in needed for _, _, search in scans([changed])]
         rows = [words for base, changed in needed for words in _rows_changed(base, changed)]
-        told = [f"{_gain(each)}: {each['b']} versus {each['a']}" for each in comparisons]
-        text = f"Recommendation {recommendation['name']} ({recommendation['does']}) was measured: {'; '.join(told)}"
+        told = [f"{_gain(each)}: {each.b} versus {each.a}" for each in comparisons]
+        text = f"Recommendation {recommendation.name} ({recommendation.does}) was measured: {'; '.join(told)}"
         text += f"; still without an index: {all_of(list(dict.fromkeys(unserved)))}" if unserved else ""
         text += f"; it returns different rows: {', '.join(dict.fromkeys(rows))}" if rows else ""
         observed = {
-            "recommendation": recommendation["name"],
-            "finding": recommendation["answers"],
+            "recommendation": recommendation.name,
+            "finding": recommendation.answers,
             "comparisons": comparisons,
-            "plans": {each["id"]: [one["plan"] for one in each["statements"]] for pair in needed for each in pair},
+            "plans": {each.id: [one.plan for one in each.statements] for pair in needed for each in pair},
         }
-        found.append(measured_recommendation.found(f"{text}.", [changed["id"] for _, changed in needed], observed))
+        found.append(measured_recommendation.found(f"{text}.", [changed.id for _, changed in needed], observed))
     return found
 
 
 def _gain(decided: Comparison) -> str:
     """Return the ratio, the interval and the verdict of a recommendation's comparison."""
-    ratio, ci95 = decided["ratio"] or 0.0, decided["ci95"]
-    what = "the throughput" if decided["metric"] == "throughput" else f"the response time ({decided['metric']})"
+    ratio, ci95 = decided.ratio or 0.0, decided.ci95
+    what = "the throughput" if decided.metric == "throughput" else f"the response time ({decided.metric})"
     size = f"{_ratio(ratio)} times {what}"
     size += f" ({_ratio(ci95[0])} to {_ratio(ci95[1])})" if ci95 else " (no interval: one round)"
-    if decided["not_comparable"]:
-        return f"{size}, but not for the same work: {'; '.join(decided['not_comparable'])}"
-    if decided["lacking"]:
-        return f"{size}, which is not conclusive: {decided['lacking']}"
-    return f"{size}, {decided['verdict']}"
+    if decided.not_comparable:
+        return f"{size}, but not for the same work: {'; '.join(decided.not_comparable)}"
+    if decided.lacking:
+        return f"{size}, which is not conclusive: {decided.lacking}"
+    return f"{size}, {decided.verdict}"
 
 
 def _rows_changed(base: Cell, changed: Cell) -> Iterator[str]:
     """Yield the searches that return different numbers of rows with a recommendation."""
-    before = {each["name"]: each["rows"] for each in base["statements"]}
+    before = {each.name: each.rows for each in base.statements}
     for _, each, search in prefix_searches([changed]):
-        was, now = before.get(each["name"]), each["rows"]
+        was, now = before.get(each.name), each.rows
         if was is not None and now is not None and was != now:
             yield f"{now:,.6g} for `{search.text}` instead of {was:,.6g}"
 

@@ -17,7 +17,7 @@ from dbdyno.model.result.shape import Finding
 
 
 def _busy_client(cell: Cell, material: Material) -> tuple[str, JsonObject] | None:
-    engine = engine_of_product(cell["system"]["engine"])
+    engine = engine_of_product(cell.system.engine)
     share = share_of_busy_client(cell)
     if share is None:
         return None
@@ -30,7 +30,7 @@ def _busy_client(cell: Cell, material: Material) -> tuple[str, JsonObject] | Non
         return f"{words}. Give it more threads.", {"share": share}
     machines = len(objects(material.run.options.get("load_machines"))) or 1
     needed = _machines(share, machines)
-    clients = max((each["window"].get("clients") or 1 for each in done(cell)), default=1)
+    clients = max((each.window.get("clients") or 1 for each in done(cell)), default=1)
     words += f". {needed} load machines like {'this one' if machines == 1 else 'these'} would be less than half as busy"
     if clients < needed:
         words += f", with {needed} clients or more"
@@ -66,7 +66,7 @@ def busy_client(material: Material) -> Iterator[Finding]:
         said = _busy_client(cell, material)
         if said is not None:
             words, observed = said
-            yield busy_client.found(words, [cell["id"]], {"warning": busy_client.name, **observed})
+            yield busy_client.found(words, [cell.id], {"warning": busy_client.name, **observed})
 
 
 @finding(
@@ -78,11 +78,11 @@ def busy_client(material: Material) -> Iterator[Finding]:
 def load_machine_lost(material: Material) -> Iterator[Finding]:
     """Report trials that were repeated because a load machine failed, with the error."""
     for cell in material.cells:
-        lost = [why for each in cell["rounds"] for why in each["lost_machines"]]
+        lost = [why for each in cell.rounds for why in each.lost_machines]
         if lost:
             tries = "1 trial was" if len(lost) == 1 else f"{len(lost)} trials were"
             words = f"{tries} aborted and repeated with as many load machines: {'; '.join(dict.fromkeys(lost))}."
-            yield load_machine_lost.found(words, [cell["id"]], {"lost": lost})
+            yield load_machine_lost.found(words, [cell.id], {"lost": lost})
 
 
 # Probability of a false report for a trial with equal machines, over all its machines.
@@ -105,29 +105,29 @@ def load_machines_differ(material: Material) -> Iterator[Finding]:
         said = _differing(cell)
         if said is not None:
             words, observed = said
-            yield load_machines_differ.found(words, [cell["id"]], {"warning": load_machines_differ.name, **observed})
+            yield load_machines_differ.found(words, [cell.id], {"warning": load_machines_differ.name, **observed})
 
 
 def _differing(cell: Cell) -> tuple[str, JsonObject] | None:
-    trials = [each for each in done(cell) if each["load_machines"]]
+    trials = [each for each in done(cell) if each.load_machines]
     found = [furthest for each in trials if (furthest := _slowest(each)) is not None]
     if not found:
         return None
     worst = min(found, key=lambda each: each.behind).machine
-    rate, time = worst["rate_ratio"], worst["time_ratio"]
+    rate, time = worst.rate_ratio, worst.time_ratio
     words = (
         f"In {len(found)} of {len(trials)} trials the load machines differed by more than chance: machine "
-        f"{worst['name']} reached {rate or 0.0:.2f} times the average rate per client"
+        f"{worst.name} reached {rate or 0.0:.2f} times the average rate per client"
     )
     if time is not None:
         words += f", and its service time was {time:.2f} times as long as on the others"
     return words + ". Look for other programs on it, and at its distance from the system.", {
         "trials": len(found),
-        "machine": worst["name"],
+        "machine": worst.name,
         "rate_ratio": rate,
-        "rate_p": worst["rate_p"],
+        "rate_p": worst.rate_p,
         "time_ratio": time,
-        "time_p": worst["time_p"],
+        "time_p": worst.time_p,
     }
 
 
@@ -145,14 +145,14 @@ def _slowest(each: Round) -> _Slowest | None:
     Prefers machines with a lower rate. The service time decides only if the rates are equal: a service time of a
     microsecond can be twice another machine's without any effect on the load.
     """
-    machines = each["load_machines"]
+    machines = each.load_machines
     bound = _LEVEL / (2 * len(machines))
     behind: list[_Slowest] = []
     unlike = False
     for machine in machines:
-        rate, time = machine["rate_ratio"], machine["time_ratio"]
-        did_unlike = _is_unlike(rate, machine["rate_p"], bound, _RATE)
-        took_unlike = _is_unlike(time, machine["time_p"], bound, _TIME)
+        rate, time = machine.rate_ratio, machine.time_ratio
+        did_unlike = _is_unlike(rate, machine.rate_p, bound, _RATE)
+        took_unlike = _is_unlike(time, machine.time_p, bound, _TIME)
         unlike = unlike or did_unlike or took_unlike
         if did_unlike and rate is not None and rate < 1:
             behind.append(_Slowest(machine, (0, rate)))
@@ -180,26 +180,20 @@ _APART_SHARE = 0.05
 def load_machines_apart(material: Material) -> Iterator[Finding]:
     """Report cells whose window was partly without the load of all machines."""
     for cell in material.cells:
-        trials = [each for each in done(cell) if each["load_machines"]]
-        late = [
-            apart for each in trials if (apart := _apart_ms(each)) > _APART_SHARE * 1e3 * (each["elapsed_s"] or 0.0)
-        ]
+        trials = [each for each in done(cell) if each.load_machines]
+        late = [apart for each in trials if (apart := _apart_ms(each)) > _APART_SHARE * 1e3 * (each.elapsed_s or 0.0)]
         if late:
             words = (
                 f"In {len(late)} of {len(trials)} trials the windows of the load machines began up to "
                 f"{max(late):,.0f} ms apart, so the sum of their rates mixes different times. Make the window longer."
             )
             observed = {"warning": load_machines_apart.name, "trials": len(late), "began_ms": max(late)}
-            yield load_machines_apart.found(words, [cell["id"]], observed)
+            yield load_machines_apart.found(words, [cell.id], observed)
 
 
 def _apart_ms(each: Round) -> float:
     """Return the minimum difference of the start times in milliseconds, given the uncertainty of the clocks."""
-    began = [
-        (machine["began_ms"], machine["clock_ms"])
-        for machine in each["load_machines"]
-        if machine["began_ms"] is not None
-    ]
+    began = [(machine.began_ms, machine.clock_ms) for machine in each.load_machines if machine.began_ms is not None]
     if len(began) < 2:
         return 0.0
     return max(0.0, max(at - wrong for at, wrong in began) - min(at + wrong for at, wrong in began))

@@ -14,7 +14,7 @@ _MISSES = 0.01
 
 
 def _fits_in_cache(cell: Cell) -> tuple[str, JsonObject] | None:
-    misses, hits = (cell["io_per_transaction"].get(name) for name in ("cache_misses", "cache_hits"))
+    misses, hits = (cell.io_per_transaction.get(name) for name in ("cache_misses", "cache_hits"))
     if misses is None or not hits or misses >= _MISSES * max(1.0, hits / 100):
         return None
     words = (
@@ -38,7 +38,7 @@ def fits_in_cache(material: Material) -> Iterator[Finding]:
         said = _fits_in_cache(cell)
         if said is not None:
             words, observed = said
-            yield fits_in_cache.found(words, [cell["id"]], {"warning": fits_in_cache.name, **observed})
+            yield fits_in_cache.found(words, [cell.id], {"warning": fits_in_cache.name, **observed})
 
 
 @finding(
@@ -51,9 +51,9 @@ def memory_not_limited(material: Material) -> Iterator[Finding]:
     """Report memory limits that are not in effect: one finding per reason."""
     refused: dict[tuple[int, str], list[str]] = {}
     for cell in material.cells:
-        limit = cell["memory_limit"]
+        limit = cell.memory_limit
         if limit is not None and limit["refused"] is not None:
-            refused.setdefault((limit["bytes"], limit["refused"]), []).append(cell["id"])
+            refused.setdefault((limit["bytes"], limit["refused"]), []).append(cell.id)
     for (limited, why), cells in refused.items():
         words = f"The {limited / 1e6:g} MB memory limit is not in effect: {why}. "
         words += "The kernel's page cache was not limited either."

@@ -31,7 +31,7 @@ def rate_of_interval(interval: JsonObject, measure: Measure) -> float | None:
 def stall(one: Round, measure: Measure) -> float:
     """Return the longest time in seconds in which nothing completed, although the round's rate implies many."""
     done, time, still, longest = 0.0, 0.0, 0.0, 0.0
-    for interval in one["intervals"]:
+    for interval in one.intervals:
         seconds = interval["end_s"] - interval["start_s"]
         rate = rate_of_interval(interval, measure)
         if rate is None:
@@ -60,18 +60,18 @@ def disturbed(material: Material) -> list[Finding]:
     others, stolen, trials = [0.0], [0.0], 0
     hit: dict[str, int] = {}
     for cell in material.cells:
-        here = serves_here(cell["system"]["name"])
+        here = serves_here(cell.system.name)
         for each in done(cell):
-            cpu = each["cpu_percent"]
+            cpu = each.cpu_percent
             trials += 1
-            if cpu["machine"] is None or cpu["client"] is None or (each["elapsed_s"] or 0.0) < SHORTEST_S:
+            if cpu.machine is None or cpu.client is None or (each.elapsed_s or 0.0) < SHORTEST_S:
                 continue
-            stolen.append((cpu["steal"] or 0.0) / 100)
+            stolen.append((cpu.steal or 0.0) / 100)
             # The CPU time of a user's server on this machine is unknown, and it is not another program.
-            known = cpu["server"] is not None or not here
-            others.append((cpu["machine"] - cpu["client"] - (cpu["server"] or 0.0)) / 100 if known else 0.0)
+            known = cpu.server is not None or not here
+            others.append((cpu.machine - cpu.client - (cpu.server or 0.0)) / 100 if known else 0.0)
             if others[-1] >= _OTHERS or stolen[-1] >= _STOLEN:
-                hit[cell["id"]] = hit.get(cell["id"], 0) + 1
+                hit[cell.id] = hit.get(cell.id, 0) + 1
     if not hit:
         return []
     parts = []
@@ -95,8 +95,7 @@ def _change(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
     rounds = [each for each in done(cell) if not stall(each, measure)]
     # Exclude the last interval, which the end of the window cuts short.
     windows = [
-        [rate for each in one["intervals"] if (rate := rate_of_interval(each, measure)) is not None][:-1]
-        for one in rounds
+        [rate for each in one.intervals if (rate := rate_of_interval(each, measure)) is not None][:-1] for one in rounds
     ]
     change = trend(windows, [_cut(each, is_open_loop(cell)) for each in rounds])
     if change is None:
@@ -115,8 +114,8 @@ def _cut(one: Round, is_open: bool) -> float:
     Clients with equal transaction times complete them together, so a third contains one transaction more per client or
     not.
     """
-    fewest = min(thirds([float(each["ok"]) for each in one["intervals"][:-1]]))
-    together = 1 if is_open else int(one["window"].get("clients") or 1)
+    fewest = min(thirds([float(each["ok"]) for each in one.intervals[:-1]]))
+    together = 1 if is_open else int(one.window.get("clients") or 1)
     return together / fewest if fewest else 0.0
 
 
@@ -132,7 +131,7 @@ def unsettled(material: Material) -> Iterator[Finding]:
         said = _change(cell, material.measure)
         if said is not None:
             words, observed = said
-            yield unsettled.found(words, [cell["id"]], {"warning": unsettled.name, **observed})
+            yield unsettled.found(words, [cell.id], {"warning": unsettled.name, **observed})
 
 
 def _stood_still(cell: Cell, measure: Measure) -> tuple[str, JsonObject] | None:
@@ -163,4 +162,4 @@ def stalled(material: Material) -> Iterator[Finding]:
         said = _stood_still(cell, material.measure)
         if said is not None:
             words, observed = said
-            yield stalled.found(words, [cell["id"]], {"warning": stalled.name, **observed})
+            yield stalled.found(words, [cell.id], {"warning": stalled.name, **observed})

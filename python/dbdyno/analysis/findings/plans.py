@@ -44,7 +44,7 @@ class _Planned:
 def plan_changed(material: Material) -> Iterator[Finding]:
     """Report statements whose plan differed between rounds, with the speed of the rounds of each plan."""
     for cell in material.cells:
-        for statement in cell["statements"]:
+        for statement in cell.statements:
             planned = _planned(cell, statement)
             if len(planned) > 1:
                 yield _changed(cell, statement, planned)
@@ -54,7 +54,7 @@ def _planned(cell: Cell, statement: CellStatement) -> list[_Planned]:
     """Group the rounds by their plan of a statement, in the order of first use."""
     found: dict[tuple[str, ...], _Planned] = {}
     for each in done(cell):
-        plan = each["plans"].get(statement["name"], statement["plan"])
+        plan = each.plans.get(statement.name, statement.plan)
         found.setdefault(steps_of(plan), _Planned(plan)).rounds.append(each)
     return list(found.values())
 
@@ -65,16 +65,16 @@ def _changed(cell: Cell, statement: CellStatement, planned: Sequence[_Planned]) 
     values = [[value for one in each.rounds if (value := _value(one, metric)) is not None] for each in planned]
     told, ways = [], []
     for each, step, of_each in zip(planned, steps, values, strict=True):
-        value, numbers = mean(of_each), [one["block"] + 1 for one in each.rounds]
+        value, numbers = mean(of_each), [one.block + 1 for one in each.rounds]
         ways.append({"plan": each.plan, "rounds": numbers, metric: value})
         told.append(f"`{step}` in {_rounds(numbers)}" + (f" ({_value_words(value, metric, cell)})" if value else ""))
     text = f"The plan of `{shown(statement)}` changed between rounds: {'; '.join(told)}."
-    evidence: JsonObject = {"statement": statement["sql"], "metric": metric, "plans": ways}
+    evidence: JsonObject = {"statement": statement.sql, "metric": metric, "plans": ways}
     pairs = permutations([each for each in values if each], 2)
     if levels_of(cell) is not None or any(min(one) > _FAR_APART * max(other) for one, other in pairs):
         text += " The mean mostly reflects which plan was more frequent."
         evidence["warning"] = in_two_levels.name
-    return plan_changed.found(text, [cell["id"]], evidence)
+    return plan_changed.found(text, [cell.id], evidence)
 
 
 def _first_apart(plans: Sequence[list[str]]) -> list[str]:
@@ -90,14 +90,14 @@ def _step(line: str) -> str:
 
 def _value(each: Round, metric: str) -> float | None:
     if metric == "throughput":
-        return each["throughput"]
-    times = shown_times(each["latency_ms"])
-    return None if times is None else times["p99"]
+        return each.throughput
+    times = shown_times(each.latency_ms)
+    return None if times is None else times.p99
 
 
 def _value_words(value: float, metric: str, cell: Cell) -> str:
     if metric == "throughput":
-        return f"{rate(value)} {cell['throughput']['unit']}"
+        return f"{rate(value)} {cell.throughput.unit}"
     return f"{metric} {milliseconds(value)} ms"
 
 
@@ -124,35 +124,35 @@ def row_estimate(material: Material) -> Iterator[Finding]:
     """Report wrong row estimates: one finding per statement, step and system."""
     found: dict[tuple[str, str, str], tuple[CellStatement, RowEstimate, list[Cell]]] = {}
     for cell in material.cells:
-        for statement in cell["statements"]:
+        for statement in cell.statements:
             worst = far_off(cell, statement)
             if worst is not None:
-                key = (cell["system"]["name"], statement["sql"], worst["step"])
+                key = (cell.system.name, statement.sql, worst.step)
                 found.setdefault(key, (statement, worst, []))[2].append(cell)
     for (_, sql, _), (statement, worst, cells) in found.items():
         on = _conditions(cells[0], statement, worst)
         advice = _advice(cells[0], on)
         evidence: JsonObject = {
             "statement": sql,
-            "values": statement["analyzed"],
-            "step": worst["step"],
+            "values": statement.analyzed,
+            "step": worst.step,
             "table": None if on is None else on.table,
             "columns": [] if on is None else list(on.columns),
-            "expected": worst["expected"],
-            "found": worst["found"],
-            "executions": worst["executions"],
-            "at_least": worst["at_least"],
+            "expected": worst.expected,
+            "found": worst.found,
+            "executions": worst.executions,
+            "at_least": worst.at_least,
             "times_off": times_off(worst),
             "advice": advice,
         }
         text = f"`{_title(cells[0], statement)}`: {_expectation(worst, on)}, {off_words(worst)}"
         text += f": {advice} (not measured)." if advice else "."
-        yield row_estimate.found(text, [cell["id"] for cell in cells], evidence)
+        yield row_estimate.found(text, [cell.id for cell in cells], evidence)
 
 
 def times_off(estimate: RowEstimate) -> float:
     """Return the factor by which an estimate is wrong, in either direction; less than one row counts as one."""
-    expected, found = max(estimate["expected"], 1.0), max(estimate["found"], 1.0)
+    expected, found = max(estimate.expected, 1.0), max(estimate.found, 1.0)
     return max(expected, found) / min(expected, found)
 
 
@@ -163,7 +163,7 @@ def off_words(estimate: RowEstimate) -> str:
 
 def far_off(cell: Cell, statement: CellStatement) -> RowEstimate | None:
     """Return the step with the worst estimate whose inputs are estimated well; ``None`` if there is none."""
-    steps = statement["estimates"]
+    steps = statement.estimates
     far = [_is_far(each) for each in steps]
     causes = [each for place, each in enumerate(steps) if far[place] and not _any_below(steps, far, place)]
     worst = max(causes, key=times_off, default=None)
@@ -171,14 +171,14 @@ def far_off(cell: Cell, statement: CellStatement) -> RowEstimate | None:
 
 
 def _is_far(each: RowEstimate) -> bool:
-    rows = max(each["expected"], each["found"]) * each["executions"]
+    rows = max(each.expected, each.found) * each.executions
     return times_off(each) >= _FAR and rows >= _SOME_ROWS
 
 
 def _any_below(steps: Sequence[RowEstimate], far: Sequence[bool], place: int) -> bool:
     """Whether the estimate of an input of a step is far off. Inputs follow the step and are deeper."""
     for each, is_far in zip(steps[place + 1 :], far[place + 1 :], strict=True):
-        if each["depth"] <= steps[place]["depth"]:
+        if each.depth <= steps[place].depth:
             return False
         if is_far:
             return True
@@ -190,44 +190,44 @@ def _matters(cell: Cell, statement: CellStatement, worst: RowEstimate) -> bool:
 
     It doesn't if there are fewer rows than expected, in a single table that has no index for the condition.
     """
-    if worst["found"] > worst["expected"] or _joins(cell, statement):
+    if worst.found > worst.expected or _joins(cell, statement):
         return True
     on = _conditions(cell, statement, worst)
     return on is None or bool(on.indexed)
 
 
 def _joins(cell: Cell, statement: CellStatement) -> bool:
-    read = known(cell).read_plan(statement["plan"])
-    tables = {each["table"] for each in statement["estimates"] if each["table"]}
+    read = known(cell).read_plan(statement.plan)
+    tables = {each.table for each in statement.estimates if each.table}
     return len(tables) > 1 or (read is not None and len(read.reads) > 1)
 
 
 def _conditions(cell: Cell, statement: CellStatement, worst: RowEstimate) -> Conditions | None:
-    if worst["table"] is None:
+    if worst.table is None:
         return None
-    return conditions_on(statement["sql"], engine_name(cell), worst["table"], cell["system"]["catalog"])
+    return conditions_on(statement.sql, engine_name(cell), worst.table, cell.system.catalog)
 
 
 def _advice(cell: Cell, on: Conditions | None) -> str | None:
-    return known(cell).better_estimates(cell["system"]["engine"] or "", on)
+    return known(cell).better_estimates(cell.system.engine or "", on)
 
 
 def _title(cell: Cell, statement: CellStatement) -> str:
     """Return the name of the statement in its file, if each statement is a cell; otherwise its SQL."""
-    named = cell["factors"].get(STATEMENT) if len(cell["statements"]) == 1 else None
+    named = cell.factors.get(STATEMENT) if len(cell.statements) == 1 else None
     return str(named) if named is not None else shown(statement)
 
 
 def _expectation(each: RowEstimate, on: Conditions | None) -> str:
     """Return a clause with the expected and the actual rows; an expectation below one row counts as one."""
-    expected = f"{max(each['expected'], 1.0):,.0f}"
+    expected = f"{max(each.expected, 1.0):,.0f}"
     rows = "row" if expected == "1" else "rows"
-    step = f"`{shortened(each['step'], _LONGEST_STEP)}`"
+    step = f"`{shortened(each.step, _LONGEST_STEP)}`"
     of = step if on is None else f"{on.table} ({step})"
-    often = f" each of {each['executions']:,.0f} times" if each["executions"] > 1 else ""
-    least = "at least " if each["at_least"] else ""
-    there = "are" if each["found"] != 1 else "is"
-    return f"the planner expects {expected} {rows} of {of}{often} and there {there} {least}{figure_of(each['found'])}"
+    often = f" each of {each.executions:,.0f} times" if each.executions > 1 else ""
+    least = "at least " if each.at_least else ""
+    there = "are" if each.found != 1 else "is"
+    return f"the planner expects {expected} {rows} of {of}{often} and there {there} {least}{figure_of(each.found)}"
 
 
 def figure_of(rows: float) -> str:

@@ -119,7 +119,7 @@ def of_engines(material: Material) -> Iterator[Finding]:
     planned = {str(each.get("id", "")): each for each in objects(material.run.design.get("cells"))}
     by_engine: dict[str, list[Measured]] = {}
     for cell in material.cells:
-        design, task = planned.get(cell["id"], {}), material.tasks.get(cell["id"])
+        design, task = planned.get(cell.id, {}), material.tasks.get(cell.id)
         engine = text(part(design, "system"), "engine")
         if engine is not None and task:
             by_engine.setdefault(engine, []).append(Measured(cell, task, text(design, "data") or ""))

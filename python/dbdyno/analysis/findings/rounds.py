@@ -103,7 +103,7 @@ def _version(of: str | JsonObject) -> str:
 )
 def counts_vary(material: Material) -> Iterator[Finding]:
     """Report cells whose instruction counts differ between repetitions."""
-    counted = {cell["id"] for cell in material.cells if cell["instructions"] is not None}
+    counted = {cell.id for cell in material.cells if cell.instructions is not None}
     return varying_counts({cell: task for cell, task in material.tasks.items() if cell in counted})
 
 
@@ -117,18 +117,18 @@ def cut_short(material: Material) -> list[Finding]:
     """Report trials that reached the time limit before the requested number of transactions or statements."""
     found: list[Finding] = []
     for cell in material.cells:
-        done = [each for each in cell["rounds"] if each["status"] == "done" and each["ended_by"] == "seconds"]
+        done = [each for each in cell.rounds if each.status == "done" and each.ended_by == "seconds"]
         for unit, key in (("transactions", "ok"), ("statements", "statements")):
-            asked = next((int(each["window"][unit]) for each in done if each["window"].get(unit)), None)
+            asked = next((int(each.window[unit]) for each in done if each.window.get(unit)), None)
             if asked is None:
                 continue
-            asked *= int(done[0]["window"].get("clients") or 1)
-            counts = [int(each[key] or 0) for each in done]  # type: ignore[literal-required]
+            asked *= int(done[0].window.get("clients") or 1)
+            counts = [int(getattr(each, key) or 0) for each in done]
             reached = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
             found.append(
                 cut_short.found(
-                    f"The window ended at its limit of {done[0]['elapsed_s']:g} s after {reached} of {asked:,} {unit}.",
-                    [cell["id"]],
+                    f"The window ended at its limit of {done[0].elapsed_s:g} s after {reached} of {asked:,} {unit}.",
+                    [cell.id],
                     {"asked": asked, "done": counts},
                 )
             )
@@ -143,7 +143,7 @@ def cut_short(material: Material) -> list[Finding]:
 )
 def outliers(material: Material) -> list[Finding]:
     """Report rounds that are far from the other rounds of their cell."""
-    hit = {cell["id"]: [each["block"] for each in cell["rounds"] if each["outlier"]] for cell in material.cells}
+    hit = {cell.id: [each.block for each in cell.rounds if each.outlier] for cell in material.cells}
     hit = {cell: blocks for cell, blocks in hit.items() if blocks}
     if not hit:
         return []
@@ -167,11 +167,11 @@ def few_transactions(material: Material) -> Iterator[Finding]:
     held: dict[str, float] = {}
     longest = 0
     for cell in material.cells:
-        rounds = [each for each in done(cell) if each["ended_by"] == "seconds" and each["transactions_per_s"]]
-        completed = fmean(each["completed"] for each in rounds) if rounds else FEW
+        rounds = [each for each in done(cell) if each.ended_by == "seconds" and each.transactions_per_s]
+        completed = fmean(each.completed for each in rounds) if rounds else FEW
         if completed < FEW:
-            held[cell["id"]] = completed
-            per_s = fmean(each["transactions_per_s"] or 0.0 for each in rounds)
+            held[cell.id] = completed
+            per_s = fmean(each.transactions_per_s or 0.0 for each in rounds)
             longest = max(longest, math.ceil(FEW / per_s))
     if not held:
         return
@@ -192,7 +192,7 @@ def _numbers(completed: list[float]) -> str:
 
 def levels_of(cell: Cell) -> tuple[float, float] | None:
     """Return the two throughputs between which the rounds alternate, or None if they form one group."""
-    return two_levels([each["throughput"] for each in done(cell) if each["throughput"] is not None])
+    return two_levels([each.throughput for each in done(cell) if each.throughput is not None])
 
 
 def _bistable(cell: Cell) -> tuple[str, JsonObject] | None:
@@ -217,6 +217,6 @@ def in_two_levels(material: Material) -> Iterator[Finding]:
     for cell in material.cells:
         said = _bistable(cell)
         # plan_changed reports rounds with different plans.
-        if said is not None and not any(each["plans"] for each in done(cell)):
+        if said is not None and not any(each.plans for each in done(cell)):
             words, observed = said
-            yield in_two_levels.found(words, [cell["id"]], {"warning": in_two_levels.name, **observed})
+            yield in_two_levels.found(words, [cell.id], {"warning": in_two_levels.name, **observed})

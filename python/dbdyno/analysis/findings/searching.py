@@ -27,32 +27,32 @@ def asked_alike(cells: Sequence[Cell]) -> Iterable[list[Asked]]:
     Returns nothing for a single system.
     """
     asked: dict[str, list[Asked]] = {}
-    if len({cell["system"]["name"] for cell in cells}) < 2:
+    if len({cell.system.name for cell in cells}) < 2:
         return []
     for cell in cells:
         engine = engine_name(cell)
-        for each in cell["statements"]:
-            sql = each["sql"]
-            fixed = each["values"] or (text_comparison(sql, [], engine) is not None and not places(sql, engine))
-            if fixed and each["rows"] is not None:
-                key = json.dumps([each["name"], each["values"], other_factors(cell)], sort_keys=True)
+        for each in cell.statements:
+            sql = each.sql
+            fixed = each.values or (text_comparison(sql, [], engine) is not None and not places(sql, engine))
+            if fixed and each.rows is not None:
+                key = json.dumps([each.name, each.values, other_factors(cell)], sort_keys=True)
                 asked.setdefault(key, []).append((cell, each))
     return asked.values()
 
 
 def rules_of(pairs: Sequence[Asked]) -> tuple[str, dict[str, CaseRule | None]]:
     """Return the operator by which a statement compares strings, and its rule on each system."""
-    words = {text_comparison(each["sql"], each["values"], engine_name(cell)) for cell, each in pairs}
+    words = {text_comparison(each.sql, each.values, engine_name(cell)) for cell, each in pairs}
     word = words.pop() if len(words) == 1 else None
     found: dict[str, CaseRule | None] = {}
     for cell, each in pairs:
-        system = cell["system"]
+        system = cell.system
         columns = _compared(cell, each)
-        found[system["name"]] = None
+        found[system.name] = None
         if word and columns is not None:
-            own, engine = cell["load"] is not None, known(cell)
+            own, engine = cell.load is not None, known(cell)
             rule = engine.like_rule if word == "LIKE" else engine.equality_rule
-            found[system["name"]] = rule(system["settings"], columns, own_tables=own)
+            found[system.name] = rule(system.settings, columns, own_tables=own)
     return word or "", found
 
 
@@ -61,9 +61,9 @@ def _compared(cell: Cell, statement: CellStatement) -> list[Column] | None:
 
     ``None``: the catalog was read but lacks some of the columns.
     """
-    tables = objects(cell["system"]["catalog"].get("tables"))
+    tables = objects(cell.system.catalog.get("tables"))
     columns: list[Column] = []
-    for named in compared_columns(statement["sql"], statement["values"], engine_name(cell)) if tables else ():
+    for named in compared_columns(statement.sql, statement.values, engine_name(cell)) if tables else ():
         table = [each for each in tables if str(each.get("name")).lower() == (named.table or "").lower()]
         own = objects(table[0].get("columns")) if len(table) == 1 else []
         column = [each for each in own if str(each.get("name")).lower() == named.name.lower()]
@@ -80,7 +80,7 @@ def engine_name(cell: Cell) -> str:
 
 def known(cell: Cell) -> Engine:
     """Return a cell's engine, identified by the product name that the system reports."""
-    return engine_of_product(cell["system"]["engine"])
+    return engine_of_product(cell.system.engine)
 
 
 def by_case_of(rules: Mapping[str, CaseRule | None]) -> dict[bool | None, list[str]]:
@@ -104,23 +104,23 @@ def first_of(texts: Sequence[str]) -> str:
 def scans(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
     """Yield the prefix searches whose plan is known and uses no index."""
     for cell, each, search in prefix_searches(cells):
-        if known(cell).looks_up(each["plan"]) is False:
+        if known(cell).looks_up(each.plan) is False:
             yield cell, each, search
 
 
 def prefix_searches(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
     """Yield the statements that search for a prefix of a string."""
     for cell in cells:
-        for each in cell["statements"]:
-            search = prefix_search(each["sql"], each["values"], engine_name(cell))
+        for each in cell.statements:
+            search = prefix_search(each.sql, each.values, engine_name(cell))
             if search is not None:
                 yield cell, each, search
 
 
 def shown(statement: CellStatement) -> str:
     """Return a statement with its values filled in, shortened if it is long."""
-    text = " ".join(statement["sql"].split())
-    for value in statement["values"]:
+    text = " ".join(statement.sql.split())
+    for value in statement.values:
         text = text.replace("?", "'" + str(value) + "'" if isinstance(value, str) else str(value), 1)
     return shortened(text, _LONGEST)
 

@@ -19,19 +19,19 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
 
     Covers cells whose system has several tiers.
     """
-    tiered = [cell for cell in cells if cell["cpu_percent"]["tiers"] and cell["bottleneck"] is not None]
+    tiered = [cell for cell in cells if cell.cpu_percent.tiers and cell.bottleneck is not None]
     by_tier: dict[tuple[str, bool], list[Cell]] = {}
     for cell in tiered:
         tier = _tier(cell)
         if tier is not None and tier != DATABASE:
             by_tier.setdefault((tier, DATABASE in _tiers(cell)), []).append(cell)
     for (tier, is_before_database), held in by_tier.items():
-        evidence = held[0]["bottleneck"]
-        told = "" if evidence is None else evidence["evidence"]
+        evidence = held[0].bottleneck
+        told = "" if evidence is None else evidence.evidence
         text = f"The {tier} was the bottleneck of {_cells_of(held, tiered)}"
-        text += f": {told}. " if len(held) == 1 else f", as in {held[0]['id']}: {told}. "
-        helps = {cell["bottleneck"]["advice"] for cell in held if cell["bottleneck"] is not None}
-        systems = {cell["system"]["name"] for cell in held}
+        text += f": {told}. " if len(held) == 1 else f", as in {held[0].id}: {told}. "
+        helps = {cell.bottleneck.advice for cell in held if cell.bottleneck is not None}
+        systems = {cell.system.name for cell in held}
         if not is_before_database:
             text += "The database's share is unknown: it runs inside that tier, or its process was not named"
         elif len(systems) > 1:
@@ -43,17 +43,17 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
             text += f". The database was the bottleneck of {_cells_of(behind, tiered)}: compare those"
         text += "."
         observed = {"tier": tier, "cells": len(held), "of": len(tiered)}
-        yield bottleneck_tier.found(text, [cell["id"] for cell in held], observed)
+        yield bottleneck_tier.found(text, [cell.id for cell in held], observed)
 
 
 def _tier(cell: Cell) -> str | None:
     """Return the tier that is a cell's bottleneck, or None."""
-    found = cell["bottleneck"]
-    return found["resource"] if found is not None and found["resource"] in _tiers(cell) else None
+    found = cell.bottleneck
+    return found.resource if found is not None and found.resource in _tiers(cell) else None
 
 
 def _tiers(cell: Cell) -> set[str]:
-    return {tier_of(name) for name in cell["cpu_percent"]["tiers"]}
+    return {tier_of(name) for name in cell.cpu_percent.tiers}
 
 
 def _either(helps: set[str], tier: str) -> str:
@@ -93,13 +93,13 @@ def one_at_a_time(cells: Sequence[Cell]) -> Iterator[Finding]:
     """Report each service whose highest rate is the rate of consecutive requests, with their time and rate."""
     by_system: dict[str, list[Cell]] = {}
     for cell in cells:
-        engine = engine_of_product(cell["system"]["engine"])
+        engine = engine_of_product(cell.system.engine)
         is_service = engine.message_calls and not engine.has_data
-        if is_service and cell["throughput"]["mean"] and _median_ms(cell, "service"):
-            by_system.setdefault(cell["system"]["name"], []).append(cell)
+        if is_service and cell.throughput.mean and _median_ms(cell, "service"):
+            by_system.setdefault(cell.system.name, []).append(cell)
     for name, own in by_system.items():
         quiet, slow = (choose(own, key=lambda cell: _median_ms(cell, "service")) for choose in (min, max))
-        each_ms, per_s = _median_ms(quiet, "service"), max(cell["throughput"]["mean"] or 0.0 for cell in own)
+        each_ms, per_s = _median_ms(quiet, "service"), max(cell.throughput.mean or 0.0 for cell in own)
         waits = max(_median_ms(slow, "response"), _median_ms(slow, "service")) >= _WAITING * each_ms
         if not _ONE[0] <= each_ms * per_s / 1000 <= _ONE[1] or not waits or _computes(quiet, slow):
             continue
@@ -107,19 +107,19 @@ def one_at_a_time(cells: Sequence[Cell]) -> Iterator[Finding]:
             f"{name} serves one request at a time: {rough(each_ms)} ms each, so at most {rough(per_s)} per second. "
             "More clients or a higher rate only wait longer."
         )
-        yield serves_one_at_a_time.found(text, [cell["id"] for cell in own], {"each_ms": each_ms, "per_s": per_s})
+        yield serves_one_at_a_time.found(text, [cell.id for cell in own], {"each_ms": each_ms, "per_s": per_s})
 
 
 def _median_ms(cell: Cell, name: str) -> float:
-    latency = cell["latency_ms"].get(name)
-    return 0.0 if latency is None else latency["p50"] or 0.0
+    latency = cell.latency_ms.get(name)
+    return 0.0 if latency is None else latency.p50 or 0.0
 
 
 def _computes(quiet: Cell, full: Cell) -> bool:
     """Whether the load kept all CPUs of this machine busy, which limits any number of requests at once."""
-    cpu, before = full["cpu_percent"], quiet["cpu_percent"]["machine"] or 0.0
-    machine = cpu["machine"] or 0.0
-    return machine >= FULL * 100 * (cpu["cores"] or 1) and machine - before >= _COMPUTING
+    cpu, before = full.cpu_percent, quiet.cpu_percent.machine or 0.0
+    machine = cpu.machine or 0.0
+    return machine >= FULL * 100 * (cpu.cores or 1) and machine - before >= _COMPUTING
 
 
 @finding(

@@ -28,13 +28,13 @@ def setting_not_in_force(material: Material) -> Iterator[Finding]:
     planned = {str(each.get("id", "")): each for each in objects(material.run.design.get("cells"))}
     found: dict[tuple[str, str, str, str], list[str]] = {}
     for cell in material.cells:
-        own = planned.get(cell["id"], {})
-        engine, settings = known_engine(text(part(own, "system"), "engine") or ""), cell["system"]["settings"]
+        own = planned.get(cell.id, {})
+        engine, settings = known_engine(text(part(own, "system"), "engine") or ""), cell.system.settings
         for name, asked in part(own, "asked").items():
             read = settings.get(name)
             if settings and engine.in_force(name, str(asked), None if read is None else str(read)) is False:
-                key = (cell["system"]["name"], name, str(asked), _NOTHING if read is None else str(read))
-                found.setdefault(key, []).append(cell["id"])
+                key = (cell.system.name, name, str(asked), _NOTHING if read is None else str(read))
+                found.setdefault(key, []).append(cell.id)
     for (system, name, asked, read), ids in found.items():
         words = f"{system}: `{name}={asked}` was requested, but "
         words += "the system doesn't know this setting." if read == _NOTHING else f"`{name}={read}` is in effect."

@@ -56,8 +56,8 @@ def not_looked_at(material: Material) -> Iterator[Finding]:
     """Report failed inspections of the data: one finding per error."""
     failed: dict[tuple[str, str], list[str]] = {}
     for cell in material.cells:
-        for what, error in cell["not_looked_at"].items():
-            failed.setdefault((what, error), []).append(cell["id"])
+        for what, error in cell.not_looked_at.items():
+            failed.setdefault((what, error), []).append(cell.id)
     for (what, error), cells in failed.items():
         words = f"{_SUBJECTS.get(what, f'The time to {what}')} is unknown: {error}."
         yield not_looked_at.found(words, cells, {"what": what, "error": error})

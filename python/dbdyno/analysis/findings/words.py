@@ -19,7 +19,7 @@ def rate(value: float) -> str:
 
 def with_interval(comparison: Comparison, digits: int = 3) -> str:
     """Format the ratio of two cells with its interval: ``0.42 (0.31 to 0.57)``; ``?`` if it has none."""
-    ratio, ci95 = comparison["ratio"], comparison["ci95"]
+    ratio, ci95 = comparison.ratio, comparison.ci95
     if ratio is None or ci95 is None:
         return "?"
     return f"{ratio:.{digits}g} ({ci95[0]:.{digits}g} to {ci95[1]:.{digits}g})"

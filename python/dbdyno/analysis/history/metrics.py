@@ -40,16 +40,16 @@ class Metric:
 
     def is_bounded(self, cell: Cell) -> bool:
         """Whether its value is a lower bound: what failed, or was skipped, has no response time."""
-        times = shown_times(cell["latency_ms"])
-        return self.percentile is not None and times is not None and self.percentile in times["at_least"]
+        times = shown_times(cell.latency_ms)
+        return self.percentile is not None and times is not None and self.percentile in times.at_least
 
 
 def _throughput(cell: Cell) -> float | None:
-    return cell["throughput"]["mean"]
+    return cell.throughput.mean
 
 
 def _instructions(cell: Cell) -> float | None:
-    return cell["instructions"]
+    return cell.instructions
 
 
 def _cpu(cell: Cell) -> float | None:
@@ -59,17 +59,17 @@ def _cpu(cell: Cell) -> float | None:
     """
     values: list[float | None] = []
     for each in done(cell):
-        cpu = each["cpu_percent"]
-        percent = cpu["client"] if cpu["server"] is None else cpu["server"]
-        rate = each["throughput"]
+        cpu = each.cpu_percent
+        percent = cpu.client if cpu.server is None else cpu.server
+        rate = each.throughput
         values.append(percent / 100 / rate * _US_PER_S if percent is not None and rate else None)
     return mean(values)
 
 
 def _percentile(name: str, title: str, key: Literal["p50", "p99", "p99_9"]) -> Metric:
     def of(cell: Cell) -> float | None:
-        times = shown_times(cell["latency_ms"])
-        return times[key] if times else None
+        times = shown_times(cell.latency_ms)
+        return getattr(times, key) if times else None
 
     # A bucket of the histogram is a thousandth of its value wide.
     return Metric(name, title, "lower", lambda _measure: "ms", of, 1e-3, key)

@@ -11,16 +11,16 @@ from dbdyno.model.result.cell import Cell
 
 def varied(cells: Sequence[Cell]) -> list[str]:
     """Return the factors of which cells have more levels than one, as people read levels."""
-    names = dict.fromkeys(name for cell in cells for name in cell["factors"])
-    return [name for name in names if len({level(cell["factors"].get(name)) for cell in cells}) > 1]
+    names = dict.fromkeys(name for cell in cells for name in cell.factors)
+    return [name for name in names if len({level(cell.factors.get(name)) for cell in cells}) > 1]
 
 
 def cells_but_for(cells: Sequence[Cell], factor: str) -> Iterator[tuple[dict[str, Any], list[Cell]]]:
     """Give the cells that differ in a factor alone, with the levels of the other factors that are several."""
     groups: dict[tuple[tuple[str, Any], ...], list[Cell]] = {}
     for cell in cells:
-        if factor in cell["factors"]:
-            others = tuple((name, level) for name, level in cell["factors"].items() if name != factor)
+        if factor in cell.factors:
+            others = tuple((name, level) for name, level in cell.factors.items() if name != factor)
             groups.setdefault(others, []).append(cell)
     several = {name for others in groups for name, _ in others if len({dict(each).get(name) for each in groups}) > 1}
     for others, group in groups.items():
@@ -30,7 +30,7 @@ def cells_but_for(cells: Sequence[Cell], factor: str) -> Iterator[tuple[dict[str
 def cells_along(cells: Sequence[Cell], factor: str) -> Iterator[tuple[dict[str, Any], list[Cell]]]:
     """Give those of :func:`cells_but_for` that were measured, where they are several."""
     for levels, group in cells_but_for(cells, factor):
-        measured = [cell for cell in group if cell["throughput"]["mean"] is not None]
+        measured = [cell for cell in group if cell.throughput.mean is not None]
         if len(measured) > 1:
             yield levels, measured
 

@@ -34,11 +34,11 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
         found = diagnose(*asked)
     if found is None:
         return None
-    return {
-        "resource": found["resource"],
-        "evidence": found["evidence"],
-        "advice": found["advice"],
-        "rounds": 1,
-        "of": 1,
-        "proven": None,
-    }
+    return Bottleneck(
+        resource=found["resource"],
+        evidence=found["evidence"],
+        advice=found["advice"],
+        rounds=1,
+        of=1,
+        proven=None,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from statistics import median
 from typing import Any
@@ -66,59 +67,59 @@ def build_cell(
     """
     measure = Measure.of(run.design)
     rounds = [build_round(trial, measure, bottleneck_of(trial) if diagnosed else None) for trial in trials]
-    done = [each for each in rounds if each["status"] == "done"]
-    read = [trial for trial, each in zip(trials, rounds, strict=True) if each["status"] == "done"]
+    done = [each for each in rounds if each.status == "done"]
+    read = [trial for trial, each in zip(trials, rounds, strict=True) if each.status == "done"]
     results = [trial.result for trial in read if trial.result is not None]
     # What is known of what went on within: of a program nothing is.
     within = [result for result in results if isinstance(result, TrialResult)]
-    measured = [each for each in done if each["throughput"] is not None]
-    for index in outliers([each["throughput"] or 0.0 for each in measured]):
-        measured[index]["outlier"] = True
+    measured = [each for each in done if each.throughput is not None]
+    for index in outliers([each.throughput or 0.0 for each in measured]):
+        measured[index].outlier = True
     latency, histograms, troubles = _latencies(done if latencies else [])
     operations, unreadable = cell_operations(within if diagnosed else [])
     system = _system(planned, results)
     for each, trial in zip(done, read, strict=True):
-        each["plans"] = other_plans(trial, system)
+        each.plans = other_plans(trial, system)
     time = _time(done, within)
     windows = count(part(run.design, "growth"), "windows") or 1
     throughput = _throughput(measured, measure, confidence, windows)
-    cell: Cell = {
-        "id": str(planned.get("id", "")),
-        "system": system,
-        "factors": part(planned, "factors"),
-        "throughput": throughput,
-        "instructions": mean(each["instructions"] for each in done),
-        "latency_ms": latency,
-        "histograms": histograms,
-        "cpu_percent": _cpu([each["cpu_percent"] for each in done]),
-        "disk": _disk([each["disk"] for each in done]),
-        "io_per_transaction": _io_per_transaction(done),
-        "observed": observe(
+    cell: Cell = Cell(
+        id=str(planned.get("id", "")),
+        system=system,
+        factors=part(planned, "factors"),
+        throughput=throughput,
+        instructions=mean(each.instructions for each in done),
+        latency_ms=latency,
+        histograms=histograms,
+        cpu_percent=_cpu([each.cpu_percent for each in done]),
+        disk=_disk([each.disk for each in done]),
+        io_per_transaction=_io_per_transaction(done),
+        observed=observe(
             done,
             [_told(each) for each in results],
-            system["durability"],
+            system.durability,
             next((trial.plan for trial in trials if trial.plan), {}),
             number(run.device or {}, "sync_min_us"),
         ),
-        "rows_per_transaction": ratio(_sum(each["rows"] for each in done), sum(each["completed"] for each in done)),
-        "rows_standard_error": _rows_standard_error(done),
-        "time": time,
-        "mutex": _mutex(within),
-        "waits": _waits(within),
-        "bottleneck": _bottleneck(done),
-        "share_of_ceiling": _shares(run, done, system),
-        "published": published,
-        "failed": dict(sum((Counter(each["failed"]) for each in rounds), Counter())),
-        "statements": cell_statements(trials, done, system),
-        "operations": operations,
-        "load": cell_load(read),
-        "growth": cell_growth(read, windows),
-        "space": cell_space(read),
-        "timed": cell_timed(read),
-        "not_looked_at": not_looked_at(read),
-        "memory_limit": cell_memory_limit(read),
-        "rounds": rounds,
-    }
+        rows_per_transaction=ratio(_sum(each.rows for each in done), sum(each.completed for each in done)),
+        rows_standard_error=_rows_standard_error(done),
+        time=time,
+        mutex=_mutex(within),
+        waits=_waits(within),
+        bottleneck=_bottleneck(done),
+        share_of_ceiling=_shares(run, done, system),
+        published=published,
+        failed=dict(sum((Counter(each.failed) for each in rounds), Counter())),
+        statements=cell_statements(trials, done, system),
+        operations=operations,
+        load=cell_load(read),
+        growth=cell_growth(read, windows),
+        space=cell_space(read),
+        timed=cell_timed(read),
+        not_looked_at=not_looked_at(read),
+        memory_limit=cell_memory_limit(read),
+        rounds=rounds,
+    )
     return cell, [*troubles, *unreadable]
 
 
@@ -131,7 +132,7 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
     The greater of the two; null where the squares were not counted.
     """
-    counted = [(each["completed"], each["rows"], each["rows_squared"]) for each in done if each["completed"]]
+    counted = [(each.completed, each.rows, each.rows_squared) for each in done if each.completed]
     known = [(ok, rows, squared) for ok, rows, squared in counted if rows is not None and squared is not None]
     if not known or len(known) < len(counted):
         return None
@@ -143,12 +144,12 @@ def _rows_standard_error(done: Sequence[Round]) -> float | None:
 
 def _throughput(measured: Sequence[Round], measure: Measure, confidence: float, windows: int) -> Throughput:
     unit = f"{measure.label}/s"
-    rates = {each["block"]: rate for each in measured if (rate := rate_of(each)) is not None}
+    rates = {each.block: rate for each in measured if (rate := rate_of(each)) is not None}
     if not rates:
-        return {"mean": None, "ci95": None, "unit": unit}
+        return Throughput(mean=None, ci95=None, unit=unit)
     interval = rate_interval(list(merged(rates, windows, merged_rate).values()), confidence)
     ci95 = None if interval.low is None or interval.high is None else [interval.low, interval.high]
-    return {"mean": interval.mean, "ci95": ci95, "unit": unit}
+    return Throughput(mean=interval.mean, ci95=ci95, unit=unit)
 
 
 def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str], list[str]]:
@@ -159,10 +160,10 @@ def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str
     latency: dict[str, Latency] = {}
     histograms: dict[str, str] = {}
     troubles: list[str] = []
-    names = list(dict.fromkeys(chain.from_iterable(each["histograms"] for each in done)))
+    names = list(dict.fromkeys(chain.from_iterable(each.histograms for each in done)))
     for name in names:
         try:
-            merged = merge(each["histograms"][name] for each in done if name in each["histograms"])
+            merged = merge(each.histograms[name] for each in done if name in each.histograms)
         except HistogramError as error:
             troubles.append(f"the {name} latencies could not be merged over the rounds: {error}")
             continue
@@ -173,7 +174,7 @@ def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str
     if answers is not None and "at_least" in histograms:
         latency[answers] = Histogram(histograms[answers]).latency_ms(Histogram(histograms["at_least"]))
     if len(done) == 1:
-        latency = {**done[0]["latency_ms"], **latency}
+        latency = {**done[0].latency_ms, **latency}
     return latency, histograms, troubles
 
 
@@ -184,20 +185,20 @@ def _system(planned: JsonObject, results: Sequence[TrialResult | ProgramResult])
     stated = named if isinstance(named, dict) else {"name": named} if isinstance(named, str) else {}
     known = None if engine is None else engine.engine
     durable = facts if engine_of_product(known).tells_durability else None
-    return {
-        "name": text(stated, "name") or text(stated, "url") or known or "",
-        "engine": known or text(stated, "engine"),
-        "version": (facts and facts.version) or text(stated, "version"),
-        "source_id": (facts and facts.source_id) or None,
-        "compile_options": [] if facts is None else facts.compile_options,
-        "settings": {} if engine is None else dict(engine.settings),
-        "durability": None if durable is None else durable.durability.durability_class,
-        "durability_because": None if durable is None else durable.durability.because,
-        "plans": {} if facts is None else facts.plans,
-        "passed_over": {} if facts is None else facts.passed_over,
-        "catalog": {} if facts is None else facts.catalog.model_dump(),
-        "lost_updates": _lost_updates([each.engine for each in results if isinstance(each, TrialResult)]),
-    }
+    return System(
+        name=text(stated, "name") or text(stated, "url") or known or "",
+        engine=known or text(stated, "engine"),
+        version=(facts and facts.version) or text(stated, "version"),
+        source_id=(facts and facts.source_id) or None,
+        compile_options=[] if facts is None else facts.compile_options,
+        settings={} if engine is None else dict(engine.settings),
+        durability=None if durable is None else durable.durability.durability_class,
+        durability_because=None if durable is None else durable.durability.because,
+        plans={} if facts is None else facts.plans,
+        passed_over={} if facts is None else facts.passed_over,
+        catalog={} if facts is None else facts.catalog.model_dump(),
+        lost_updates=_lost_updates([each.engine for each in results if isinstance(each, TrialResult)]),
+    )
 
 
 def _lost_updates(engines: Sequence[Facts]) -> JsonObject:
@@ -213,64 +214,64 @@ def _lost_updates(engines: Sequence[Facts]) -> JsonObject:
 
 
 def _cpu(rounds: Sequence[CpuPercent]) -> CpuPercent:
-    return {
-        "client": mean(each["client"] for each in rounds),
-        "server": mean(each["server"] for each in rounds),
-        "hottest_thread": mean(each["hottest_thread"] for each in rounds),
-        "user": mean(each["user"] for each in rounds),
-        "system": mean(each["system"] for each in rounds),
-        "machine": mean(each["machine"] for each in rounds),
-        "steal": mean(each["steal"] for each in rounds),
-        "cores": next((each["cores"] for each in rounds if each["cores"] is not None), None),
-        "tiers": {
-            name: mean(each["tiers"].get(name) for each in rounds)
-            for name in dict.fromkeys(chain.from_iterable(each["tiers"] for each in rounds))
+    return CpuPercent(
+        client=mean(each.client for each in rounds),
+        server=mean(each.server for each in rounds),
+        hottest_thread=mean(each.hottest_thread for each in rounds),
+        user=mean(each.user for each in rounds),
+        system=mean(each.system for each in rounds),
+        machine=mean(each.machine for each in rounds),
+        steal=mean(each.steal for each in rounds),
+        cores=next((each.cores for each in rounds if each.cores is not None), None),
+        tiers={
+            name: mean(each.tiers.get(name) for each in rounds)
+            for name in dict.fromkeys(chain.from_iterable(each.tiers for each in rounds))
         },
-        "tier_threads": {
-            name: mean(each["tier_threads"].get(name) for each in rounds)
-            for name in dict.fromkeys(chain.from_iterable(each["tier_threads"] for each in rounds))
+        tier_threads={
+            name: mean(each.tier_threads.get(name) for each in rounds)
+            for name in dict.fromkeys(chain.from_iterable(each.tier_threads for each in rounds))
         },
-        "processors": next((each["processors"] for each in rounds if each["processors"]), {}),
-    }
+        processors=next((each.processors for each in rounds if each.processors), {}),
+    )
 
 
 def _disk(rounds: Sequence[Disk]) -> Disk:
-    return {
-        "device": next((each["device"] for each in rounds if each["device"]), None),
-        "reads_per_s": mean(each["reads_per_s"] for each in rounds),
-        "read_bytes_per_s": mean(each["read_bytes_per_s"] for each in rounds),
-        "read_ms": mean(each["read_ms"] for each in rounds),
-        "writes_per_s": mean(each["writes_per_s"] for each in rounds),
-        "write_bytes_per_s": mean(each["write_bytes_per_s"] for each in rounds),
-        "write_ms": mean(each["write_ms"] for each in rounds),
-        "flushes_per_s": mean(each["flushes_per_s"] for each in rounds),
-        "flush_ms": mean(each["flush_ms"] for each in rounds),
-        "queue_length": mean(each["queue_length"] for each in rounds),
-    }
+    return Disk(
+        device=next((each.device for each in rounds if each.device), None),
+        reads_per_s=mean(each.reads_per_s for each in rounds),
+        read_bytes_per_s=mean(each.read_bytes_per_s for each in rounds),
+        read_ms=mean(each.read_ms for each in rounds),
+        writes_per_s=mean(each.writes_per_s for each in rounds),
+        write_bytes_per_s=mean(each.write_bytes_per_s for each in rounds),
+        write_ms=mean(each.write_ms for each in rounds),
+        flushes_per_s=mean(each.flushes_per_s for each in rounds),
+        flush_ms=mean(each.flush_ms for each in rounds),
+        queue_length=mean(each.queue_length for each in rounds),
+    )
 
 
 def _io_per_transaction(done: Sequence[Round]) -> dict[str, float | None]:
-    completed = sum(each["completed"] for each in done)
+    completed = sum(each.completed for each in done)
     if not completed:
         return {}
-    names = dict.fromkeys(chain.from_iterable(each["io"] for each in done))
-    return {name: ratio(_sum(each["io"].get(name) for each in done), completed) for name in names}
+    names = dict.fromkeys(chain.from_iterable(each.io for each in done))
+    return {name: ratio(_sum(each.io.get(name) for each in done), completed) for name in names}
 
 
 def _time(done: Sequence[Round], results: Sequence[TrialResult]) -> Time | None:
-    client_s = _sum(each["client_s"] for each in done)
+    client_s = _sum(each.client_s for each in done)
     if not client_s:
         return None
-    names = dict.fromkeys(chain.from_iterable(each["segments"] for each in done))
-    segments = {name: _sum(each["segments"].get(name) for each in done) for name in names}
+    names = dict.fromkeys(chain.from_iterable(each.segments for each in done))
+    segments = {name: _sum(each.segments.get(name) for each in done) for name in names}
     # A segment that was not looked at in a round is no share of that round's time.
-    seen_s = {name: _sum(each["client_s"] for each in done if each["segments"].get(name) is not None) for name in names}
-    return {
-        "client_s": client_s,
-        "cpu_s": sum(each.time.cpu_s for each in results),
-        "segments": segments,
-        "shares": {name: ratio(seconds, seen_s[name]) for name, seconds in segments.items()},
-    }
+    seen_s = {name: _sum(each.client_s for each in done if each.segments.get(name) is not None) for name in names}
+    return Time(
+        client_s=client_s,
+        cpu_s=sum(each.time.cpu_s for each in results),
+        segments=segments,
+        shares={name: ratio(seconds, seen_s[name]) for name, seconds in segments.items()},
+    )
 
 
 def _mutex(results: Sequence[TrialResult]) -> Mutex | None:
@@ -282,19 +283,19 @@ def _mutex(results: Sequence[TrialResult]) -> Mutex | None:
     longest: dict[tuple[str, str], float] = {}
     for each in chain.from_iterable(mutex.sites for mutex, _ in recorded):
         key = (each.function, each.mutex)
-        site = sites.setdefault(key, {"function": key[0], "mutex": key[1], "waits": 0, "wait_s": 0.0, "stack": []})
-        site["waits"] += each.waits
-        site["wait_s"] += each.wait_s
+        site = sites.setdefault(key, MutexSite(function=key[0], mutex=key[1], waits=0, wait_s=0.0, stack=[]))
+        site.waits += each.waits
+        site.wait_s += each.wait_s
         if each.wait_s >= longest.get(key, 0.0):
             longest[key] = each.wait_s
-            site["stack"] = each.stack
+            site.stack = each.stack
     wait_s = sum(mutex.wait_s for mutex, _ in recorded)
-    return {
-        "contended": sum(mutex.contended for mutex, _ in recorded),
-        "wait_s": wait_s,
-        "wait_share": ratio(wait_s, sum(client_s for _, client_s in recorded)),
-        "sites": sorted(sites.values(), key=lambda site: -site["wait_s"])[:_MUTEX_SITES],
-    }
+    return Mutex(
+        contended=sum(mutex.contended for mutex, _ in recorded),
+        wait_s=wait_s,
+        wait_share=ratio(wait_s, sum(client_s for _, client_s in recorded)),
+        sites=sorted(sites.values(), key=lambda site: -site.wait_s)[:_MUTEX_SITES],
+    )
 
 
 def _waits(results: Sequence[TrialResult]) -> Waits | None:
@@ -307,44 +308,44 @@ def _waits(results: Sequence[TrialResult]) -> Waits | None:
     for waits in looked:
         for name, seen in waits.seen.items():
             sessions[name] = sessions.get(name, 0.0) + seen / samples
-    return {
-        "samples": samples,
-        "query_s": sum(waits.query_s for waits in looked),
-        "sessions": dict(sorted(sessions.items(), key=lambda item: -item[1])),
-    }
+    return Waits(
+        samples=samples,
+        query_s=sum(waits.query_s for waits in looked),
+        sessions=dict(sorted(sessions.items(), key=lambda item: -item[1])),
+    )
 
 
 def _bottleneck(done: Sequence[Round]) -> Bottleneck | None:
     """Return the bottleneck most rounds agree on, in the words of the round of that kind with the median throughput."""
-    diagnosed = [(each["bottleneck"], each["throughput"] or 0.0) for each in done if each["bottleneck"] is not None]
+    diagnosed = [(each.bottleneck, each.throughput or 0.0) for each in done if each.bottleneck is not None]
     if not diagnosed:
         return None
-    resource, rounds = Counter(bottleneck["resource"] for bottleneck, _ in diagnosed).most_common(1)[0]
-    agreeing = [(bottleneck, value) for bottleneck, value in diagnosed if bottleneck["resource"] == resource]
+    resource, rounds = Counter(bottleneck.resource for bottleneck, _ in diagnosed).most_common(1)[0]
+    agreeing = [(bottleneck, value) for bottleneck, value in diagnosed if bottleneck.resource == resource]
     middle = median(value for _, value in agreeing)
     spokesman = min(agreeing, key=lambda each: abs(each[1] - middle))[0]
-    return {**spokesman, "rounds": rounds, "of": len(diagnosed)}
+    return replace(spokesman, rounds=rounds, of=len(diagnosed))
 
 
 def _shares(run: RunRecord, done: Sequence[Round], system: System) -> ShareOfCeiling:
     """Say how near to the ceilings of this machine the cell came, in its window seconds of all rounds."""
-    clients = mean(count(each["window"], "clients") for each in done)
+    clients = mean(count(each.window, "clients") for each in done)
     one_client = number(run.ceiling or {}, "operations_per_s")
-    cores = next((each["cpu_percent"]["cores"] for each in done if each["cpu_percent"]["cores"]), None)
-    cores = next((len(own) for each in done if (own := each["cpu_percent"]["processors"].get("load"))), cores)
+    cores = next((each.cpu_percent.cores for each in done if each.cpu_percent.cores), None)
+    cores = next((len(own) for each in done if (own := each.cpu_percent.processors.get("load"))), cores)
     # The null engine shares nothing between clients: its ceiling rises with them until the cores are full.
     ceiling = one_client * min(clients, cores or clients) if one_client and clients else one_client
-    commits = mean(each["transactions_per_s"] for each in done)
-    of_each = ratio(_sum(each["statements"] for each in done), sum(each["completed"] for each in done))
+    commits = mean(each.transactions_per_s for each in done)
+    of_each = ratio(_sum(each.statements for each in done), sum(each.completed for each in done))
     statements = None if commits is None or of_each is None else commits * of_each
-    synced = any(each["io"].get("syncs") for each in done)
+    synced = any(each.io.get("syncs") for each in done)
     sync_per_s = number(run.device or {}, "sync_per_s")
     random_reads = [number(each, "per_s") or 0.0 for each in objects((run.device or {}).get("random_read"))]
-    return {
-        "harness": ratio(statements, ceiling),
-        "device_sync": ratio(commits, sync_per_s) if synced and system["durability"] == POWER_SAFE else None,
-        "device_read": ratio(mean(each["disk"]["reads_per_s"] for each in done), max(random_reads, default=None)),
-    }
+    return ShareOfCeiling(
+        harness=ratio(statements, ceiling),
+        device_sync=ratio(commits, sync_per_s) if synced and system.durability == POWER_SAFE else None,
+        device_read=ratio(mean(each.disk.reads_per_s for each in done), max(random_reads, default=None)),
+    )
 
 
 def _sum(values: Any) -> Any:

@@ -28,14 +28,14 @@ def baseline_pairs(
 
     ``of_sides``: the run is a gate's, and each cell of the candidate is compared with that of the baseline.
     """
-    levels = [cell["factors"] for cell in cells]
+    levels = [cell.factors for cell in cells]
     places = side_pairs(levels) if of_sides else baselines(levels, questions)
     return [Pair(cells[a], cells[b], confidence=confidence) for a, b in places]
 
 
 def gate_pairs(cells: Sequence[Cell], confidence: float, metric: str | None = None) -> list[Pair]:
     """Give the cells of a gate's two sides that were measured in the same rounds, by what judges them."""
-    sides = [(cells[a], cells[b]) for a, b in side_pairs([cell["factors"] for cell in cells])]
+    sides = [(cells[a], cells[b]) for a, b in side_pairs([cell.factors for cell in cells])]
     return [Pair(a, b, metric=metric or gate_metric(a, b), confidence=confidence) for a, b in sides]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Literal, cast
+from typing import Literal
 
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.model.events.around import After
@@ -23,14 +23,14 @@ def cell_growth(trials: Sequence[ReadTrial], windows: int) -> Growth | None:
         return None
     steps = [step for each in growing for step in each.filled]
     rows, seconds = sum(step.rows for step in steps), sum(step.seconds for step in steps if step.rows)
-    return {
-        "rows": mean(each.rows for each in growing) or 0.0,
-        "end_rows": _rows_at_end(trials),
-        "filled_rows": rows,
-        "fill_s": seconds,
-        "fill_rows_per_s": rows / seconds if rows and seconds else None,
-        "windows": windows,
-    }
+    return Growth(
+        rows=mean(each.rows for each in growing) or 0.0,
+        end_rows=_rows_at_end(trials),
+        filled_rows=rows,
+        fill_s=seconds,
+        fill_rows_per_s=rows / seconds if rows and seconds else None,
+        windows=windows,
+    )
 
 
 def _rows_at_end(trials: Sequence[ReadTrial]) -> float:
@@ -42,20 +42,20 @@ def _rows_at_end(trials: Sequence[ReadTrial]) -> float:
 def cell_space(trials: Sequence[ReadTrial]) -> list[StoredObject]:
     """Return the tables and indexes as they were last looked at."""
     after = _last(trials)
-    return [] if after is None else [cast("StoredObject", each.model_dump()) for each in after.space]
+    return [] if after is None else [StoredObject(**each.model_dump()) for each in after.space]
 
 
 def tree(cell: Cell) -> StoredObject | None:
     """Return what new keys go into: the largest index, or the table where it has none of its own; none: not known."""
-    indexes = [each for each in cell["space"] if each["kind"] == "index"]
-    return max(indexes or cell["space"], key=lambda each: each["bytes"], default=None)
+    indexes = [each for each in cell.space if each.kind == "index"]
+    return max(indexes or cell.space, key=lambda each: each.bytes, default=None)
 
 
 def asked_of_device(cell: Cell, what: Literal["reads", "writes", "flushes"]) -> float | None:
     """Return how often a transaction made the device read, write or flush, as the kernel counts."""
-    disk, rounds = cell["disk"], cell["rounds"]
-    per_s = {"reads": disk["reads_per_s"], "writes": disk["writes_per_s"], "flushes": disk["flushes_per_s"]}
-    return ratio(per_s[what], mean(each["transactions_per_s"] for each in rounds))
+    disk, rounds = cell.disk, cell.rounds
+    per_s = {"reads": disk.reads_per_s, "writes": disk.writes_per_s, "flushes": disk.flushes_per_s}
+    return ratio(per_s[what], mean(each.transactions_per_s for each in rounds))
 
 
 def cell_timed(trials: Sequence[ReadTrial]) -> dict[str, float]:
@@ -75,7 +75,7 @@ def not_looked_at(trials: Sequence[ReadTrial]) -> dict[str, str]:
 
 def memory_limit(cell: Cell) -> float | None:
     """Return the bytes that a cell's memory was limited to; none where it was not, whatever was asked for."""
-    limit = cell["memory_limit"]
+    limit = cell.memory_limit
     return None if limit is None or limit["refused"] is not None else float(limit["bytes"])
 
 

@@ -55,24 +55,24 @@ class _Counted:
 
     def add(self, each: Round, engine: Told | None) -> None:
         """Add a round. ``engine``: what the engine told of it."""
-        changing = float(each["transactions_changing"] or 0)
+        changing = float(each.transactions_changing or 0)
         acknowledged = 0 if engine is None else engine.acknowledged
         counters = {} if engine is None else engine.counters
-        clients = int(each["window"]["clients"] or 1)
+        clients = int(each.window["clients"] or 1)
         # What a server did it did for all that were interleaved.
-        alone = not each["interleaving"]
-        files, disk = each["io"].get("syncs"), each["flushes"]
+        alone = not each.interleaving
+        files, disk = each.io.get("syncs"), each.flushes
         flushes = None if not disk else float(disk["flushes"] + disk["forced_writes"])
         commits = changing
         if files is not None:
             # Rows set to what they are have changed for the client, and nothing was written for them.
-            written = each["io"].get("writes")
+            written = each.io.get("writes")
             commits = changing if written is None else min(changing, float(written))
-            self.sync_s += each["segments"].get("sync") or 0.0
+            self.sync_s += each.segments.get("sync") or 0.0
             self._add_syncs(commits, files, "files", 1.0)
         elif alone and "syncs" in counters:
             # The same, and the server wrote none.
-            share = ratio(changing, each["completed"]) or 0.0
+            share = ratio(changing, each.completed) or 0.0
             commits = min(acknowledged * share, counters.get("rows", acknowledged))
             self._add_syncs(commits, counters["syncs"], "server", clients)
         elif alone and flushes is not None:
@@ -127,32 +127,32 @@ def observe(
     put_off: list[dict[str, float]] = []
     counters: list[dict[str, float]] = []
     for each, engine in zip(done, told, strict=True):
-        if sum(each["failed"].values()) > _FAILED * each["issued"]:
+        if sum(each.failed.values()) > _FAILED * each.issued:
             continue
         counted.add(each, engine)
-        alone = not each["interleaving"]
-        if engine is not None and engine.acknowledged and (alone or each["io"].get("syncs") is not None):
+        alone = not each.interleaving
+        if engine is not None and engine.acknowledged and (alone or each.io.get("syncs") is not None):
             put_off.append(_put_off(engine))
             risen = {name: value / engine.acknowledged for name, value in engine.counters.items()}
             counters.append(risen if alone else {})
     safe = durability == POWER_SAFE and not _rolls_back(plan)
-    return {
-        "commits": round(counted.commits),
-        "syncs": counted.syncs if counted.seen_by else None,
-        "syncs_per_commit": ratio(counted.syncs, counted.commits) if counted.seen_by else None,
-        "seen_by": counted.seen_by,
-        "device_flushes": None if counted.flushes is None else round(counted.flushes),
-        "flushes_per_commit": ratio(counted.flushes, counted.flushed_commits),
-        "contradiction": counted.contradiction(quickest_us) if safe else "",
-        "counters": _means(counters),
-        "backlog": _means(put_off),
-    }
+    return Observed(
+        commits=round(counted.commits),
+        syncs=counted.syncs if counted.seen_by else None,
+        syncs_per_commit=ratio(counted.syncs, counted.commits) if counted.seen_by else None,
+        seen_by=counted.seen_by,
+        device_flushes=None if counted.flushes is None else round(counted.flushes),
+        flushes_per_commit=ratio(counted.flushes, counted.flushed_commits),
+        contradiction=counted.contradiction(quickest_us) if safe else "",
+        counters=_means(counters),
+        backlog=_means(put_off),
+    )
 
 
 def class_of(cell: Cell) -> str | None:
     """Return a cell's class of durability; one that was contradicted is marked as such."""
-    durability = cell["system"]["durability"]
-    return f"{durability} (contradicted)" if cell["observed"]["contradiction"] else durability
+    durability = cell.system.durability
+    return f"{durability} (contradicted)" if cell.observed.contradiction else durability
 
 
 def worth_telling(backlog: dict[str, float]) -> dict[str, float]:

@@ -137,12 +137,12 @@ def effects(
 
 
 def _changes(cells: Sequence[Cell], factor: str, levels: Sequence[Any]) -> Iterator[_Change]:
-    groups = [{_key(cell["factors"][factor]): cell for cell in group} for _, group in cells_along(cells, factor)]
+    groups = [{_key(cell.factors[factor]): cell for cell in group} for _, group in cells_along(cells, factor)]
     present = [each for each in levels if any(_key(each) in group for group in groups)]
     for level in present[1:]:
         a, b = _key(present[0]), _key(level)
         fair = [
-            _Context(group[a], group[b], {name: own for name, own in group[a]["factors"].items() if name != factor})
+            _Context(group[a], group[b], {name: own for name, own in group[a].factors.items() if name != factor})
             for group in groups
             if a in group and b in group and not rows_differ(group[a], group[b]) and not hardly_any(group[a], group[b])
         ]
@@ -184,25 +184,25 @@ def _levels_of(change: _Change, other: str, factors: Mapping[str, Sequence[Any]]
 def _effect(change: _Change, decision: Decision, roles: Mapping[str, str], depends: list[str]) -> Effect:
     ratio = decision.ratio
     classes = _durability(change.contexts)
-    return {
-        "factor": change.factor,
-        "role": "load" if roles.get(change.factor) == "load" else "choice",
-        "level": change.level,
-        "against": change.against,
-        "at": dict(change.at),
-        "metric": change.metric,
-        "ratio": None if ratio is None else ratio.mean,
-        "ci95": None if ratio is None else ratio.ends,
-        "verdict": decision.verdict,
-        "detectable": decision.detectable,
-        "more_rounds": decision.more_rounds,
-        "blocks": 0 if ratio is None else ratio.count,
-        "cells": [[each.a["id"], each.b["id"]] for each in change.contexts],
-        "depends_on": depends,
-        "durability": None if classes is None else classes[0],
-        "durability_in": 0 if classes is None else classes[1],
-        "failed": _failed(change.contexts),
-    }
+    return Effect(
+        factor=change.factor,
+        role="load" if roles.get(change.factor) == "load" else "choice",
+        level=change.level,
+        against=change.against,
+        at=dict(change.at),
+        metric=change.metric,
+        ratio=None if ratio is None else ratio.mean,
+        ci95=None if ratio is None else ratio.ends,
+        verdict=decision.verdict,
+        detectable=decision.detectable,
+        more_rounds=decision.more_rounds,
+        blocks=0 if ratio is None else ratio.count,
+        cells=[[each.a.id, each.b.id] for each in change.contexts],
+        depends_on=depends,
+        durability=None if classes is None else classes[0],
+        durability_in=0 if classes is None else classes[1],
+        failed=_failed(change.contexts),
+    )
 
 
 def _durability(contexts: Sequence[_Context]) -> tuple[list[str], int] | None:

@@ -35,16 +35,16 @@ _LONGEST_NS = 3_600_000_000_000
 
 def no_latency() -> Latency:
     """Give what is told of times where there are none."""
-    return {
-        "p50": None,
-        "p90": None,
-        "p99": None,
-        "p99_9": None,
-        "max": None,
-        "mean": None,
-        "count": 0,
-        "at_least": [],
-    }
+    return Latency(
+        p50=None,
+        p90=None,
+        p99=None,
+        p99_9=None,
+        max=None,
+        mean=None,
+        count=0,
+        at_least=[],
+    )
 
 
 class HistogramError(ValueError):
@@ -134,16 +134,16 @@ class Histogram:
             lower += ["max", "mean"]
         # Bucket widths are at most a thousandth of the value: the middle is half of that below the top.
         middle = values - self._half_widths(values)
-        return {
-            "p50": at["p50"],
-            "p90": at["p90"],
-            "p99": at["p99"],
-            "p99_9": at["p99_9"],
-            "max": float(values[-1]) / NS_PER_MS,
-            "mean": float((middle * counts).sum() / total) / NS_PER_MS,
-            "count": total,
-            "at_least": lower,
-        }
+        return Latency(
+            p50=at["p50"],
+            p90=at["p90"],
+            p99=at["p99"],
+            p99_9=at["p99_9"],
+            max=float(values[-1]) / NS_PER_MS,
+            mean=float((middle * counts).sum() / total) / NS_PER_MS,
+            count=total,
+            at_least=lower,
+        )
 
     def _with(self, other: Histogram) -> Histogram:
         """Return the sum of both, in neither of them."""

@@ -143,21 +143,21 @@ def judge(
         lacking = _lacking(pair, ratio)
         judged = not apart and not lacking
         made.append(
-            {
-                "a": pair.a["id"],
-                "b": pair.b["id"],
-                "metric": pair.by,
-                "ratio": None if ratio is None else ratio.mean,
-                "ci95": None if ratio is None else ratio.ends,
-                "verdict": decision.verdict if judged else None if apart else "inconclusive",
-                "margin": margin,
-                "detectable": decision.detectable if judged else None,
+            Comparison(
+                a=pair.a.id,
+                b=pair.b.id,
+                metric=pair.by,
+                ratio=None if ratio is None else ratio.mean,
+                ci95=None if ratio is None else ratio.ends,
+                verdict=decision.verdict if judged else None if apart else "inconclusive",
+                margin=margin,
+                detectable=decision.detectable if judged else None,
                 # More rounds don't reduce the noise between runs.
-                "more_rounds": decision.more_rounds if judged and pair.between is None else None,
-                "blocks": 0 if ratio is None else ratio.count,
-                "not_comparable": apart,
-                "lacking": lacking,
-            }
+                more_rounds=decision.more_rounds if judged and pair.between is None else None,
+                blocks=0 if ratio is None else ratio.count,
+                not_comparable=apart,
+                lacking=lacking,
+            )
         )
     return made
 
@@ -204,7 +204,7 @@ def _lacking(pair: Pair, ratio: Ratio | None) -> str:
         bounds = lower_bounds(cell, pair.by)
         if bounds:
             return (
-                f"{pair.by} is a lower bound in {bounds} of {len(done(cell))} rounds of {cell['id']}: what failed or "
+                f"{pair.by} is a lower bound in {bounds} of {len(done(cell))} rounds of {cell.id}: what failed or "
                 "was skipped has no response time"
             )
     if ratio is not None and ratio.count > 1 and ratio.low is None:
@@ -244,13 +244,13 @@ def comparable(cell: Cell | Comparable) -> Comparable:
         return cell
     failing = failing_by_round(cell)
     return Comparable(
-        system=cell["system"]["name"],
-        factors=cell["factors"],
+        system=cell.system.name,
+        factors=cell.factors,
         durability=class_of(cell),
-        contradicted=bool(cell["observed"]["contradiction"]),
+        contradicted=bool(cell.observed.contradiction),
         writes=_writes(cell),
-        rows=cell["rows_per_transaction"],
-        rows_error=cell["rows_standard_error"] or 0.0,
+        rows=cell.rows_per_transaction,
+        rows_error=cell.rows_standard_error or 0.0,
         failing=failing,
         lost=_nothing_but_failures(cell) if any(failing) else 0.0,
         queued=_queue_share(cell),
@@ -356,21 +356,21 @@ def _nothing_but_failures(cell: Cell) -> float:
     spans = [
         (float(each["end_s"]) - float(each["start_s"]), bool(each["failed"]) and not each["ok"])
         for one in done(cell)
-        for each in one["intervals"]
+        for each in one.intervals
     ]
     total = sum(length for length, _ in spans)
     return sum(length for length, failing in spans if failing) / total if total else 0.0
 
 
 def _queue_share(cell: Cell) -> float | None:
-    rounds = [each for each in done(cell) if each["client_s"] and each["segments"].get("run_queue") is not None]
-    total = sum(each["client_s"] or 0.0 for each in rounds)
-    return sum(each["segments"]["run_queue"] or 0.0 for each in rounds) / total if total else None
+    rounds = [each for each in done(cell) if each.client_s and each.segments.get("run_queue") is not None]
+    total = sum(each.client_s or 0.0 for each in rounds)
+    return sum(each.segments["run_queue"] or 0.0 for each in rounds) / total if total else None
 
 
 def _own_queue_share(cell: Cell) -> float:
-    clients = max((each["window"].get("clients") or 1 for each in done(cell)), default=1)
-    cores = cell["cpu_percent"]["cores"]
+    clients = max((each.window.get("clients") or 1 for each in done(cell)), default=1)
+    cores = cell.cpu_percent.cores
     return max(0.0, 1 - cores / clients) if cores else 0.0
 
 
@@ -381,14 +381,14 @@ def _is_no_chance(difference: float, errors: Sequence[float], least: float) -> b
 
 def _writes(cell: Cell) -> bool:
     """Whether rows were changed, as far as clients see what they change; where they do not, they may have been."""
-    if not engine_of_product(cell["system"]["engine"]).shows_changes:
+    if not engine_of_product(cell.system.engine).shows_changes:
         return bool(done(cell))
-    return any(each["rows_changed"] != 0 for each in done(cell))
+    return any(each.rows_changed != 0 for each in done(cell))
 
 
 def other_factors(cell: Cell) -> dict[str, object]:
     """Return the levels of a cell without its system."""
-    return _without_system(cell["factors"])
+    return _without_system(cell.factors)
 
 
 def _without_system(factors: dict[str, object]) -> dict[str, object]:

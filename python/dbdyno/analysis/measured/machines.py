@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.model.events.around import LoadMachine
@@ -29,12 +30,12 @@ def machine_rounds(trial: ReadTrial, rates: Sequence[float]) -> list[LoadMachine
     times = [_medians(intervals) for _, intervals in trial.parts]
     clients, total = sum(each.clients for each in machines), sum(rates)
     return [
-        _round(machine, result, agreed_ns=told.agreed_ns, rate=rates[number], total=total, clients=clients)
-        | {
-            "rate_p": _differs(done, number),
-            "time_ratio": _time_ratio(times, number),
-            "time_p": _differs(times, number),
-        }
+        replace(
+            _round(machine, result, agreed_ns=told.agreed_ns, rate=rates[number], total=total, clients=clients),
+            rate_p=_differs(done, number),
+            time_ratio=_time_ratio(times, number),
+            time_p=_differs(times, number),
+        )
         for number, (machine, (result, _)) in enumerate(zip(machines, trial.parts, strict=True))
     ]
 
@@ -44,25 +45,25 @@ def _round(
 ) -> LoadMachineRound:
     accounting, times = result.accounting, result.latency_ms.get("response") or result.latency_ms.get("service")
     share = ratio(rate, total)
-    return {
-        "name": machine.name,
-        "host": machine.host,
-        "clients": machine.clients,
-        "issued": accounting.issued,
-        "ok": accounting.ok,
-        "failed": sum(accounting.failed.values()),
-        "skipped": accounting.skipped,
-        "in_flight": accounting.in_flight,
-        "throughput": rate,
-        "share": share,
-        "p99_ms": times.p99 if isinstance(times, Times) else None,
-        "began_ms": (result.began_ns - machine.offset_ns - agreed_ns) / 1e6 if result.began_ns else None,
-        "clock_ms": machine.uncertainty_ns / 1e6,
-        "rate_ratio": None if share is None else share * clients / machine.clients,
-        "rate_p": None,
-        "time_ratio": None,
-        "time_p": None,
-    }
+    return LoadMachineRound(
+        name=machine.name,
+        host=machine.host,
+        clients=machine.clients,
+        issued=accounting.issued,
+        ok=accounting.ok,
+        failed=sum(accounting.failed.values()),
+        skipped=accounting.skipped,
+        in_flight=accounting.in_flight,
+        throughput=rate,
+        share=share,
+        p99_ms=times.p99 if isinstance(times, Times) else None,
+        began_ms=(result.began_ns - machine.offset_ns - agreed_ns) / 1e6 if result.began_ns else None,
+        clock_ms=machine.uncertainty_ns / 1e6,
+        rate_ratio=None if share is None else share * clients / machine.clients,
+        rate_p=None,
+        time_ratio=None,
+        time_p=None,
+    )
 
 
 def _rates(intervals: Sequence[Interval]) -> dict[int, float]:

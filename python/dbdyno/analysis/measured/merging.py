@@ -12,6 +12,7 @@ from dbdyno.model.events.latency import NoTimes, Summary, Times
 from dbdyno.model.events.machine import CpuShare
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.events.watched import Observed
+from dbdyno.model.result.convert import to_json
 
 _Value = TypeVar("_Value")
 
@@ -94,7 +95,7 @@ def _merged(results: Sequence[TrialResult], name: str) -> Histogram | None:
 
 
 def _summary(histogram: Histogram, at_least: Histogram | None) -> NoTimes | Times:
-    return Times.model_validate(histogram.latency_ms(at_least)) if histogram.count else NoTimes(count=0)
+    return Times.model_validate(to_json(histogram.latency_ms(at_least))) if histogram.count else NoTimes(count=0)
 
 
 def _rate(results: Sequence[TrialResult], witness: TrialResult) -> Rate:

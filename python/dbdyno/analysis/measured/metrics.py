@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, geometric_mean
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dbdyno.analysis.bottleneck.common import OVERLOADED
 from dbdyno.model.result.cell import Cell, Round
@@ -28,13 +28,13 @@ ANSWERS = "p99"
 
 def is_open_loop(cell: Cell) -> bool:
     """Whether transactions started by the clock: only there is a response time beside the service time."""
-    return any("response" in each["latency_ms"] for each in done(cell))
+    return any("response" in each.latency_ms for each in done(cell))
 
 
 def keeps_up(cell: Cell) -> bool:
     """Whether an open loop began what was due: its throughput is then the rate that it was offered."""
     rounds = done(cell)
-    due, skipped = sum(each["issued"] for each in rounds), sum(each["skipped"] for each in rounds)
+    due, skipped = sum(each.issued for each in rounds), sum(each.skipped for each in rounds)
     return is_open_loop(cell) and skipped < max(OVERLOADED * due, 1)
 
 
@@ -57,12 +57,12 @@ def usual_metric_of(kept_up: bool) -> str:
 
 def done(cell: Cell) -> list[Round]:
     """Return the rounds that gave a result."""
-    return [each for each in cell["rounds"] if each["status"] == "done"]
+    return [each for each in cell.rounds if each.status == "done"]
 
 
 def failing_by_round(cell: Cell) -> list[float]:
     """Return the share of transactions that failed, of each round that began any."""
-    return [sum(each["failed"].values()) / each["issued"] for each in done(cell) if each["issued"]]
+    return [sum(each.failed.values()) / each.issued for each in done(cell) if each.issued]
 
 
 def failing(cell: Cell) -> float:
@@ -73,17 +73,17 @@ def failing(cell: Cell) -> float:
 
 def rate_of(each: Round) -> Rate | None:
     """Return a round's throughput with what it is told from; None where it gave none, or nothing was done."""
-    if not each["throughput"]:
+    if not each.throughput:
         return None
-    basis = each["rate"]
+    basis = each.rate
     return Rate(
-        each["throughput"],
-        basis["time_s"],
-        basis["count"],
-        basis["seconds"],
-        basis["squares"],
-        basis["resolution"],
-        basis["other"],
+        each.throughput,
+        basis.time_s,
+        basis.count,
+        basis.seconds,
+        basis.squares,
+        basis.resolution,
+        basis.other,
     )
 
 
@@ -93,14 +93,12 @@ def rates_by_block(cell: Cell) -> Rates:
 
 
 def _rates(cell: Cell) -> dict[int, Rate]:
-    return {each["block"]: rate for each in cell["rounds"] if (rate := rate_of(each)) is not None}
+    return {each.block: rate for each in cell.rounds if (rate := rate_of(each)) is not None}
 
 
 def windows_of(cell: Cell) -> int:
     """Return how many of a cell's rounds are windows on one growth of a table, and tell one thing together."""
-    # Parts of tests have cells without all that a document has.
-    growth = cell.get("growth")
-    return growth["windows"] if growth else 1
+    return 1 if cell.growth is None else cell.growth.windows
 
 
 def merged(values: Mapping[int, _T], windows: int, merge: Callable[[Sequence[_T]], _T]) -> dict[int, _T]:
@@ -124,12 +122,13 @@ def _values(cell: Cell, metric: str) -> dict[int, float]:
     if metric == "active":
         return _active_ms(cell)
     if metric == "instructions":
-        return {each["block"]: each["instructions"] for each in cell["rounds"] if each["instructions"]}
+        return {each.block: each.instructions for each in cell.rounds if each.instructions}
     values: dict[int, float] = {}
     for each in done(cell):
-        times: Mapping[str, Any] = shown_times(each["latency_ms"]) or {}
-        if times.get(metric):
-            values[each["block"]] = float(times[metric])
+        times = shown_times(each.latency_ms)
+        value = None if times is None else getattr(times, metric)
+        if value:
+            values[each.block] = float(value)
     return values
 
 
@@ -144,14 +143,14 @@ def _active_ms(cell: Cell) -> dict[int, float]:
     """Return the active time of each block that recorded how long its clients waited for a CPU."""
     found: dict[int, float] = {}
     for each in done(cell):
-        waited, client_s = each["segments"].get("run_queue"), each["client_s"]
-        clients = each["window"].get("clients") or 1
-        if each["throughput"] and client_s and waited is not None and waited < client_s:
-            found[each["block"]] = 1e3 * clients * (1 - waited / client_s) / each["throughput"]
+        waited, client_s = each.segments.get("run_queue"), each.client_s
+        clients = each.window.get("clients") or 1
+        if each.throughput and client_s and waited is not None and waited < client_s:
+            found[each.block] = 1e3 * clients * (1 - waited / client_s) / each.throughput
     return found
 
 
 def lower_bounds(cell: Cell, metric: str) -> int:
     """Return in how many rounds a metric is a lower bound: what failed, or was skipped, has no response time."""
-    shown = [shown_times(each["latency_ms"]) for each in done(cell)]
-    return sum(times is not None and metric in times["at_least"] for times in shown)
+    shown = [shown_times(each.latency_ms) for each in done(cell)]
+    return sum(times is not None and metric in times.at_least for times in shown)

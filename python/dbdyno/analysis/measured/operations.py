@@ -32,12 +32,12 @@ def cell_operations(results: Sequence[TrialResult]) -> tuple[list[Operation], li
             continue
         made = _operation(kind, name, merged)
         operations.append(made)
-        total += made["seconds"] if kind == "transaction" else 0.0
+        total += made.seconds if kind == "transaction" else 0.0
     # Of few transactions that stand for many each the sum may differ from that of all.
     timed_s = sum(each.operations.timed_s for each in results if each.operations is not None) or total
     for each in operations:
-        of = total if each["kind"] == "transaction" else timed_s
-        each["share"] = each["seconds"] / of if of else None
+        of = total if each.kind == "transaction" else timed_s
+        each.share = each.seconds / of if of else None
     return operations, troubles
 
 
@@ -86,11 +86,11 @@ def _histograms(result: TrialResult, operations: Operations) -> Iterator[tuple[t
 
 def _operation(kind: OperationKind, name: str, times: Histogram) -> Operation:
     latency = times.latency_ms()
-    return {
-        "kind": kind,
-        "name": name,
-        "count": times.count,
-        "seconds": times.count * (latency["mean"] or 0.0) / 1e3,
-        "share": None,
-        "latency_ms": latency,
-    }
+    return Operation(
+        kind=kind,
+        name=name,
+        count=times.count,
+        seconds=times.count * (latency.mean or 0.0) / 1e3,
+        share=None,
+        latency_ms=latency,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dbdyno.analysis.measured.histograms import no_latency
@@ -33,31 +33,31 @@ _NO_STATEMENTS = Work(
     transactions_changing=0,
 )
 
-_NO_CPU: CpuPercent = {
-    "client": None,
-    "server": None,
-    "hottest_thread": None,
-    "user": None,
-    "system": None,
-    "machine": None,
-    "steal": None,
-    "cores": None,
-    "tiers": {},
-    "tier_threads": {},
-    "processors": {},
-}
-_NO_DISK: Disk = {
-    "device": None,
-    "reads_per_s": None,
-    "read_bytes_per_s": None,
-    "read_ms": None,
-    "writes_per_s": None,
-    "write_bytes_per_s": None,
-    "write_ms": None,
-    "flushes_per_s": None,
-    "flush_ms": None,
-    "queue_length": None,
-}
+_NO_CPU: CpuPercent = CpuPercent(
+    client=None,
+    server=None,
+    hottest_thread=None,
+    user=None,
+    system=None,
+    machine=None,
+    steal=None,
+    cores=None,
+    tiers={},
+    tier_threads={},
+    processors={},
+)
+_NO_DISK: Disk = Disk(
+    device=None,
+    reads_per_s=None,
+    read_bytes_per_s=None,
+    read_ms=None,
+    writes_per_s=None,
+    write_bytes_per_s=None,
+    write_ms=None,
+    flushes_per_s=None,
+    flush_ms=None,
+    queue_length=None,
+)
 
 #: As in ``crates/load/src/rate.rs``.
 _COVERED = 0.5
@@ -118,84 +118,82 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
     work = _work(result)
     each = None if work is None else ratio(_worked(work, completed, measure), completed)
     unseen = frozenset[str]() if worker is None else _unseen(worker, trial.plan)
-    return {
-        "block": trial.block,
-        "position": trial.position,
-        "status": status,
-        "error": error,
-        "error_kind": kind,
-        "error_code": None if trial.refused is None else trial.refused.code,
-        "started": trial.started,
-        "issued": accounting.issued,
-        "ok": accounting.ok,
-        "failed": failed,
-        "failures": {} if worker is None else dict(worker.failures),
-        "failed_by_code": [] if worker is None else [_failed_by(each) for each in worker.failed_by_code],
-        "skipped": accounting.skipped,
-        "in_flight": accounting.in_flight,
-        "retries": accounting.retries,
-        "completed": completed,
-        "elapsed_s": None if result is None else result.elapsed_s,
-        "ended_by": None if result is None else result.ended_by,
-        "window": _window(trial.plan),
-        "throughput": None if per_s is None else per_s * (each or 0.0),
-        "transactions_per_s": per_s,
-        "rate": _basis(result, int(_window(trial.plan)["clients"] or 1), other),
-        "outlier": False,
-        "instructions": None if trial.counting is None else _instructions(trial.counting, measure),
-        "rows": None if work is None else work.rows_returned,
-        "rows_squared": None if worker is None else worker.work.rows_returned_squared,
-        "rows_changed": None if work is None else work.rows_changed,
-        "transactions_changing": None if worker is None else worker.work.transactions_changing,
-        "statements": None if work is None else work.statements,
-        "transactions": {}
-        if result is None
-        else {name: each.model_dump() for name, each in result.transactions.items()},
-        "statements_by_name": {}
+    return Round(
+        block=trial.block,
+        position=trial.position,
+        status=status,
+        error=error,
+        error_kind=kind,
+        error_code=None if trial.refused is None else trial.refused.code,
+        started=trial.started,
+        issued=accounting.issued,
+        ok=accounting.ok,
+        failed=failed,
+        failures={} if worker is None else dict(worker.failures),
+        failed_by_code=[] if worker is None else [_failed_by(each) for each in worker.failed_by_code],
+        skipped=accounting.skipped,
+        in_flight=accounting.in_flight,
+        retries=accounting.retries,
+        completed=completed,
+        elapsed_s=None if result is None else result.elapsed_s,
+        ended_by=None if result is None else result.ended_by,
+        window=_window(trial.plan),
+        throughput=None if per_s is None else per_s * (each or 0.0),
+        transactions_per_s=per_s,
+        rate=_basis(result, int(_window(trial.plan)["clients"] or 1), other),
+        outlier=False,
+        instructions=None if trial.counting is None else _instructions(trial.counting, measure),
+        rows=None if work is None else work.rows_returned,
+        rows_squared=None if worker is None else worker.work.rows_returned_squared,
+        rows_changed=None if work is None else work.rows_changed,
+        transactions_changing=None if worker is None else worker.work.transactions_changing,
+        statements=None if work is None else work.statements,
+        transactions={} if result is None else {name: each.model_dump() for name, each in result.transactions.items()},
+        statements_by_name={}
         if worker is None
         else {name: each.model_dump() for name, each in worker.statements.items()},
-        "latency_ms": {} if result is None else {name: _latency(times) for name, times in result.latency_ms.items()},
-        "cpu_percent": _cpu(result, trial.allowed),
-        "scheduling": {} if worker is None else worker.scheduling.model_dump(),
-        "throttling": {} if worker is None else _dumped(worker.throttling),
-        "server_run_queue_s": None if worker is None or worker.server is None else worker.server.run_queue_wait_s,
-        "disk": _disk(worker),
-        "flushes": {} if worker is None or worker.flushes is None else worker.flushes.model_dump(),
-        "process_io": {} if worker is None else worker.process_io.model_dump(),
-        "io": {} if worker is None else _seen(worker.io, unseen),
-        "segments": {} if worker is None else _seen(worker.time.segments, unseen),
-        "client_s": None if worker is None else worker.time.client_s,
-        "peak_rss_bytes": None if result is None else result.memory.peak_rss_bytes,
-        "warmup": {} if result is None else result.warmup.model_dump(),
-        "observed": {} if worker is None or worker.observed is None else worker.observed.model_dump(exclude_unset=True),
-        "lock_holders": {} if worker is None or worker.lock_holders is None else worker.lock_holders.model_dump(),
-        "changes": {} if worker is None or worker.changes is None else worker.changes.model_dump(),
-        "interleaving": _interleaving(worker, trial.plan),
-        "competitor": None if trial.competed is None else trial.competed.took,
-        "durations": trial.durations,
-        "bottleneck": bottleneck,
-        "plans": {},
-        "listeners": [] if trial.listeners is None else _listeners(trial.listeners),
-        "load_machines": machine_rounds(trial, [_throughput_of(result, measure) for result, _ in trial.parts]),
-        "lost_machines": [] if trial.load_machines is None else trial.load_machines.lost,
-        "intervals": [each.model_dump() for each in trial.intervals],
-        "histograms": {} if result is None else result.histograms,
-    }
+        latency_ms={} if result is None else {name: _latency(times) for name, times in result.latency_ms.items()},
+        cpu_percent=_cpu(result, trial.allowed),
+        scheduling={} if worker is None else worker.scheduling.model_dump(),
+        throttling={} if worker is None else _dumped(worker.throttling),
+        server_run_queue_s=None if worker is None or worker.server is None else worker.server.run_queue_wait_s,
+        disk=_disk(worker),
+        flushes={} if worker is None or worker.flushes is None else worker.flushes.model_dump(),
+        process_io={} if worker is None else worker.process_io.model_dump(),
+        io={} if worker is None else _seen(worker.io, unseen),
+        segments={} if worker is None else _seen(worker.time.segments, unseen),
+        client_s=None if worker is None else worker.time.client_s,
+        peak_rss_bytes=None if result is None else result.memory.peak_rss_bytes,
+        warmup={} if result is None else result.warmup.model_dump(),
+        observed={} if worker is None or worker.observed is None else worker.observed.model_dump(exclude_unset=True),
+        lock_holders={} if worker is None or worker.lock_holders is None else worker.lock_holders.model_dump(),
+        changes={} if worker is None or worker.changes is None else worker.changes.model_dump(),
+        interleaving=_interleaving(worker, trial.plan),
+        competitor=None if trial.competed is None else trial.competed.took,
+        durations=trial.durations,
+        bottleneck=bottleneck,
+        plans={},
+        listeners=[] if trial.listeners is None else _listeners(trial.listeners),
+        load_machines=machine_rounds(trial, [_throughput_of(result, measure) for result, _ in trial.parts]),
+        lost_machines=[] if trial.load_machines is None else trial.load_machines.lost,
+        intervals=[each.model_dump() for each in trial.intervals],
+        histograms={} if result is None else result.histograms,
+    )
 
 
 def _failed_by(told: FailedByCode) -> Failed:
-    return {"kind": told.kind, "code": told.code, "count": told.count, "message": told.message}
+    return Failed(kind=told.kind, code=told.code, count=told.count, message=told.message)
 
 
 def _listeners(told: Listeners) -> list[Listener]:
     return [
-        {
-            "part": each.part,
-            "address": each.address,
-            "backlog": each.backlog,
-            "somaxconn": told.somaxconn,
-            "dropped": each.dropped,
-        }
+        Listener(
+            part=each.part,
+            address=each.address,
+            backlog=each.backlog,
+            somaxconn=told.somaxconn,
+            dropped=each.dropped,
+        )
         for each in told.sockets
     ]
 
@@ -230,20 +228,20 @@ def _few_per_s(few: Few, *, beside_many: bool) -> tuple[float | None, float | No
 def _basis(result: TrialResult | ProgramResult | None, clients: int, other: float) -> RateBasis:
     """Say what a round's throughput is told from. A count over a time may be off by what its end cuts."""
     if result is None:
-        return {"time_s": 1.0, "count": 0, "seconds": 0.0, "squares": 0.0, "resolution": 0.0, "other": other}
+        return RateBasis(time_s=1.0, count=0, seconds=0.0, squares=0.0, resolution=0.0, other=other)
     rate, cycles = result.rate, result.cycles
     cut = 0.0
     if rate.whole.completed and result.ended_by in ("seconds", "interrupted"):
         open_loop = "response" in result.latency_ms
         cut = (1 if open_loop else clients) / max(result.completed, 1)
-    return {
-        "time_s": ratio(rate.client_s, rate.clients) or result.elapsed_s or 1.0,
-        "count": cycles.count,
-        "seconds": cycles.seconds,
-        "squares": cycles.squares,
-        "resolution": cut,
-        "other": other,
-    }
+    return RateBasis(
+        time_s=ratio(rate.client_s, rate.clients) or result.elapsed_s or 1.0,
+        count=cycles.count,
+        seconds=cycles.seconds,
+        squares=cycles.squares,
+        resolution=cut,
+        other=other,
+    )
 
 
 def _unseen(result: TrialResult, plan: JsonObject) -> frozenset[str]:
@@ -287,17 +285,17 @@ def _dumped(parts: Mapping[str, Part]) -> JsonObject:
 
 def _latency(times: NoTimes | Times) -> Latency:
     if isinstance(times, NoTimes):
-        return {**no_latency(), "count": times.count}
-    return {
-        "p50": times.p50,
-        "p90": times.p90,
-        "p99": times.p99,
-        "p99_9": times.p99_9,
-        "max": times.max,
-        "mean": times.mean,
-        "count": times.count,
-        "at_least": times.at_least,
-    }
+        return replace(no_latency(), count=times.count)
+    return Latency(
+        p50=times.p50,
+        p90=times.p90,
+        p99=times.p99,
+        p99_9=times.p99_9,
+        max=times.max,
+        mean=times.mean,
+        count=times.count,
+        at_least=times.at_least,
+    )
 
 
 def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) -> CpuPercent:
@@ -305,19 +303,19 @@ def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) ->
         return _NO_CPU
     cpu, server = result.cpu, result.server if isinstance(result, TrialResult) else None
     tiers = result.tiers if isinstance(result, TrialResult) else []
-    return {
-        "client": cpu.process_percent,
-        "server": None if server is None else server.cpu.process_percent,
-        "hottest_thread": cpu.hottest_thread_percent if isinstance(cpu, CpuShare) else None,
-        "user": cpu.user_percent,
-        "system": cpu.system_percent,
-        "machine": cpu.machine_percent,
-        "steal": cpu.steal_percent,
-        "cores": cpu.cores,
-        "tiers": {each.name: each.cpu_percent for each in tiers},
-        "tier_threads": {each.name: each.threads[0].cpu_percent for each in tiers if each.threads},
-        "processors": {} if allowed is None else _processors(allowed),
-    }
+    return CpuPercent(
+        client=cpu.process_percent,
+        server=None if server is None else server.cpu.process_percent,
+        hottest_thread=cpu.hottest_thread_percent if isinstance(cpu, CpuShare) else None,
+        user=cpu.user_percent,
+        system=cpu.system_percent,
+        machine=cpu.machine_percent,
+        steal=cpu.steal_percent,
+        cores=cpu.cores,
+        tiers={each.name: each.cpu_percent for each in tiers},
+        tier_threads={each.name: each.threads[0].cpu_percent for each in tiers if each.threads},
+        processors={} if allowed is None else _processors(allowed),
+    )
 
 
 def _processors(allowed: Allowed) -> dict[str, list[int]]:
@@ -328,18 +326,18 @@ def _disk(result: TrialResult | None) -> Disk:
     if result is None or result.disk is None:
         return _NO_DISK
     disk, seconds = result.disk, result.watched_s
-    return {
-        "device": disk.device,
-        "reads_per_s": ratio(disk.reads, seconds),
-        "read_bytes_per_s": ratio(disk.read_bytes, seconds),
-        "read_ms": disk.read_ms,
-        "writes_per_s": ratio(disk.writes, seconds),
-        "write_bytes_per_s": ratio(disk.write_bytes, seconds),
-        "write_ms": disk.write_ms,
-        "flushes_per_s": ratio(disk.flushes, seconds),
-        "flush_ms": disk.flush_ms,
-        "queue_length": disk.queue_length,
-    }
+    return Disk(
+        device=disk.device,
+        reads_per_s=ratio(disk.reads, seconds),
+        read_bytes_per_s=ratio(disk.read_bytes, seconds),
+        read_ms=disk.read_ms,
+        writes_per_s=ratio(disk.writes, seconds),
+        write_bytes_per_s=ratio(disk.write_bytes, seconds),
+        write_ms=disk.write_ms,
+        flushes_per_s=ratio(disk.flushes, seconds),
+        flush_ms=disk.flush_ms,
+        queue_length=disk.queue_length,
+    )
 
 
 def _interleaving(result: TrialResult | None, plan: JsonObject) -> JsonObject:

@@ -67,22 +67,22 @@ def scalability(cells: Sequence[Cell], factors: Mapping[str, Sequence[str]], con
 def _model(
     factor: str, others: Sequence[str], at: Mapping[str, Any], group: Sequence[Cell], confidence: float
 ) -> Scalability:
-    numbers = {cell["id"]: _clients(cell) for cell in group}
-    model: Scalability = {
-        "factor": factor,
-        "at": dict(at),
-        "cells": [cell["id"] for cell in group],
-        "clients": list(numbers.values()),
-        "curve": None,
-        "refused": "",
-        "advice": "",
-    }
+    numbers = {cell.id: _clients(cell) for cell in group}
+    model: Scalability = Scalability(
+        factor=factor,
+        at=dict(at),
+        cells=[cell.id for cell in group],
+        clients=list(numbers.values()),
+        curve=None,
+        refused="",
+        advice="",
+    )
     try:
         _see_that_they_can_be_fitted(factor, others, group, numbers)
-        known = [(number, cell) for cell in group if (number := numbers[cell["id"]]) is not None]
-        model["curve"] = _curve(factor, sorted(known, key=_first), confidence)
+        known = [(number, cell) for cell in group if (number := numbers[cell.id]) is not None]
+        model.curve = _curve(factor, sorted(known, key=_first), confidence)
     except _Refused as refused:
-        model |= {"refused": refused.why, "advice": refused.advice}
+        model.refused, model.advice = refused.why, refused.advice
     return model
 
 
@@ -92,7 +92,7 @@ def _first(each: tuple[int, Cell]) -> int:
 
 def _clients(cell: Cell) -> int | None:
     """Give how many clients a cell's trials had."""
-    return next((int(each["window"]["clients"]) for each in cell["rounds"] if each["window"].get("clients")), None)
+    return next((int(each.window["clients"]) for each in cell.rounds if each.window.get("clients")), None)
 
 
 def _see_that_they_can_be_fitted(
@@ -134,16 +134,16 @@ def _doubts(factor: str, group: Sequence[Cell]) -> Iterator[tuple[str, str]]:
         for cell in group:
             why = rule(cell)
             if why:
-                levels.setdefault(why, []).append(level(cell["factors"][factor]))
+                levels.setdefault(why, []).append(level(cell.factors[factor]))
         if levels:
             yield "; ".join(f"at {factor}={','.join(of)} {why}" for why, of in levels.items()), advice
 
 
 def _gave_nothing(cell: Cell) -> str:
-    lost = len(cell["rounds"]) - len(done(cell))
+    lost = len(cell.rounds) - len(done(cell))
     if not rates_by_block(cell):
         return "no trial gave a result"
-    return f"{lost} of {len(cell['rounds'])} trials gave no result" if 2 * lost >= len(cell["rounds"]) else ""
+    return f"{lost} of {len(cell.rounds)} trials gave no result" if 2 * lost >= len(cell.rounds) else ""
 
 
 def _is_open(cell: Cell) -> str:
@@ -206,19 +206,19 @@ def _told(found: Fit, greatest: Sequence[int]) -> ScalabilityCurve:
     peak = _peak(found, greatest)
     clients, misfit = found.largest_misfit
     first, last = min(found.levels), max(found.levels)
-    if peak["clients_ci95"] is not None:
-        last = max(last, peak["clients_ci95"][1])
-    return {
-        "one_client": _estimated(found.rate),
-        "contention": _estimated(found.contention),
-        "coherency": _estimated(found.coherency),
-        "peak": peak,
-        "misfit": misfit,
-        "misfit_clients": clients,
-        "p": found.p,
-        "blocks": found.blocks,
-        "points": _points(found, [first * (last / first) ** (place / _POINTS) for place in range(_POINTS + 1)]),
-    }
+    if peak.clients_ci95 is not None:
+        last = max(last, peak.clients_ci95[1])
+    return ScalabilityCurve(
+        one_client=_estimated(found.rate),
+        contention=_estimated(found.contention),
+        coherency=_estimated(found.coherency),
+        peak=peak,
+        misfit=misfit,
+        misfit_clients=clients,
+        p=found.p,
+        blocks=found.blocks,
+        points=_points(found, [first * (last / first) ** (place / _POINTS) for place in range(_POINTS + 1)]),
+    )
 
 
 def _peak(found: Fit, greatest: Sequence[int]) -> Peak:
@@ -229,24 +229,24 @@ def _peak(found: Fit, greatest: Sequence[int]) -> Peak:
     most = max(found.levels)
     at = found.peak_at
     if at.high <= _REACH * most and max(greatest) < most:
-        return {
-            "told": "peak",
-            "clients": at.value,
-            "clients_ci95": [min(at.low, *greatest), max(at.high, *greatest)],
-            "throughput": _estimated(found.peak),
-            "at_least": min(at.low, *greatest),
-        }
-    return {
-        "told": "beyond" if at.low >= most and min(greatest) == most else "open",
-        "clients": None,
-        "clients_ci95": None,
-        "throughput": None,
-        "at_least": min(at.low, _REACH * most, *greatest),
-    }
+        return Peak(
+            told="peak",
+            clients=at.value,
+            clients_ci95=[min(at.low, *greatest), max(at.high, *greatest)],
+            throughput=_estimated(found.peak),
+            at_least=min(at.low, *greatest),
+        )
+    return Peak(
+        told="beyond" if at.low >= most and min(greatest) == most else "open",
+        clients=None,
+        clients_ci95=None,
+        throughput=None,
+        at_least=min(at.low, _REACH * most, *greatest),
+    )
 
 
 def _estimated(estimate: Estimate) -> Estimated:
-    return {"value": estimate.value, "ci95": [estimate.low, estimate.high]}
+    return Estimated(value=estimate.value, ci95=[estimate.low, estimate.high])
 
 
 def _points(found: Fit, clients: Sequence[float]) -> list[CurvePoint]:
@@ -254,5 +254,5 @@ def _points(found: Fit, clients: Sequence[float]) -> list[CurvePoint]:
     for number, there in zip(clients, found.at(clients), strict=True):
         # Where a draw's curve has no end, the interval has none: it is then cut at the curve.
         high = there.high if math.isfinite(there.high) else there.value
-        made.append({"clients": number, "throughput": there.value, "ci95": [there.low, high]})
+        made.append(CurvePoint(clients=number, throughput=there.value, ci95=[there.low, high]))
     return made

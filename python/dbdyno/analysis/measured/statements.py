@@ -10,7 +10,7 @@ from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.engines.plans import steps_of
 from dbdyno.model.events.around import Loading
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.result.cell import CellStatement, Load, Round, RowEstimate, System
+from dbdyno.model.result.cell import CellStatement, Load, LoadStep, Round, RowEstimate, System
 from dbdyno.model.result.reading import count, objects, part, ratio, text
 
 # How a statement that makes an index begins: in SQL, and as a command of MongoDB.
@@ -26,20 +26,20 @@ def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: 
         name, sql = text(each, "name"), text(each, "sql")
         if name is None or sql is None:
             continue
-        counts = [part(each_round["statements_by_name"], name) for each_round in done]
+        counts = [part(each_round.statements_by_name, name) for each_round in done]
         values = each.get("example")
         made.append(
-            {
-                "name": name,
-                "sql": sql,
-                "values": values if isinstance(values, list) else [],
-                "rows": ratio(
+            CellStatement(
+                name=name,
+                sql=sql,
+                values=values if isinstance(values, list) else [],
+                rows=ratio(
                     sum(count(one, "rows") or 0 for one in counts), sum(count(one, "executions") or 0 for one in counts)
                 ),
-                "plan": system["plans"].get(name, []),
-                "analyzed": analyzed.get(name, []),
-                "estimates": estimates.get(name, []),
-            }
+                plan=system.plans.get(name, []),
+                analyzed=analyzed.get(name, []),
+                estimates=estimates.get(name, []),
+            )
         )
     return made
 
@@ -47,7 +47,7 @@ def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: 
 def other_plans(trial: ReadTrial, system: System) -> dict[str, list[str]]:
     """Return the plans of a trial that are not the cell's, by statement."""
     told = trial.result.engine.plans if isinstance(trial.result, TrialResult) else {}
-    usual = system["plans"]
+    usual = system.plans
     return {name: plan for name, plan in told.items() if name in usual and steps_of(plan) != steps_of(usual[name])}
 
 
@@ -57,15 +57,15 @@ def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]
         if isinstance(trial.result, TrialResult) and trial.result.engine.estimates:
             told: dict[str, list[RowEstimate]] = {
                 name: [
-                    {
-                        "step": each.step,
-                        "table": each.table,
-                        "depth": each.depth,
-                        "expected": each.expected,
-                        "found": each.found,
-                        "executions": each.executions,
-                        "at_least": each.at_least,
-                    }
+                    RowEstimate(
+                        step=each.step,
+                        table=each.table,
+                        depth=each.depth,
+                        expected=each.expected,
+                        found=each.found,
+                        executions=each.executions,
+                        at_least=each.at_least,
+                    )
                     for each in steps
                 ]
                 for name, steps in trial.result.engine.estimates.items()
@@ -81,14 +81,14 @@ def cell_load(trials: Sequence[ReadTrial]) -> Load | None:
     loading: Loading | None = next((each.loading for each in trials if each.loading is not None), None)
     if loading is None or not loading.tables:
         return None
-    made: Load = {"rows": 0, "rows_s": 0.0, "indexes_s": 0.0, "other_s": 0.0, "at": loading.at, "steps": []}
+    made: Load = Load(rows=0, rows_s=0.0, indexes_s=0.0, other_s=0.0, at=loading.at, steps=[])
     for each in loading.tables:
-        made["steps"].append({"step": each.table, "rows": each.rows, "seconds": each.seconds})
+        made.steps.append(LoadStep(step=each.table, rows=each.rows, seconds=each.seconds))
         if each.table in loading.names:
-            made["rows"] += each.rows
-            made["rows_s"] += each.seconds
+            made.rows += each.rows
+            made.rows_s += each.seconds
         elif _INDEX.match(each.table):
-            made["indexes_s"] += each.seconds
+            made.indexes_s += each.seconds
         else:
-            made["other_s"] += each.seconds
+            made.other_s += each.seconds
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, log10
 from statistics import fmean, median
 
@@ -21,7 +21,8 @@ from dbdyno.analysis.predict.words import sentences, warnings
 from dbdyno.base.errors import InputError
 from dbdyno.model.events.answers import BtreeFigures
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.prediction import Point, Prediction, Series
+from dbdyno.model.result.prediction import Asked, Measured, Point, Prediction, Series, Tree
+from dbdyno.model.result.prediction import Costs as TermCosts
 from dbdyno.model.result.reading import count
 
 #: The sizes that are predicted unless others are asked for.
@@ -73,14 +74,14 @@ class _Asked:
 def predict(calibration: Calibration, question: Question) -> Prediction:
     """Predict from a run of a growing table. Raises InputError where it shows too little, and SystemFailed."""
     document = calibration.document
-    place = f"run {document['id']}"
+    place = f"run {document.id}"
     whole = read_series(calibration)
     read = whole if question.up_to is None else read_series(calibration, question.up_to)
     first = read.series[0]
     _see_that_they_are_alike(read.series, place)
-    probed = Device.of(document["device"], place)
+    probed = Device.of(document.device, place)
     cache = float(first.rules.cache_pages * first.rules.page_bytes)
-    cores = count(document["host"], "cores") or 1
+    cores = count(document.host, "cores") or 1
     asked = _Asked(
         clients=question.clients or first.clients,
         memory=question.memory_bytes or first.memory_bytes,
@@ -109,47 +110,47 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         )
         for one in calibrated
     ]
-    prediction: Prediction = {
-        "schema": "dbdyno.prediction/1",
-        "experiment": document["experiment"],
-        "run": document["id"],
-        "system": str(first.factors.get("system", "")),
-        "calibrated_rows": sorted({each.level for one in read.series for each in one.observed}),
-        "label": document["measure"]["label"],
-        "asked": {
-            "rows": sorted(question.rows),
-            "clients": asked.clients,
-            "memory_bytes": asked.memory,
-            "cache_bytes": asked.cache,
-            "cores": asked.cores,
-            "device": asked.device.shown(),
-            "as_calibrated": same,
-        },
-        "costs": {
-            "insert": costs.insert,
-            "miss": costs.miss,
-            "page": costs.page,
-            "device_read": read_s,
-            "checkpoint_page": costs.checkpoint_page,
-            "cpu": costs.cpu,
-            "cpu_miss": costs.cpu_miss,
-            "cpu_page": costs.cpu_page,
-            "error": costs.error,
-        },
-        "series": made,
-        "sentences": [],
-        "warnings": [],
-        "error": _error(made),
-    }
-    prediction["sentences"] = sentences(prediction)
-    prediction["warnings"] = warnings(
+    prediction: Prediction = Prediction(
+        schema="dbdyno.prediction/1",
+        experiment=document.experiment,
+        run=document.id,
+        system=str(first.factors.get("system", "")),
+        calibrated_rows=sorted({each.level for one in read.series for each in one.observed}),
+        label=document.measure.label,
+        asked=Asked(
+            rows=sorted(question.rows),
+            clients=asked.clients,
+            memory_bytes=asked.memory,
+            cache_bytes=asked.cache,
+            cores=asked.cores,
+            device=asked.device.shown(),
+            as_calibrated=same,
+        ),
+        costs=TermCosts(
+            insert=costs.insert,
+            miss=costs.miss,
+            page=costs.page,
+            device_read=read_s,
+            checkpoint_page=costs.checkpoint_page,
+            cpu=costs.cpu,
+            cpu_miss=costs.cpu_miss,
+            cpu_page=costs.cpu_page,
+            error=costs.error,
+        ),
+        series=made,
+        sentences=[],
+        warnings=[],
+        error=_error(made),
+    )
+    prediction.sentences = sentences(prediction)
+    prediction.warnings = warnings(
         prediction,
         unseen=[one.series.name for one in calibrated if not one.seen and one.series.keys.kind not in AT_THE_EDGE],
         left_out=read.left_out,
         more_clients=asked.clients > first.clients,
         other_device=bool(question.device),
         slower=slower_sizes(whole.series, read.series) if same else [],
-        unlimited=next((refused for cell in document["cells"] if (refused := _refused(cell))), ""),
+        unlimited=next((refused for cell in document.cells if (refused := _refused(cell))), ""),
     )
     return prediction
 
@@ -168,7 +169,7 @@ def _see_that_they_are_alike(series: Sequence[KeySeries], place: str) -> None:
 
 
 def _refused(cell: Cell) -> str:
-    limit = cell["memory_limit"]
+    limit = cell.memory_limit
     return "" if limit is None else limit["refused"] or ""
 
 
@@ -253,15 +254,15 @@ def _series(
             for before, figures in zip(guess, (each[1].figures for each in found), strict=True)
         ]
     rules = one.series.rules
-    return {
-        "name": one.series.name,
-        "factors": dict(one.series.factors),
-        "engine": one.series.product,
-        "key": one.series.keys.kind,
-        "entry_bytes": one.series.entry_bytes,
-        "cache_pages": one.engine_share * asked.cache / rules.page_bytes,
-        "system_pages": one.place(1, 1, asked.memory, asked.cache).system,
-        "points": [
+    return Series(
+        name=one.series.name,
+        factors=dict(one.series.factors),
+        engine=one.series.product,
+        key=one.series.keys.kind,
+        entry_bytes=one.series.entry_bytes,
+        cache_pages=one.engine_share * asked.cache / rules.page_bytes,
+        system_pages=one.place(1, 1, asked.memory, asked.cache).system,
+        points=[
             _point(
                 one,
                 size,
@@ -273,7 +274,7 @@ def _series(
             )
             for size, of in zip(sizes, found, strict=True)
         ],
-    }
+    )
 
 
 def _point(
@@ -288,22 +289,22 @@ def _point(
 ) -> Point:
     figures = found[1].figures
     calibrating = rows in {round(each.rows) for each in one.series.observed}
-    point: Point = {
-        "rows": rows,
-        "throughput": None,
-        "band": None,
-        "limited_by": "",
-        "seconds": {},
-        "limits": {},
-        "index_bytes": None,
-        "times_memory": None,
-        "tree": None,
-        "by": way_of(one.series),
-        "lacking": found[1].lacking,
-        "measured": None
+    point: Point = Point(
+        rows=rows,
+        throughput=None,
+        band=None,
+        limited_by="",
+        seconds={},
+        limits={},
+        index_bytes=None,
+        times_memory=None,
+        tree=None,
+        by=way_of(one.series),
+        lacking=found[1].lacking,
+        measured=None
         if seen is None
-        else {"throughput": seen.throughput, "ci95": seen.ci95, "calibrating": calibrating},
-    }
+        else Measured(throughput=seen.throughput, ci95=seen.ci95, calibrating=calibrating),
+    )
     if figures is None:
         return point
     made = _rate(one, figures, costs, asked)
@@ -317,25 +318,26 @@ def _point(
     low, high = (float(each) for each in np.percentile(rates, [2.5, 97.5]))
     size = figures.leaves * one.series.rules.page_bytes
     memory = asked.memory if one.series.cached_by_system else asked.cache
-    return point | {
-        "throughput": made.throughput,
-        "band": [min(low, made.throughput), max(high, made.throughput)],
-        "limited_by": made.limited_by,
-        "seconds": _terms(one, figures, costs, asked),
-        "limits": made.limits,
-        "index_bytes": size,
-        "times_memory": size / memory,
-        "tree": {
-            "leaves": figures.leaves,
-            "fill": figures.fill,
-            "misses": one.use(figures).misses,
-            "device_reads": device_reads(figures),
-            "evictions": figures.dirty_evictions,
-            "checkpoint_writes": figures.checkpoint_writes,
-            "page_images": figures.first_changes if one.series.rules.page_images else 0.0,
-            "log_bytes": figures.log_bytes,
-        },
-    }
+    return replace(
+        point,
+        throughput=made.throughput,
+        band=[min(low, made.throughput), max(high, made.throughput)],
+        limited_by=made.limited_by,
+        seconds=_terms(one, figures, costs, asked),
+        limits=made.limits,
+        index_bytes=size,
+        times_memory=size / memory,
+        tree=Tree(
+            leaves=figures.leaves,
+            fill=figures.fill,
+            misses=one.use(figures).misses,
+            device_reads=device_reads(figures),
+            evictions=figures.dirty_evictions,
+            checkpoint_writes=figures.checkpoint_writes,
+            page_images=figures.first_changes if one.series.rules.page_images else 0.0,
+            log_bytes=figures.log_bytes,
+        ),
+    )
 
 
 def _at_once(one: Calibrated, asked: _Asked) -> int:
@@ -364,9 +366,9 @@ def _rate(one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, s
 def _error(made: Sequence[Series]) -> dict[str, float] | None:
     """Give how far predictions are off where they were not calibrated."""
     off = [
-        abs(point["throughput"] / point["measured"]["throughput"] - 1.0)
+        abs(point.throughput / point.measured.throughput - 1.0)
         for each in made
-        for point in each["points"]
-        if point["throughput"] and point["measured"] and not point["measured"]["calibrating"]
+        for point in each.points
+        if point.throughput and point.measured and not point.measured.calibrating
     ]
     return {"median": median(off), "worst": max(off), "sizes": float(len(off))} if off else None

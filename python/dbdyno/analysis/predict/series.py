@@ -104,19 +104,19 @@ class Read:
 def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
     """Read a run of a growing table; ``up_to``: sizes up to so many rows only. Raises InputError."""
     document = calibration.document
-    factor = text(document["growth"], "factor")
-    place = f"run {document['id']}"
+    factor = text(document.growth, "factor")
+    place = f"run {document.id}"
     if factor is None:
-        problem = f"`{document['experiment']}` has no table that grows, so there is nothing to predict from"
+        problem = f"`{document.experiment}` has no table that grows, so there is nothing to predict from"
         raise InputError(place, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
-    by = document["report"].get("by")
+    by = document.report.get("by")
     found, left_out = [], []
-    for levels, measured in cells_along(document["cells"], factor):
-        ordered = sorted(measured, key=lambda cell: int(cell["factors"][factor]))
-        cells = [cell for cell in ordered if up_to is None or int(cell["factors"][factor]) <= up_to]
+    for levels, measured in cells_along(document.cells, factor):
+        ordered = sorted(measured, key=lambda cell: int(cell.factors[factor]))
+        cells = [cell for cell in ordered if up_to is None or int(cell.factors[factor]) <= up_to]
         if not cells:
             continue
-        name = _name(levels or {each: level for each, level in cells[0]["factors"].items() if each == by})
+        name = _name(levels or {each: level for each, level in cells[0].factors.items() if each == by})
         one = _series(calibration, name, factor, cells)
         if isinstance(one, KeySeries):
             found.append(one)
@@ -131,9 +131,9 @@ def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
 def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Cell]) -> KeySeries | str:
     """Read the cells of one series; else say what is lacking, a clause."""
     # Space is looked at when the last window of a size is over: a run that was cut short may lack it at the end.
-    last = next((cell for cell in reversed(cells) if cell["space"]), cells[-1])
-    product, stored = last["system"]["engine"], tree(last)
-    keys = NewKeys.of(calibration.tasks.get(last["id"], {}))
+    last = next((cell for cell in reversed(cells) if cell.space), cells[-1])
+    product, stored = last.system.engine, tree(last)
+    keys = NewKeys.of(calibration.tasks.get(last.id, {}))
     engine = engine_of_product(product)
     lacking = {
         "two sizes are needed at least": len(cells) < _FEWEST_SIZES,
@@ -141,11 +141,11 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
         "each transaction must be one statement that inserts one row": not all(map(_is_an_insert, cells)),
         "the size of the index was not looked at": stored is None,
         "there is no index on the key": stored is not None
-        and stored["kind"] == "table"
+        and stored.kind == "table"
         and keys.kind != "serial"
-        and not _has_index(last, stored["table"]),
+        and not _has_index(last, stored.table),
         "dbdyno did not start the server, whose memory, device and processors are not known": engine.is_server
-        and last["cpu_percent"]["server"] is None,
+        and last.cpu_percent.server is None,
         "its indexes lay on another device than the one that was probed": _indexes_elsewhere(
             calibration.document, last
         ),
@@ -153,20 +153,20 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
     problem = next((words for words, applies in lacking.items() if applies), None)
     if problem is not None or stored is None:
         return problem or ""
-    settings = {each: str(value) for each, value in last["system"]["settings"].items()}
-    rules = engine.btree(settings, stored["kind"], numbered=keys.kind == "serial")
+    settings = {each: str(value) for each, value in last.system.settings.items()}
+    rules = engine.btree(settings, stored.kind, numbered=keys.kind == "serial")
     if rules is None:
-        return f"how {engine.title or product} keeps a {stored['kind']} with these settings is not known"
-    memory = memory_limit(last) or number(calibration.document["host"], "memory_bytes")
-    rows = 0.0 if last["growth"] is None else last["growth"]["end_rows"]
+        return f"how {engine.title or product} keeps a {stored.kind} with these settings is not known"
+    memory = memory_limit(last) or number(calibration.document.host, "memory_bytes")
+    rows = 0.0 if last.growth is None else last.growth.end_rows
     if memory is None or not rows:
         return "it is not known how much memory, or how many rows, there were"
-    leaves = stored["leaves"] or stored["bytes"] / rules.page_bytes
-    fill = stored["leaf_fill"] or _USUAL_FILL[keys.kind in ANYWHERE]
-    rest = sum(each["bytes"] for each in last["space"] if each["name"] != stored["name"])
+    leaves = stored.leaves or stored.bytes / rules.page_bytes
+    fill = stored.leaf_fill or _USUAL_FILL[keys.kind in ANYWHERE]
+    rest = sum(each.bytes for each in last.space if each.name != stored.name)
     return KeySeries(
         name=name,
-        factors={each: level for each, level in last["factors"].items() if each != factor},
+        factors={each: level for each, level in last.factors.items() if each != factor},
         product=product or "",
         keys=keys,
         rules=rules,
@@ -176,7 +176,7 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
         entry_bytes=max(1, round(fill * rules.leaf_bytes * leaves / rows)),
         fill=fill,
         other_pages=rest / rules.page_bytes / rows,
-        index=stored["kind"] == "index",
+        index=stored.kind == "index",
         observed=tuple(_observed(cell, factor, one_writer=rules.one_writer) for cell in cells),
     )
 
@@ -187,47 +187,45 @@ def _name(levels: Mapping[str, Any]) -> str:
 
 
 def _indexes_elsewhere(document: Document, cell: Cell) -> bool:
-    found = [each for each in document["findings"] if each["kind"] == "indexes on another device"]
-    return any(cell["id"] in each["cells"] for each in found)
+    found = [each for each in document.findings if each.kind == "indexes on another device"]
+    return any(cell.id in each.cells for each in found)
 
 
 def _clients(cell: Cell) -> int:
-    return max((count(each["window"] or {}, "clients") or 1 for each in cell["rounds"]), default=1)
+    return max((count(each.window or {}, "clients") or 1 for each in cell.rounds), default=1)
 
 
 def _is_an_insert(cell: Cell) -> bool:
     """Whether each transaction of a cell's rounds was one statement that changed one row."""
-    rounds = [each for each in cell["rounds"] if each["completed"]]
-    return bool(rounds) and all(each["statements"] == each["completed"] == each["rows_changed"] for each in rounds)
+    rounds = [each for each in cell.rounds if each.completed]
+    return bool(rounds) and all(each.statements == each.completed == each.rows_changed for each in rounds)
 
 
 def _has_index(cell: Cell, table: str) -> bool:
     """Whether the catalogue names an index of a table; where it tells nothing of the table, none is missed."""
-    tables = [each for each in objects(cell["system"]["catalog"].get("tables")) if each.get("name") == table]
+    tables = [each for each in objects(cell.system.catalog.get("tables")) if each.get("name") == table]
     return not tables or any(objects(each.get("indexes")) for each in tables)
 
 
 def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:
-    rates = [each["throughput"] for each in cell["rounds"] if each["throughput"]]
+    rates = [each.throughput for each in cell.rounds if each.throughput]
     at_once = 1 if one_writer else _clients(cell)
-    throughput = cell["throughput"]["mean"] or 0.0
-    counters = cell["observed"]["counters"]
-    own = cell["io_per_transaction"]["cache_misses"]
-    cpu, growth = cell["cpu_percent"], cell["growth"]
-    busy = sum(each for each in (cpu["client"], cpu["server"]) if each is not None)
-    inserted = mean(each["completed"] for each in cell["rounds"]) or 0.0
+    throughput = cell.throughput.mean or 0.0
+    counters = cell.observed.counters
+    own = cell.io_per_transaction["cache_misses"]
+    cpu, growth = cell.cpu_percent, cell.growth
+    busy = sum(each for each in (cpu.client, cpu.server) if each is not None)
+    inserted = mean(each.completed for each in cell.rounds) or 0.0
     return Observed(
-        level=int(cell["factors"][factor]),
-        rows=(float(cell["factors"][factor]) if growth is None else growth["rows"]) + inserted / 2.0,
+        level=int(cell.factors[factor]),
+        rows=(float(cell.factors[factor]) if growth is None else growth.rows) + inserted / 2.0,
         seconds=tuple(at_once / rate for rate in rates),
         throughput=throughput,
-        ci95=cell["throughput"]["ci95"],
+        ci95=cell.throughput.ci95,
         misses=own if own is not None else counters.get("pages_read"),
         device_reads=asked_of_device(cell, "reads"),
         log_bytes=counters.get("log_bytes"),
         page_images=counters.get("page_images") or 0.0,
         cpu_s=busy / 100.0 / throughput if busy and throughput else None,
-        client_cpu_s=cpu["client"] / 100.0 / throughput
-        if cpu["client"] and cpu["server"] is not None and throughput
-        else None,
+        client_cpu_s=cpu.client / 100.0 / throughput if cpu.client and cpu.server is not None and throughput else None,
     )

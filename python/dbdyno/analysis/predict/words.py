@@ -17,23 +17,23 @@ _LIKE = 1.1
 
 def sentences(prediction: Prediction) -> list[str]:
     """Say what a prediction shows, the answer first."""
-    label = prediction["label"]
+    label = prediction.label
     found = []
     # A size that most have, of those asked for; a billion is far enough for a sentence.
-    rows = prediction["asked"]["rows"]
+    rows = prediction.asked.rows
     told = {
-        size: [(each, point) for each in prediction["series"] for point in each["points"] if point["rows"] == size]
+        size: [(each, point) for each in prediction.series for point in each.points if point.rows == size]
         for size in rows
     }
-    known = {size: [each for each in of if each[1]["throughput"]] for size, of in told.items()}
+    known = {size: [each for each in of if each[1].throughput] for size, of in told.items()}
     most = max((len(of) for of in known.values()), default=0)
     common = [size for size, of in known.items() if len(of) == most]
     if most:
         said = _FAR if _FAR in common else max(common)
         found.append(f"At {said:,} rows {_compared(known[said], label)}.")
-    for each in prediction["series"]:
+    for each in prediction.series:
         found += _half(each, label)
-    error = prediction["error"]
+    error = prediction.error
     if error is not None:
         several = error["sizes"] != 1
         found.append(
@@ -46,11 +46,11 @@ def sentences(prediction: Prediction) -> list[str]:
 
 def _compared(there: list[tuple[Series, Point]], label: str) -> str:
     """Name each series with its rate, the fastest first, and how much slower the others are."""
-    best, *others = sorted(there, key=lambda each: each[1]["throughput"] or 0.0, reverse=True)
+    best, *others = sorted(there, key=lambda each: each[1].throughput or 0.0, reverse=True)
     words = _named(best, label)
     for other in others:
-        times = (best[1]["throughput"] or 0.0) / (other[1]["throughput"] or 1.0)
-        apart = (other[1]["band"] or [0.0, 0.0])[1] < (best[1]["band"] or [0.0, 0.0])[0]
+        times = (best[1].throughput or 0.0) / (other[1].throughput or 1.0)
+        apart = (other[1].band or [0.0, 0.0])[1] < (best[1].band or [0.0, 0.0])[0]
         words += f"; {_named(other, label)}"
         words += (
             f": 1/{_two(times)} of that" if times > _LIKE and apart else ": the bands overlap" if times > _LIKE else ""
@@ -75,10 +75,10 @@ def warnings(
     limited, where it should have been.
     """
     found = [f"Nothing is predicted for {each}." for each in left_out]
-    for series in prediction["series"]:
-        lacking = list(dict.fromkeys(point["lacking"] for point in series["points"] if point["lacking"]))
-        found += [f"Nothing is predicted for {series['name']} where {each}." for each in lacking[:1]]
-    if any(each["system_pages"] for each in prediction["series"] if each["name"] in unseen):
+    for series in prediction.series:
+        lacking = list(dict.fromkeys(point.lacking for point in series.points if point.lacking))
+        found += [f"Nothing is predicted for {series.name} where {each}." for each in lacking[:1]]
+    if any(each.system_pages for each in prediction.series if each.name in unseen):
         found.append(
             f"The calibration with {', '.join(unseen)} did not read the device: how much of the memory serves is an "
             "assumption."
@@ -103,11 +103,11 @@ def warnings(
 
 def _named(one: tuple[Series, Point], label: str) -> str:
     series, point = one
-    band = point["band"] or [0.0, 0.0]
-    made = _two(point["throughput"] or 0.0)
+    band = point.band or [0.0, 0.0]
+    made = _two(point.throughput or 0.0)
     return (
-        f"{series['name']} makes {made} {label}/s ({_two(band[0])} to {_two(band[1])}), "
-        f"limited by {limit_words(point['limited_by'])}"
+        f"{series.name} makes {made} {label}/s ({_two(band[0])} to {_two(band[1])}), "
+        f"limited by {limit_words(point.limited_by)}"
     )
 
 
@@ -128,20 +128,20 @@ def limit_words(limit: str) -> str:
 
 def _half(series: Series, label: str) -> list[str]:
     """Say from which size on a series makes less than half of what it makes at its smallest."""
-    points = [each for each in series["points"] if each["throughput"]]
+    points = [each for each in series.points if each.throughput]
     if len(points) <= 1:
         return []
-    bound = (points[0]["throughput"] or 0.0) / 2.0
+    bound = (points[0].throughput or 0.0) / 2.0
     for before, after in pairwise(points):
-        high, low = before["throughput"] or 0.0, after["throughput"] or 0.0
+        high, low = before.throughput or 0.0, after.throughput or 0.0
         if high > bound >= low:
             part = log(high / bound) / log(high / low)
-            rows = exp(log(before["rows"]) + part * log(after["rows"] / before["rows"]))
-            first = _two(points[0]["throughput"] or 0.0)
-            words = f"{series['name']} falls below half of its {first} {label}/s at about {_two(rows)} rows"
-            if before["times_memory"] and after["times_memory"] and after["index_bytes"]:
-                times = exp(log(before["times_memory"]) + part * log(after["times_memory"] / before["times_memory"]))
-                memory = after["index_bytes"] / after["times_memory"]
+            rows = exp(log(before.rows) + part * log(after.rows / before.rows))
+            first = _two(points[0].throughput or 0.0)
+            words = f"{series.name} falls below half of its {first} {label}/s at about {_two(rows)} rows"
+            if before.times_memory and after.times_memory and after.index_bytes:
+                times = exp(log(before.times_memory) + part * log(after.times_memory / before.times_memory))
+                memory = after.index_bytes / after.times_memory
                 words += f", where the index is {_two(times)} times the memory of {size(round(memory))}"
             return [words + "."]
     return []

@@ -19,7 +19,7 @@ from dbdyno.base.numbers import figure, percent
 from dbdyno.model.experiment.objective import Clause, Objective, read_objective
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.reading import JsonObject, count, number, objects, part, text
-from dbdyno.model.result.slo import GivesWay, Slo, SloProbe, SloSearch
+from dbdyno.model.result.slo import GivesWay, Slo, SloClause, SloProbe, SloSearch
 
 OFFERED = "offered"
 """The factor whose levels are the rates of a search."""
@@ -49,11 +49,11 @@ _GIVES_WAY = {
 
 def window_of(each: Round, objective: Objective, window_s: float) -> Window:
     """Return what a round says about its requests. A round without a result has no request that ended well."""
-    response = each["histograms"].get("response")
+    response = each.histograms.get("response")
     if response is None:
-        return Window(np.empty(0), np.empty(0, np.int64), max(each["issued"], 1))
+        return Window(np.empty(0), np.empty(0, np.int64), max(each.issued, 1))
     values, counts = Histogram(response).points()
-    failed = sum(each["failed"].values())
+    failed = sum(each.failed.values())
     return Window(values / 1e6, counts, failed, _skipped(each, failed, grace_ms(objective, window_s)))
 
 
@@ -65,14 +65,14 @@ def grace_ms(objective: Objective, window_s: float) -> float:
 
 def _skipped(each: Round, failed: int, grace: float) -> int:
     """Return how many arrivals were skipped that had waited longer than ``grace`` milliseconds."""
-    waited = each["histograms"].get("at_least")
-    if not each["skipped"] or waited is None:
-        return each["skipped"]
+    waited = each.histograms.get("at_least")
+    if not each.skipped or waited is None:
+        return each.skipped
     values, counts = Histogram(waited).points()
     beyond = int(counts[values / 1e6 > grace].sum())
     # The histogram has the times of failed requests as well, which are shares of the same.
-    total = failed + each["skipped"]
-    return min(each["skipped"], round(beyond * each["skipped"] / total))
+    total = failed + each.skipped
+    return min(each.skipped, round(beyond * each.skipped / total))
 
 
 def conclude(planned: JsonObject, cells: Sequence[Cell], label: str) -> Slo:
@@ -83,8 +83,8 @@ def conclude(planned: JsonObject, cells: Sequence[Cell], label: str) -> Slo:
     objective = read_objective(text(planned, "objective") or "", "slo")
     window_s = number(planned, "window_s") or 1.0
     approach = part(planned, "approach")
-    by_id = {cell["id"]: cell for cell in cells}
-    systems = short_systems(list(dict.fromkeys(cell["system"]["name"] for cell in cells)))
+    by_id = {cell.id: cell for cell in cells}
+    systems = short_systems(list(dict.fromkeys(cell.system.name for cell in cells)))
     searches = []
     for each in objects(planned.get("searches")):
         own = [by_id[name] for name in each.get("cells", ()) if name in by_id]
@@ -92,66 +92,66 @@ def conclude(planned: JsonObject, cells: Sequence[Cell], label: str) -> Slo:
             searches.append(
                 _search(own, objective, window_s, approach, name=_name(own[0], cells, systems), label=label)
             )
-    return {
-        "objective": str(objective),
-        "clauses": [{"metric": each.metric, "limit": each.limit} for each in objective.clauses],
-        "budget_s": number(planned, "budget_s") or 0.0,
-        "window_s": window_s,
-        "searches": searches,
-    }
+    return Slo(
+        objective=str(objective),
+        clauses=[SloClause(metric=each.metric, limit=each.limit) for each in objective.clauses],
+        budget_s=number(planned, "budget_s") or 0.0,
+        window_s=window_s,
+        searches=searches,
+    )
 
 
 def _name(cell: Cell, cells: Sequence[Cell], systems: Mapping[str, str]) -> str:
-    levels = {name: cell["factors"].get(name) for name in varied(cells) if name != OFFERED}
-    return named(levels, systems) or systems.get(cell["system"]["name"]) or str(cell["system"]["engine"] or "")
+    levels = {name: cell.factors.get(name) for name in varied(cells) if name != OFFERED}
+    return named(levels, systems) or systems.get(cell.system.name) or str(cell.system.engine or "")
 
 
 def _search(
     cells: Sequence[Cell], objective: Objective, window_s: float, approach: JsonObject, *, name: str, label: str
 ) -> SloSearch:
     pilot, *probed = cells
-    carries = next((each["transactions_per_s"] for each in done(pilot) if each["transactions_per_s"]), None)
+    carries = next((each.transactions_per_s for each in done(pilot) if each.transactions_per_s), None)
     windows: dict[float, list[Window]] = {}
     probes: list[SloProbe] = []
     at: dict[float, Cell] = {}
     for cell in sorted(probed, key=_rate):
-        every = [window_of(each, objective, window_s) for each in cell["rounds"] if each["status"] != "interrupted"]
-        first = count(approach, cell["id"]) or 0
+        every = [window_of(each, objective, window_s) for each in cell.rounds if each.status != "interrupted"]
+        first = count(approach, cell.id) or 0
         windows[_rate(cell)] = every[first:]
         at[_rate(cell)] = cell
         probes.append(_probe(cell, objective, every[:first], every[first:]))
-    bounds = bounds_of({each["rate"]: each["verdict"] for each in probes})
+    bounds = bounds_of({each.rate: each.verdict for each in probes})
     low, high = bounds.low, bounds.high
     above = [at[rate] for rate in sorted(at) if high is not None and high <= rate <= high * _NEAR]
-    found: SloSearch = {
-        "configuration": name,
-        "levels": {key: value for key, value in pilot["factors"].items() if key != OFFERED},
-        "status": "open" if low is None or high is None else "found",
-        "carries": carries,
-        "rate": None,
-        "low": low,
-        "high": high,
-        "gives_way": _gives_way(above, pilot if not carries or (high and high >= carries / _NEAR) else None),
-        "probes": probes,
-        "text": [],
-    }
+    found: SloSearch = SloSearch(
+        configuration=name,
+        levels={key: value for key, value in pilot.factors.items() if key != OFFERED},
+        status="open" if low is None or high is None else "found",
+        carries=carries,
+        rate=None,
+        low=low,
+        high=high,
+        gives_way=_gives_way(above, pilot if not carries or (high and high >= carries / _NEAR) else None),
+        probes=probes,
+        text=[],
+    )
     if low is not None and high is not None:
-        found["rate"] = estimate(objective, low, high, windows[low], windows[high])
-    lowest = probes[0]["rate"] if probes else None
+        found.rate = estimate(objective, low, high, windows[low], windows[high])
+    lowest = probes[0].rate if probes else None
     if not probes and carries is None and _is_measured(pilot):
-        found["status"] = "failed"
+        found.status = "failed"
     if low is None and high is not None and high == lowest and carries and high <= carries * NOTHING_QUEUES:
-        found["status"] = "none"
-    elif found["gives_way"] is not None and found["gives_way"]["resource"] == CLIENT and low is not None:
+        found.status = "none"
+    elif found.gives_way is not None and found.gives_way.resource == CLIENT and low is not None:
         # Above what the load machine offers, nothing is known of the system.
-        found["status"], found["rate"] = "client", None
+        found.status, found.rate = "client", None
     clause = broken(objective, windows[high]) if high is not None else objective.clauses[0]
     value = metric_value(clause, windows[high]) if high is not None else None
     fresh = windows[high] if high is not None else []
     if _is_measured(pilot):
-        found["text"] = _sentences(found, objective, clause, value, fresh=fresh, pilot=pilot, label=label)
+        found.text = _sentences(found, objective, clause, value, fresh=fresh, pilot=pilot, label=label)
     else:
-        found["text"] = [f"{name} was not measured in the time there was; use a longer --budget."]
+        found.text = [f"{name} was not measured in the time there was; use a longer --budget."]
     return found
 
 
@@ -160,11 +160,11 @@ NOTHING_QUEUES = 1 / 16
 
 
 def _is_measured(pilot: Cell) -> bool:
-    return any(each["status"] != "interrupted" for each in pilot["rounds"])
+    return any(each.status != "interrupted" for each in pilot.rounds)
 
 
 def _rate(cell: Cell) -> float:
-    return float(cell["factors"][OFFERED])
+    return float(cell.factors[OFFERED])
 
 
 def _probe(cell: Cell, objective: Objective, approach: list[Window], fresh: list[Window]) -> SloProbe:
@@ -174,36 +174,36 @@ def _probe(cell: Cell, objective: Objective, approach: list[Window], fresh: list
     for clause in objective.clauses:
         value = metric_value(clause, shown)
         values[clause.metric] = value if value is not None and math.isfinite(value) else None
-    return {
-        "cell": cell["id"],
-        "rate": _rate(cell),
-        "windows": len(fresh),
-        "approach": len(approach),
-        "due": due,
-        "failed": sum(each.failed for each in shown) / due if due else None,
-        "values": values,
-        "verdict": decide(objective, fresh).verdict,
-    }
+    return SloProbe(
+        cell=cell.id,
+        rate=_rate(cell),
+        windows=len(fresh),
+        approach=len(approach),
+        due=due,
+        failed=sum(each.failed for each in shown) / due if due else None,
+        values=values,
+        verdict=decide(objective, fresh).verdict,
+    )
 
 
 def _seems(probe: SloProbe, objective: Objective) -> bool:
     """Whether what was measured at a rate is within all limits, however few requests that was."""
-    values = [(probe["values"][clause.metric], clause.limit) for clause in objective.clauses]
-    return probe["due"] > 0 and all(value is not None and value < limit for value, limit in values)
+    values = [(probe.values[clause.metric], clause.limit) for clause in objective.clauses]
+    return probe.due > 0 and all(value is not None and value < limit for value, limit in values)
 
 
 def _seeming(probes: Sequence[SloProbe], objective: Objective) -> float | None:
     """Return the highest rate that seems to hold, as all lower rates do; None if even the lowest fails."""
-    rates = [each["rate"] for each in takewhile(lambda each: _seems(each, objective), probes)]
+    rates = [each.rate for each in takewhile(lambda each: _seems(each, objective), probes)]
     return rates[-1] if rates else None
 
 
 def _unshown(probes: Sequence[SloProbe]) -> str:
     """Name the reason for an open search: windows that disagree, or too few requests."""
-    apart = [each for each in probes if each["verdict"] == "undecided" and each["windows"] > 1 and each["due"] >= _MANY]
+    apart = [each for each in probes if each.verdict == "undecided" and each.windows > 1 and each.due >= _MANY]
     if not apart:
         return "Too few requests were measured"
-    return f"Windows of one rate differ too much ({figure(apart[0]['rate'])}/s)"
+    return f"Windows of one rate differ too much ({figure(apart[0].rate)}/s)"
 
 
 # So many requests of a rate are enough for a percentile, if windows agree.
@@ -214,26 +214,26 @@ def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> GivesWay | None:
     """Say what limits the trials above the limit, the nearest first, and otherwise the closed loop."""
     cells = [*above, *([pilot] if pilot is not None else [])]
     for cell in cells:
-        full = [each for one in cell["rounds"] for each in one["listeners"] if each["dropped"]]
+        full = [each for one in cell.rounds for each in one.listeners if each.dropped]
         if full:
-            dropped, backlog = sum(each["dropped"] for each in full), max(each["backlog"] for each in full)
-            return {
-                "resource": "the queue of connections to be accepted",
-                "evidence": f"it holds {backlog:,}, and the kernel dropped {dropped:,} connections",
-                "advice": "raise the backlog that the server asks for (listen(2)), up to `net.core.somaxconn`",
-                "rate": None if cell is pilot else _rate(cell),
-            }
+            dropped, backlog = sum(each.dropped for each in full), max(each.backlog for each in full)
+            return GivesWay(
+                resource="the queue of connections to be accepted",
+                evidence=f"it holds {backlog:,}, and the kernel dropped {dropped:,} connections",
+                advice="raise the backlog that the server asks for (listen(2)), up to `net.core.somaxconn`",
+                rate=None if cell is pilot else _rate(cell),
+            )
     for ignored in (_SAYS_NOTHING | {_DISTURBED}, _SAYS_NOTHING):
         for cell in cells:
-            found = cell["bottleneck"]
-            if found is None or found["resource"] in ignored:
+            found = cell.bottleneck
+            if found is None or found.resource in ignored:
                 continue
-            return {
-                "resource": found["resource"],
-                "evidence": found["evidence"],
-                "advice": found["advice"],
-                "rate": None if cell is pilot else _rate(cell),
-            }
+            return GivesWay(
+                resource=found.resource,
+                evidence=found.evidence,
+                advice=found.advice,
+                rate=None if cell is pilot else _rate(cell),
+            )
     return None
 
 
@@ -262,12 +262,12 @@ def _sentences(
     label: str,
 ) -> list[str]:
     """Write the answer of one search, and what the system carries at most."""
-    name, unit = found["configuration"], f"{label}/s"
-    low, high, carries = found["low"], found["high"], found["carries"]
-    if found["status"] == "failed":
-        error = next((each["error"] for each in pilot["rounds"] if each["error"]), None)
-        full = found["gives_way"]
-        because = "" if full is None else f"; {gives_way_words(full['resource'])}: {full['evidence']}"
+    name, unit = found.configuration, f"{label}/s"
+    low, high, carries = found.low, found.high, found.carries
+    if found.status == "failed":
+        error = next((each.error for each in pilot.rounds if each.error), None)
+        full = found.gives_way
+        because = "" if full is None else f"; {gives_way_words(full.resource)}: {full.evidence}"
         return [f"{name} gave no result: {error or 'no request ended well'}{because}."]
     seen = ""
     if high is not None and value is not None:
@@ -281,14 +281,14 @@ def _sentences(
             words = "failed" if lost[0] > lost[1] else "were not begun in time"
             due = max(sum(each.due for each in fresh), 1)
             seen = f"{percent(sum(lost) / due)} of requests {words} at {figure(high)}/s"
-    way = "" if found["gives_way"] is None else gives_way_words(found["gives_way"]["resource"])
+    way = "" if found.gives_way is None else gives_way_words(found.gives_way.resource)
     if not way and high is not None and carries is not None and high >= carries / _NEAR:
         way = "the system's capacity"
     shown = f"{way} gives way first ({seen})" if way else seen
     most = [] if carries is None else [f"{name} carries at most {figure(carries)} {unit} (closed loop{_lost(pilot)})."]
-    match found["status"]:
+    match found.status:
         case "found":
-            said = f"{name} holds {objective} up to {figure(found['rate'])} {unit} [{figure(low)}, {figure(high)}]; "
+            said = f"{name} holds {objective} up to {figure(found.rate)} {unit} [{figure(low)}, {figure(high)}]; "
             said += f"above it, {shown}."
         case "client":
             said = f"{name} holds {objective} up to {figure(low)} {unit} at least, which is all that this load machine "
@@ -299,9 +299,9 @@ def _sentences(
             said = f"{name} holds {objective} up to {figure(low)} {unit} at least; no rate was shown to violate it."
         case _ if high is not None:
             said = f"{name} does not hold {objective} at {figure(high)} {unit}; there, {shown}. "
-            seems = _seeming(found["probes"], objective)
+            seems = _seeming(found.probes, objective)
             said += f"It seems to hold at {figure(seems)}/s. " if seems else ""
-            said += f"{_unshown(found['probes'])} to show a rate that holds: use a longer --budget."
+            said += f"{_unshown(found.probes)} to show a rate that holds: use a longer --budget."
         case _:
             said = f"{name}: no rate was shown to hold {objective} or to violate it; use a longer --budget."
     return [said, *most]

@@ -105,7 +105,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
 
     ``confidence``: the nominal one of the run's intervals.
     """
-    by_level = {str(cell["factors"].get(CHANGE)): cell for cell in cells}
+    by_level = {str(cell.factors.get(CHANGE)): cell for cell in cells}
     base = by_level.get(UNCHANGED)
     if base is None or not rates_by_block(base):
         return None
@@ -129,7 +129,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     )
     tests = _tests(changes, by_level, own)
     judged = _judged([(test, _ends(test, own)) for test in tests])
-    inferred = None if base["bottleneck"] is None else base["bottleneck"]["resource"]
+    inferred = None if base.bottleneck is None else base.bottleneck.resource
     named = resource_of(inferred, metric)
     found = [
         _resource(resource, [each for each in judged if each[0].resource == resource], own, named)
@@ -139,34 +139,34 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     # What is open may seem larger by chance; where the pilot saw most of the time go does not.
     found.sort(
         key=lambda each: (
-            each["verdict"] != "bottleneck",
-            planned.pilot.seen(_known(each["resource"])) < MAIN,
-            -(each["share"] if each["share"] is not None else -1),
+            each.verdict != "bottleneck",
+            planned.pilot.seen(_known(each.resource)) < MAIN,
+            -(each.share if each.share is not None else -1),
         )
     )
     untested = [
         _untested(each["resource"], str(each["why"]), each["share"], named)
         for each in planned.untried
-        if not any(one["resource"] == each["resource"] for one in found)
+        if not any(one.resource == each["resource"] for one in found)
     ]
     total, unsure = _total(found)
     times = {block: 1 / speed for block, speed in _twice(base, again, "p99").items()}
-    why: Why = {
-        "cell": planned.cell,
-        "unchanged": base["id"],
-        "metric": metric,
-        "p99_ms": p99_beside(times, [by_level[each.level] for each in changes]),
-        "p99_is_bound": is_bounded(base),
-        "bottleneck": next((each["resource"] for each in found if each["verdict"] == "bottleneck"), None),
-        "inferred": inferred,
-        "resources": [*found, *untested],
-        "elasticities": total,
-        "missing": None if total is None or unsure > _UNSURE else 1 - total,
-        "tests": len(tests),
-        "fixes": None,
-        "text": [],
-    }
-    why["text"] = sentences(why, base, planned.pilot)
+    why: Why = Why(
+        cell=planned.cell,
+        unchanged=base.id,
+        metric=metric,
+        p99_ms=p99_beside(times, [by_level[each.level] for each in changes]),
+        p99_is_bound=is_bounded(base),
+        bottleneck=next((each.resource for each in found if each.verdict == "bottleneck"), None),
+        inferred=inferred,
+        resources=[*found, *untested],
+        elasticities=total,
+        missing=None if total is None or unsure > _UNSURE else 1 - total,
+        tests=len(tests),
+        fixes=None,
+        text=[],
+    )
+    why.text = sentences(why, base, planned.pilot)
     return why
 
 
@@ -174,13 +174,13 @@ def settled(why: Why | None) -> bool:
     """Whether no further round is needed: it is known what each resource is, and no other may be the bottleneck."""
     if why is None:
         return False
-    known = all(each["verdict"] != "inconclusive" or each["untested"] for each in why["resources"])
-    return known and (why["bottleneck"] is not None or not any(map(may_be_main, why["resources"])))
+    known = all(each.verdict != "inconclusive" or each.untested for each in why.resources)
+    return known and (why.bottleneck is not None or not any(map(may_be_main, why.resources)))
 
 
 def may_be_main(each: WhyResource) -> bool:
     """Whether the tests of a resource leave it open that it is the bottleneck."""
-    return each["verdict"] != "not" and any(test["ci95"] is None or test["ci95"][1] >= MAIN for test in each["tests"])
+    return each.verdict != "not" and any(test.ci95 is None or test.ci95[1] >= MAIN for test in each.tests)
 
 
 def _rates(base: Cell, again: Cell | None) -> Rates:
@@ -235,8 +235,8 @@ def _slope(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Slope | None:
     # Beyond what the system carries, a response time tells how long the window is.
     changes = [each for each in changes if own.is_known(each[1])] or changes[:1]
     speeds = [speeds_by_block(cell, own.metric) for _, cell in changes]
-    rounds = [{each["block"]: each for each in done(cell)} for _, cell in changes]
-    before = {each["block"]: each for each in done(own.cell)}
+    rounds = [{each.block: each for each in done(cell)} for _, cell in changes]
+    before = {each.block: each for each in done(own.cell)}
     points: dict[int, list[tuple[float, float]]] = {}
     for block in sorted(set(own.speeds).intersection(before, *speeds)):
         row = []
@@ -257,7 +257,7 @@ def _longer(change: Change, base: Round, changed: Round) -> float | None:
             own, added = _own_us(change, base), _added_us(change, base, changed)
             return None if not own or added is None else added / own
         case "share":
-            took = changed["competitor"] if changed["competitor"] is not None else change.size
+            took = changed.competitor if changed.competitor is not None else change.size
             # What computes has what is left of the processor.
             return took / (1 - took) if took < 1 else None
         case "ratio":
@@ -267,7 +267,7 @@ def _longer(change: Change, base: Round, changed: Round) -> float | None:
 
 def _own_us(change: Change, base: Round) -> float | None:
     """Return what a call takes in the cell as it is, in microseconds, with what is planted."""
-    told = part(base["changes"], INJECTED[change.resource])
+    told = part(base.changes, INJECTED[change.resource])
     calls, added = number(told, "calls"), number(told, "added_s") or 0.0
     own_s = None if change.resource in ASSUMED else number(told, "own_s")
     if calls and own_s is not None:
@@ -280,7 +280,7 @@ def _added_us(change: Change, base: Round, changed: Round) -> float | None:
     kind = INJECTED[change.resource]
 
     def each(of: Round) -> float | None:
-        told = part(of["changes"], kind)
+        told = part(of.changes, kind)
         calls, added = number(told, "calls"), number(told, "added_s")
         return added * 1e6 / calls if calls and added is not None else None
 
@@ -370,19 +370,19 @@ def _resource(
         # What takes a resource away takes only a part of it, as one processor more does.
         first = slower if resource in ("processors", "read", *_IN_PART) else first
     share, ends, _ = (None, None, "") if first is None else (first[0].share, first[1], "")
-    return {
-        "resource": resource,
-        "name": CALLED[resource].name,
-        "verdict": _verdict(slower, free),
-        "share": share,
-        "ci95": None if ends is None else list(ends),
-        "elasticity": None if slower is None else slower[0].share,
-        "elasticity_ci95": None if slower is None or slower[1] is None else list(slower[1]),
-        "tests": [_told(each, own) for each in judged],
-        "untested": "",
-        "inferred": resource == named,
-        "inferred_right": None,
-    }
+    return WhyResource(
+        resource=resource,
+        name=CALLED[resource].name,
+        verdict=_verdict(slower, free),
+        share=share,
+        ci95=None if ends is None else list(ends),
+        elasticity=None if slower is None else slower[0].share,
+        elasticity_ci95=None if slower is None or slower[1] is None else list(slower[1]),
+        tests=[_told(each, own) for each in judged],
+        untested="",
+        inferred=resource == named,
+        inferred_right=None,
+    )
 
 
 def _verdict(slower: _Judged | None, free: _Judged | None) -> Verdict:
@@ -398,14 +398,14 @@ def _verdict(slower: _Judged | None, free: _Judged | None) -> Verdict:
 
 def _told(judged: _Judged, own: _Own) -> ResourceTest:
     test, ends, word = judged
-    return {
-        "kind": "slower" if test.kind == "slower" else "free",
-        "changes": [_effect(change, cell, own) for change, cell in test.changes],
-        "share": test.share,
-        "ci95": None if ends is None else list(ends),
-        "linear": test.slope is None or test.slope.linear,
-        "verdict": word,
-    }
+    return ResourceTest(
+        kind="slower" if test.kind == "slower" else "free",
+        changes=[_effect(change, cell, own) for change, cell in test.changes],
+        share=test.share,
+        ci95=None if ends is None else list(ends),
+        linear=test.slope is None or test.slope.linear,
+        verdict=word,
+    )
 
 
 def _effect(change: Change, cell: Cell, own: _Own) -> ChangeEffect:
@@ -415,25 +415,25 @@ def _effect(change: Change, cell: Cell, own: _Own) -> ChangeEffect:
         else ratio_of_pair(Pair(own.cell, cell, metric=metric, confidence=own.confidence))
         for metric in ("throughput", "p99")
     )
-    return {
-        "change": change.level,
-        "cell": cell["id"],
-        "does": change.does,
-        "size": change.size,
-        "observed": _observed(change, cell, own.cell),
-        "rate": None if rate is None else rate.mean,
-        "rate_ci95": None if rate is None else rate.ends,
-        "p99": None if p99 is None else p99.mean,
-        "p99_ci95": None if p99 is None else p99.ends,
-        "p99_is_bound": is_bounded(cell),
-        "blocks": 0 if rate is None else rate.count,
-    }
+    return ChangeEffect(
+        change=change.level,
+        cell=cell.id,
+        does=change.does,
+        size=change.size,
+        observed=_observed(change, cell, own.cell),
+        rate=None if rate is None else rate.mean,
+        rate_ci95=None if rate is None else rate.ends,
+        p99=None if p99 is None else p99.mean,
+        p99_ci95=None if p99 is None else p99.ends,
+        p99_is_bound=is_bounded(cell),
+        blocks=0 if rate is None else rate.count,
+    )
 
 
 def _observed(change: Change, cell: Cell, base: Cell) -> float | None:
-    rounds, before = done(cell), {each["block"]: each for each in done(base)}
+    rounds, before = done(cell), {each.block: each for each in done(base)}
     if change.scale == "share":
-        took = [each["competitor"] for each in rounds if each["competitor"] is not None]
+        took = [each.competitor for each in rounds if each.competitor is not None]
         return fmean(took) if took else None
     if change.scale != "delay":
         return None
@@ -441,9 +441,9 @@ def _observed(change: Change, cell: Cell, base: Cell) -> float | None:
     seen = [
         added
         for each in rounds
-        if each["block"] in before
-        and number(part(each["changes"], kind), "calls")
-        and (added := _added_us(change, before[each["block"]], each)) is not None
+        if each.block in before
+        and number(part(each.changes, kind), "calls")
+        and (added := _added_us(change, before[each.block], each)) is not None
     ]
     return fmean(seen) if seen else None
 
@@ -454,21 +454,21 @@ def _name_the_bottleneck(found: list[WhyResource], named: Resource | None, metri
     Where another one is gone and the rate is more than twice as high, computing takes less than half of the time,
     whatever a competing program costs.
     """
-    candidates = [each for each in found if each["verdict"] == "bottleneck"]
+    candidates = [each for each in found if each.verdict == "bottleneck"]
     freed = [each for each in candidates if _is_freed(each)]
     if freed:
-        candidates = [each for each in candidates if each["resource"] != "processors" or each in freed]
+        candidates = [each for each in candidates if each.resource != "processors" or each in freed]
     # Where arrivals wait for one another, all elasticities are greater.
     total = max(_total(found)[0] or 1.0, 1.0) if metric == "p99" else None
     main = max(candidates, key=lambda each: _weight(each, total), default=None)
     for each in found:
-        if each["verdict"] == "bottleneck" and each is not main:
-            each["verdict"] = "part"
-        if each["resource"] == named:
-            each["inferred_right"] = {"bottleneck": True, "not": False}.get(each["verdict"])
+        if each.verdict == "bottleneck" and each is not main:
+            each.verdict = "part"
+        if each.resource == named:
+            each.inferred_right = {"bottleneck": True, "not": False}.get(each.verdict)
             if main is not None and each is not main:
                 # Whoever parses computes.
-                each["inferred_right"] = named == "processors" and main["resource"] == "parsing"
+                each.inferred_right = named == "processors" and main.resource == "parsing"
 
 
 def _weight(each: WhyResource, total: float | None) -> float:
@@ -477,17 +477,17 @@ def _weight(each: WhyResource, total: float | None) -> float:
     A call that is slow while a lock is held has an elasticity of its own, and it is the lock that would go. ``total``:
     what elasticities of response times sum to; each is then a part of that, and the larger of both counts.
     """
-    free = [test["share"] for test in each["tests"] if test["kind"] == "free" and test["share"] is not None]
+    free = [test.share for test in each.tests if test.kind == "free" and test.share is not None]
     if total is not None:
-        return max([*free, (each["elasticity"] or 0.0) / total])
-    if free and each["resource"] not in _IN_PART:
+        return max([*free, (each.elasticity or 0.0) / total])
+    if free and each.resource not in _IN_PART:
         return max(free)
-    return max(each["share"] or 0.0, each["elasticity"] or 0.0)
+    return max(each.share or 0.0, each.elasticity or 0.0)
 
 
 def _is_freed(each: WhyResource) -> bool:
     """Whether the rate was more than twice as high without the resource."""
-    return any(test["kind"] == "free" and test["verdict"] == "bottleneck" for test in each["tests"])
+    return any(test.kind == "free" and test.verdict == "bottleneck" for test in each.tests)
 
 
 def _known(resource: str) -> Resource:
@@ -495,26 +495,26 @@ def _known(resource: str) -> Resource:
 
 
 def _untested(resource: str, why: str, share: float | None, named: Resource | None) -> WhyResource:
-    return {
-        "resource": resource,
-        "name": CALLED[_known(resource)].name,
-        "verdict": "not" if share is not None else "inconclusive",
-        "share": share,
-        "ci95": None,
-        "elasticity": None,
-        "elasticity_ci95": None,
-        "tests": [],
-        "untested": why,
-        "inferred": resource == named,
-        "inferred_right": False if resource == named and share is not None else None,
-    }
+    return WhyResource(
+        resource=resource,
+        name=CALLED[_known(resource)].name,
+        verdict="not" if share is not None else "inconclusive",
+        share=share,
+        ci95=None,
+        elasticity=None,
+        elasticity_ci95=None,
+        tests=[],
+        untested=why,
+        inferred=resource == named,
+        inferred_right=False if resource == named and share is not None else None,
+    )
 
 
 def _total(found: Sequence[WhyResource]) -> tuple[float | None, float]:
     """Add up elasticities, and give half the interval of the sum. A cache takes no time by itself."""
-    own = [each for each in found if each["elasticity"] is not None and each["resource"] != "cache"]
+    own = [each for each in found if each.elasticity is not None and each.resource != "cache"]
     if not own:
         return None, 0.0
-    ends = [each["elasticity_ci95"] for each in own]
+    ends = [each.elasticity_ci95 for each in own]
     halves = [(each[1] - each[0]) / 2 if each is not None else float("inf") for each in ends]
-    return sum(each["elasticity"] or 0.0 for each in own), hypot(*halves)
+    return sum(each.elasticity or 0.0 for each in own), hypot(*halves)

@@ -28,7 +28,7 @@ from dbdyno.engines.server.facts import size
 from dbdyno.model.plan.change import CHANGE, UNCHANGED
 from dbdyno.model.plan.fix import SERIOUS, Fix, conflict, together
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.fixes import FixEffect, Fixes, FixPrice, FixVerdict
+from dbdyno.model.result.fixes import FixEffect, Fixes, FixPrice, FixSource, FixVerdict
 from dbdyno.model.result.reading import number
 from dbdyno.stats import CONFIDENCE, Rates, Ratio, paired_rates, standard_error, verdict
 from dbdyno.stats.intervals import Noise
@@ -80,13 +80,13 @@ class _Measured:
 
 def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: float = CONFIDENCE) -> Fixes | None:
     """Say what was found; None where no fix has been measured yet. ``unit``: what throughput counts."""
-    by_level = {str(cell["factors"].get(CHANGE)): cell for cell in cells}
+    by_level = {str(cell.factors.get(CHANGE)): cell for cell in cells}
     base = by_level.get(UNCHANGED)
     if base is None:
         return None
     metric = metric_of(base)
     noise = noise_of_cells(cells, metric)
-    there = [each for each in planned.fixes if each.level in by_level and by_level[each.level]["rounds"]]
+    there = [each for each in planned.fixes if each.level in by_level and by_level[each.level].rounds]
     if not there and planned.fixes:
         return None
     # With the confidence passed in, all gains lie within their intervals.
@@ -94,19 +94,19 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     of = _Compared(unit, metric, confidence)
     measured = [_measure(fix, base, by_level[fix.level], of, noise) for fix in there]
     tried = [_effect(each, base, planned.members, of) for each in measured]
-    tried.sort(key=lambda each: (_ORDER.index(each["verdict"]), -(each["gain"] or 0.0)))
+    tried.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.gain or 0.0)))
     best, dearer = recommend(tried, {each.fix.name: each for each in measured}, of)
-    found: Fixes = {
-        "tried": tried,
-        "metric": metric,
-        "p99_ms": p99_beside(values_by_block(base, "p99"), [by_level[each.level] for each in there]),
-        "p99_is_bound": is_bounded(base),
-        "left_out": list(planned.left_out),
-        "recommended": None if best is None else best["fix"],
-        "at_a_price": None if dearer is None else dearer["fix"],
-        "text": [],
-    }
-    found["text"] = fix_sentences(found)
+    found: Fixes = Fixes(
+        tried=tried,
+        metric=metric,
+        p99_ms=p99_beside(values_by_block(base, "p99"), [by_level[each.level] for each in there]),
+        p99_is_bound=is_bounded(base),
+        left_out=list(planned.left_out),
+        recommended=None if best is None else best.fix,
+        at_a_price=None if dearer is None else dearer.fix,
+        text=[],
+    )
+    found.text = fix_sentences(found)
     return found
 
 
@@ -131,7 +131,7 @@ def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
     if found is None or not planned.stages:
         return False
     own = {each.name for each in planned.stages[-1].fixes}
-    told = {each["fix"]: each["verdict"] for each in found["tried"]}
+    told = {each.fix: each.verdict for each in found.tried}
     return all(told.get(name, "inconclusive") != "inconclusive" for name in own)
 
 
@@ -140,13 +140,13 @@ def groups_of(found: Fixes, fixes: Mapping[str, Fix]) -> list[tuple[Fix, list[st
 
     Of two that conflict the one that gains more is taken.
     """
-    helped = [each for each in found["tried"] if each["verdict"] == "helps" and not each["members"]]
+    helped = [each for each in found.tried if each.verdict == "helps" and not each.members]
     made: dict[tuple[str, ...], tuple[Fix, list[str]]] = {}
     for serious in (False, True):
         taken: list[Fix] = []
         for each in helped:
-            fix = fixes[each["fix"]]
-            if (serious or not each["serious"]) and not any(conflict(fix, other) for other in taken):
+            fix = fixes[each.fix]
+            if (serious or not each.serious) and not any(conflict(fix, other) for other in taken):
                 taken.append(fix)
         if len(taken) > 1:
             names = [each.name for each in taken]
@@ -162,10 +162,10 @@ def recommend(
     The first is the largest gain without such a price. One at a price is told only beside it, and only where it is
     shown to gain more in blocks that have both; it is the first where nothing else helps.
     """
-    helped = [each for each in tried if each["verdict"] == "helps"]
+    helped = [each for each in tried if each.verdict == "helps"]
     # Of fixes together that gain no more than one of them by itself, the one is less to do.
-    free = _best([each for each in helped if not each["serious"]], measured, of)
-    dear = _best([each for each in helped if each["serious"]], measured, of)
+    free = _best([each for each in helped if not each.serious], measured, of)
+    dear = _best([each for each in helped if each.serious], measured, of)
     if free is None:
         return dear, None
     if dear is None or not _gains_more(free, dear, measured, of):
@@ -175,19 +175,19 @@ def recommend(
 
 def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Compared) -> FixEffect | None:
     best: FixEffect | None = None
-    for each in sorted(helped, key=lambda one: (len(one["members"]), -(one["gain"] or 0.0))):
+    for each in sorted(helped, key=lambda one: (len(one.members), -(one.gain or 0.0))):
         if best is None or _gains_more(best, each, measured, of):
             best = each
     return best
 
 
 def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], of: _Compared) -> bool:
-    a, b = measured[one["fix"]], measured[other["fix"]]
+    a, b = measured[one.fix], measured[other.fix]
     ratio = of.ratio((a.cell, a.fix), (b.cell, b.fix))
     if ratio is None:
         # They have no block in common: each was measured against the cell as it is.
-        ends = other["gain_ci95"]
-        return ends is not None and one["gain_ci95"] is not None and ends[0] > one["gain_ci95"][1]
+        ends = other.gain_ci95
+        return ends is not None and one.gain_ci95 is not None and ends[0] > one.gain_ci95[1]
     return ratio.low is not None and ratio.low > 1 and ratio.mean >= 1 + LEAST
 
 
@@ -208,7 +208,7 @@ def _measure(fix: Fix, base: Cell, cell: Cell, of: _Compared, noise: Noise | Non
 
 def _not_same(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
     """Say why a cell with a fix does not do the work of the one without."""
-    broken = next((each["error"] for each in cell["rounds"] if each["status"] == "failed"), None)
+    broken = next((each.error for each in cell.rounds if each.status == "failed"), None)
     if broken is not None:
         yield f"it failed: {broken}"
     if done(cell):
@@ -235,7 +235,7 @@ def _changes(cell: Cell) -> dict[str, _Changes]:
     """Return what each statement changes. What it is drawn for differs, so its rounds differ as well."""
     counts: dict[str, list[tuple[float, float]]] = {}
     for each in done(cell):
-        for name, told in each["statements_by_name"].items():
+        for name, told in each.statements_by_name.items():
             executions, changed = number(told, "executions"), number(told, "changed")
             if executions and changed is not None:
                 counts.setdefault(name, []).append((executions, changed))
@@ -254,31 +254,31 @@ def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], com
     p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=compared.confidence)) if fix.work == 1 else None
     if compared.metric == "p99":
         p99 = more_is_better(ratio, "p99")
-    return {
-        "fix": fix.name,
-        "cell": cell["id"],
-        "does": fix.does,
-        "members": list(members.get(fix.name, [])),
-        "against": list(fix.against),
-        "gain": None if ratio is None else ratio.mean,
-        "gain_ci95": None if ratio is None else ratio.ends,
-        "p99": None if p99 is None else p99.mean,
-        "p99_ci95": None if p99 is None else p99.ends,
-        "blocks": 0 if ratio is None else ratio.count,
-        "verdict": verdict_of(ratio, of.not_same, carried=of.carried),
-        "reason": of.not_same,
-        "prices": prices,
-        "serious": any(each["kind"] in SERIOUS for each in prices),
-        "snippet": fix.lines,
-        "source": None
+    return FixEffect(
+        fix=fix.name,
+        cell=cell.id,
+        does=fix.does,
+        members=list(members.get(fix.name, [])),
+        against=list(fix.against),
+        gain=None if ratio is None else ratio.mean,
+        gain_ci95=None if ratio is None else ratio.ends,
+        p99=None if p99 is None else p99.mean,
+        p99_ci95=None if p99 is None else p99.ends,
+        blocks=0 if ratio is None else ratio.count,
+        verdict=verdict_of(ratio, of.not_same, carried=of.carried),
+        reason=of.not_same,
+        prices=prices,
+        serious=any(each.kind in SERIOUS for each in prices),
+        snippet=fix.lines,
+        source=None
         if fix.name in members
-        else {"title": fix.source.title, "section": fix.source.section, "url": fix.source.url},
-    }
+        else FixSource(title=fix.source.title, section=fix.source.section, url=fix.source.url),
+    )
 
 
 def _stated(fix: Fix) -> Iterator[FixPrice]:
     for each in fix.prices:
-        yield {"kind": each.kind, "text": each.text, "bytes": each.bytes, "measured": False}
+        yield FixPrice(kind=each.kind, text=each.text, bytes=each.bytes, measured=False)
 
 
 def _seen(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
@@ -287,24 +287,23 @@ def _seen(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
         return
     if durability_differs(base, cell):
         text = f"durability is {class_of(cell)} in place of {class_of(base)}"
-        yield {"kind": "durability", "text": text, "bytes": None, "measured": True}
+        yield FixPrice(kind="durability", text=text, bytes=None, measured=True)
     if fix.statements:
         slower = _slower_writes(base, cell)
         if slower is not None and slower > 1 + _SLOWER:
             text = f"statements that write take {times(slower)} times as long"
-            yield {"kind": "writes", "text": text, "bytes": None, "measured": True}
+            yield FixPrice(kind="writes", text=text, bytes=None, measured=True)
         more = _more_bytes(base, cell)
         if more is not None and more > _SPACE:
             text = f"{size(round(more))} more on the device"
-            yield {"kind": "space", "text": text, "bytes": more, "measured": True}
+            yield FixPrice(kind="space", text=text, bytes=more, measured=True)
 
 
 def _slower_writes(base: Cell, cell: Cell) -> float | None:
     """Return the mean time of the statements that write, as a multiple; None where none does, or it is not known."""
-    writing = {each["name"] for each in base["statements"] if Asked("", each["sql"]).writes}
+    writing = {each.name for each in base.statements if Asked("", each.sql).writes}
     of = [
-        {each["name"]: each["latency_ms"]["mean"] for each in one["operations"] if each["kind"] == "statement"}
-        for one in (base, cell)
+        {each.name: each.latency_ms.mean for each in one.operations if each.kind == "statement"} for one in (base, cell)
     ]
     pairs = [(of[0].get(name), of[1].get(name)) for name in writing]
     known = [(before, now) for before, now in pairs if before and now]
@@ -312,5 +311,5 @@ def _slower_writes(base: Cell, cell: Cell) -> float | None:
 
 
 def _more_bytes(base: Cell, cell: Cell) -> float | None:
-    before, now = (number(each["system"]["catalog"], "data_bytes") for each in (base, cell))
+    before, now = (number(each.system.catalog, "data_bytes") for each in (base, cell))
     return None if before is None or now is None else now - before

@@ -37,17 +37,17 @@ def is_overloaded(cell: Cell) -> bool:
     if not is_open_loop(cell) or keeps_up(cell):
         return False
     rounds = done(cell)
-    if sum(each["skipped"] for each in rounds) >= _MANY * sum(each["issued"] for each in rounds):
+    if sum(each.skipped for each in rounds) >= _MANY * sum(each.issued for each in rounds):
         return True
-    idle = sum(each["segments"].get("idle") or 0.0 for each in rounds)
-    clients_s = sum(each["client_s"] or 0.0 for each in rounds)
+    idle = sum(each.segments.get("idle") or 0.0 for each in rounds)
+    clients_s = sum(each.client_s or 0.0 for each in rounds)
     return idle <= (1 - NEVER_IDLE) * clients_s
 
 
 def is_bounded(cell: Cell) -> bool:
     """Whether the p99 of a cell is a lower bound: a hundredth of what was due has no response time."""
     rounds = done(cell)
-    due, ended = sum(each["issued"] for each in rounds), sum(each["completed"] for each in rounds)
+    due, ended = sum(each.issued for each in rounds), sum(each.completed for each in rounds)
     return due - ended >= max(OVERLOADED * due, 1)
 
 
@@ -67,18 +67,18 @@ def p99_beside(times: Mapping[int, float], cells: Sequence[Cell]) -> float | Non
 def gain_of(one: ChangeEffect, metric: str) -> float:
     """Return how many times as fast a change made the cell; 0 where that is not known."""
     if metric == "throughput":
-        return one["rate"] or 0.0
-    return 1 / one["p99"] if one["p99"] else 0.0
+        return one.rate or 0.0
+    return 1 / one.p99 if one.p99 else 0.0
 
 
 def was_words(found: Why | Fixes) -> str:
     """Write the p99 of the cell as it is, as ``12.0 ms``; ``at least`` where it is a lower bound."""
-    return ("at least " if found["p99_is_bound"] else "") + f"{milliseconds(found['p99_ms'])} ms"
+    return ("at least " if found.p99_is_bound else "") + f"{milliseconds(found.p99_ms)} ms"
 
 
 def becomes_words(found: Why | Fixes, ratio: float, ends: list[float] | None) -> str:
     """Write the p99 that a multiple of it is, as ``3.00 [2.60, 3.50] ms``."""
-    own = found["p99_ms"] or 0.0
+    own = found.p99_ms or 0.0
     interval = "" if ends is None else f" [{milliseconds(ends[0] * own)}, {milliseconds(ends[1] * own)}]"
     return f"{milliseconds(ratio * own)}{interval} ms"
 

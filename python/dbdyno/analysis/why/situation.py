@@ -23,16 +23,16 @@ def situation_of(compiled: CompiledCell, cell: Cell, why: Why, data_bytes: float
     system = compiled.cell.system
     engine = engine_of(system.engine)
     dialect = engine.dialect(compiled.definition, system.name, compiled.settings)
-    catalog = cell["system"]["catalog"]
+    catalog = cell.system.catalog
     told = number(catalog, "data_bytes")
     return Situation(
         engine=system.engine,
         resources=limiting(why),
         load=compiled.definition.load,
-        settings={name: str(value) for name, value in cell["system"]["settings"].items()},
+        settings={name: str(value) for name, value in cell.system.settings.items()},
         asked=compiled.settings,
-        product=cell["system"]["engine"] or "",
-        version=tuple(int(each) for each in re.findall(r"\d+", cell["system"]["version"] or "")[:3]),
+        product=cell.system.engine or "",
+        version=tuple(int(each) for each in re.findall(r"\d+", cell.system.version or "")[:3]),
         statements=_statements(compiled, cell),
         transactions=compiled.trial.get("transactions", []),
         catalog=catalog,
@@ -42,17 +42,17 @@ def situation_of(compiled: CompiledCell, cell: Cell, why: Why, data_bytes: float
         processors=len(os.sched_getaffinity(0)),
         named=system.host is not None,
         own_tables=bool(compiled.tables),
-        failed=frozenset(kind for each in cell["rounds"] for kind, count in each["failed"].items() if count),
+        failed=frozenset(kind for each in cell.rounds for kind, count in each.failed.items() if count),
         quote=dialect.quote,
     )
 
 
 def limiting(why: Why) -> tuple[Resource, ...]:
     """Give the bottleneck, then the parts; where no bottleneck is shown, then what may be one."""
-    settled = why["bottleneck"] is not None
+    settled = why.bottleneck is not None
     order = ("bottleneck", "part") if settled else ("bottleneck", "part", "inconclusive")
-    found = [each for verdict in order for each in why["resources"] if each["verdict"] == verdict]
-    return tuple(_known(each["resource"]) for each in found)
+    found = [each for verdict in order for each in why.resources if each.verdict == verdict]
+    return tuple(_known(each.resource) for each in found)
 
 
 def _known(resource: str) -> Resource:
@@ -60,10 +60,10 @@ def _known(resource: str) -> Resource:
 
 
 def _statements(compiled: CompiledCell, cell: Cell) -> Sequence[Asked]:
-    told = {each["name"]: each for each in cell["statements"]}
+    told = {each.name: each for each in cell.statements}
     made = []
     for each in compiled.trial.get("statements", []):
         seen = told.get(str(each["name"]))
-        plan, rows = ((), None) if seen is None else (seen["plan"], seen["rows"])
+        plan, rows = ((), None) if seen is None else (seen.plan, seen.rows)
         made.append(Asked(str(each["name"]), str(each["sql"]), each.get("example", ()), plan, rows))
     return made

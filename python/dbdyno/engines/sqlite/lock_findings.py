@@ -42,10 +42,10 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
     Names a cell that differs only in the cure and had no failures, if one was measured.
     """
     measured = [each for each in cells if _done(each.cell)]
-    locked = [each for each in measured if each.cell["failed"].get("locked", 0) > 0]
-    waits = {cell["id"]: ms for cell, _, _ in locked if (ms := text(cell["system"]["settings"], "busy_timeout"))}
-    upgrading = [each for each in locked if _upgrades(each.task) and each.cell["id"] in waits]
-    impatient = [cell for cell, _, _ in locked if waits.get(cell["id"]) == "0"]
+    locked = [each for each in measured if each.cell.failed.get("locked", 0) > 0]
+    waits = {cell.id: ms for cell, _, _ in locked if (ms := text(cell.system.settings, "busy_timeout"))}
+    upgrading = [each for each in locked if _upgrades(each.task) and each.cell.id in waits]
+    impatient = [cell for cell, _, _ in locked if waits.get(cell.id) == "0"]
     found = []
     if upgrading:
         words = (
@@ -53,13 +53,13 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
             "client has written, SQLite rejects it immediately, regardless of busy_timeout. BEGIN IMMEDIATE takes the "
             "lock at the start and waits for it"
         )
-        ids = [each.cell["id"] for each in upgrading]
-        cured = {each.cell["id"]: other["id"] for each in upgrading if (other := _cured(each, measured)) is not None}
+        ids = [each.cell.id for each in upgrading]
+        cured = {each.cell.id: other.id for each in upgrading if (other := _cured(each, measured)) is not None}
         pairs = "; ".join(f"{after} versus {before}" for before, after in cured.items())
         words += f". With only this change, no transaction failed: {pairs}." if cured else "."
         observed = {
             "failed": _failed(each.cell for each in upgrading),
-            "statements": {each.cell["id"]: _upgrades(each.task) for each in upgrading},
+            "statements": {each.cell.id: _upgrades(each.task) for each in upgrading},
             "busy_timeout": {each: waits[each] for each in ids},
             "cured": cured,
         }
@@ -67,8 +67,8 @@ def lock_findings(cells: Iterable[Measured]) -> list[Finding]:
     if impatient:
         words = "Without a busy_timeout, a client fails immediately if the file is locked. busy_timeout=5000 waits."
         observed = {"failed": _failed(impatient), "busy_timeout": 0}
-        found.append(IMPATIENT.found(words, [cell["id"] for cell in impatient], observed))
-    overtaken = {cell["id"]: of for cell, _, _ in measured if (of := _waits(cell)) is not None}
+        found.append(IMPATIENT.found(words, [cell.id for cell in impatient], observed))
+    overtaken = {cell.id: of for cell, _, _ in measured if (of := _waits(cell)) is not None}
     if overtaken:
         found.append(_overtaken(overtaken))
     return found
@@ -86,14 +86,14 @@ class _Waits:
 
 def _waits(cell: Cell) -> _Waits | None:
     """Return the lock waits of a cell if they are so rare and long that p99 hides them."""
-    times = cell["latency_ms"].get("service") or cell["latency_ms"].get("response")
-    rounds = [each for each in _done(cell) if each["io"]]
-    count = sum(int(number(each["io"], "file_lock_waits") or 0) for each in rounds)
-    seconds = sum(number(each["segments"], "file_lock_wait") or 0.0 for each in rounds)
-    if not times or not count or times["p99"] is None or times["max"] is None:
+    times = cell.latency_ms.get("service") or cell.latency_ms.get("response")
+    rounds = [each for each in _done(cell) if each.io]
+    count = sum(int(number(each.io, "file_lock_waits") or 0) for each in rounds)
+    seconds = sum(number(each.segments, "file_lock_wait") or 0.0 for each in rounds)
+    if not times or not count or times.p99 is None or times.max is None:
         return None
     mean_ms = seconds * 1e3 / count
-    return _Waits(count, mean_ms, times["max"], times["p99"]) if mean_ms > _HIDDEN * times["p99"] else None
+    return _Waits(count, mean_ms, times.max, times.p99) if mean_ms > _HIDDEN * times.p99 else None
 
 
 def _overtaken(cells: Mapping[str, _Waits]) -> Finding:
@@ -114,14 +114,14 @@ def _overtaken(cells: Mapping[str, _Waits]) -> Finding:
 
 
 def _failed(cells: Iterable[Cell]) -> dict[str, int]:
-    return {cell["id"]: cell["failed"]["locked"] for cell in cells}
+    return {cell.id: cell.failed["locked"] for cell in cells}
 
 
 def _cured(one: Measured, measured: Sequence[Measured]) -> Cell | None:
     """Return a cell that differs only in taking the lock at the start of all transactions, and had no failures."""
     alike = _but_for_begin(one)
     for other in measured:
-        fails = any(each["failed"] for each in _done(other.cell))
+        fails = any(each.failed for each in _done(other.cell))
         if begins(other.task) == {"immediate"} and not fails and _but_for_begin(other) == alike:
             return other.cell
     return None
@@ -131,11 +131,11 @@ def _but_for_begin(one: Measured) -> str:
     """Return a cell's task as text, except for the BEGIN mode of its transactions and the path of its file."""
     target = {key: value for key, value in one.task.get("target", {}).items() if key != "path"}
     task = {key: value for key, value in one.task.items() if key != "interleaving"} | {"target": target}
-    return json.dumps([_without_modes(task), one.data, one.cell["system"]["name"]], sort_keys=True, default=repr)
+    return json.dumps([_without_modes(task), one.data, one.cell.system.name], sort_keys=True, default=repr)
 
 
 def _done(cell: Cell) -> list[Round]:
-    return [each for each in cell["rounds"] if each["status"] == "done"]
+    return [each for each in cell.rounds if each.status == "done"]
 
 
 def _without_modes(source: Any) -> Any:

@@ -5,6 +5,7 @@ The conventions are those of :mod:`dbdyno.model.result.shape`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 # pydantic makes the JSON Schema and asks for this one before Python 3.12.
@@ -13,7 +14,8 @@ from typing_extensions import TypedDict
 JsonObject = dict[str, Any]
 
 
-class Latency(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Latency:
     """A latency distribution in milliseconds."""
 
     p50: float | None
@@ -29,7 +31,8 @@ class Latency(TypedDict):
     longer."""
 
 
-class Throughput(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Throughput:
     """Throughput over the blocks; only what succeeded counts."""
 
     mean: float | None
@@ -40,7 +43,8 @@ class Throughput(TypedDict):
     """What is counted, per second, such as "lookups/s"."""
 
 
-class System(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class System:
     """What was measured, as read back from the engine."""
 
     name: str
@@ -65,7 +69,8 @@ class System(TypedDict):
     where it was not tried."""
 
 
-class Observed(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Observed:
     """What the engine was seen to do beneath a cell's transactions, in all rounds."""
 
     commits: int
@@ -90,7 +95,8 @@ class Observed(TypedDict):
     """What was put off when the window ended, for each transaction acknowledged: bytes, pages, versions of rows."""
 
 
-class CpuPercent(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class CpuPercent:
     """CPU in percent of one core, so that four busy cores are 400; means over the rounds."""
 
     client: float | None
@@ -113,7 +119,8 @@ class CpuPercent(TypedDict):
     """The processors that each tier may use, where dbdyno started it, and ``load`` where that is kept to some."""
 
 
-class Disk(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Disk:
     """The device that holds the data, per second and per request; means over the rounds."""
 
     device: str | None
@@ -129,7 +136,8 @@ class Disk(TypedDict):
     queue_length: float | None
 
 
-class Proof(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Proof:
     """What a `dbdyno why` of the same cell, on the same machine, found."""
 
     run: str
@@ -141,7 +149,8 @@ class Proof(TypedDict):
     """Its answer, a sentence."""
 
 
-class Bottleneck(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Bottleneck:
     """The resource that stopped a cell from going faster, inferred from where time went."""
 
     resource: str
@@ -155,7 +164,8 @@ class Bottleneck(TypedDict):
     """By the newest `why` of the store that has asked about it; null where none has."""
 
 
-class MutexSite(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class MutexSite:
     """A place where clients queued on a mutex, over all rounds."""
 
     function: str | None
@@ -165,7 +175,8 @@ class MutexSite(TypedDict):
     stack: list[str]
 
 
-class Mutex(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Mutex:
     """Contention on the engine's mutexes, over all rounds."""
 
     contended: int
@@ -176,7 +187,8 @@ class Mutex(TypedDict):
     """The ten with the longest waits."""
 
 
-class Time(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Time:
     """Where the clients' time went, over all rounds."""
 
     client_s: float
@@ -188,7 +200,8 @@ class Time(TypedDict):
     """The same as shares of client_s."""
 
 
-class ShareOfCeiling(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class ShareOfCeiling:
     """Throughput as a share of what would be possible at most; 1 is the ceiling itself."""
 
     harness: float | None
@@ -216,7 +229,8 @@ class Published(TypedDict, total=False):
     """Rows returned by a transaction."""
 
 
-class RowEstimate(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class RowEstimate:
     """Rows that the planner expected of a step of a plan, and those that came when it was executed."""
 
     step: str
@@ -234,7 +248,8 @@ class RowEstimate(TypedDict):
     """It was, or may have been, ended early: it would have given as many rows, or more."""
 
 
-class CellStatement(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class CellStatement:
     """A statement that the cell's transactions run."""
 
     name: str
@@ -255,7 +270,8 @@ class CellStatement(TypedDict):
 OperationKind = Literal["transaction", "statement", "control"]
 
 
-class Operation(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Operation:
     """The time of a transaction, of a statement, or of beginning, committing or rolling back, over all rounds."""
 
     kind: OperationKind
@@ -269,7 +285,8 @@ class Operation(TypedDict):
     latency_ms: Latency
 
 
-class LoadStep(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class LoadStep:
     """One thing that was done to load the data."""
 
     step: str
@@ -278,7 +295,8 @@ class LoadStep(TypedDict):
     seconds: float
 
 
-class Load(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Load:
     """What it took to load the data that the cell's trials begin with."""
 
     rows: int
@@ -292,7 +310,8 @@ class Load(TypedDict):
     steps: list[LoadStep]
 
 
-class Growth(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Growth:
     """How far a growing table had grown at the cell's trials."""
 
     rows: float
@@ -308,7 +327,8 @@ class Growth(TypedDict):
     """Rounds that are windows on one growth. They are repeated measures of it, and count as one in intervals."""
 
 
-class StoredObject(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class StoredObject:
     """A table or an index on disk, when the cell's last trial was over."""
 
     name: str
@@ -324,7 +344,8 @@ class StoredObject(TypedDict):
     """How many leaves that is of, where those are not all."""
 
 
-class Waits(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Waits:
     """What the server's sessions were seen doing, over all rounds."""
 
     samples: int
@@ -335,7 +356,8 @@ class Waits(TypedDict):
     """Mean number of sessions by wait, ``class:event`` in the server's words; ``CPU:running`` waits for nothing."""
 
 
-class RateBasis(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class RateBasis:
     """What a round's throughput is told from, and with it how sure it is by itself."""
 
     time_s: float
@@ -352,7 +374,8 @@ class RateBasis(TypedDict):
     """What the other estimate of few transactions' rate comes to, as a multiple of this one; 1 where there is none."""
 
 
-class LoadMachineRound(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class LoadMachineRound:
     """What one of several load machines did of a trial."""
 
     name: str
@@ -383,7 +406,8 @@ class LoadMachineRound(TypedDict):
     time_p: float | None
 
 
-class FailedByCode(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class FailedByCode:
     """Transactions of a round that failed with one code."""
 
     kind: str
@@ -394,7 +418,8 @@ class FailedByCode(TypedDict):
     """The first."""
 
 
-class Listener(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Listener:
     """A listening socket of the system on this machine."""
 
     part: str
@@ -408,7 +433,8 @@ class Listener(TypedDict):
     """How often a connection found it full, from before the warm-up on."""
 
 
-class Round(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Round:
     """One trial of the cell."""
 
     block: int
@@ -514,7 +540,8 @@ class Round(TypedDict):
     """HdrHistogram V2, base64, in nanoseconds, by name."""
 
 
-class Cell(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Cell:
     """One combination of levels."""
 
     id: str

@@ -5,13 +5,12 @@ The conventions are those of :mod:`dbdyno.model.result.shape`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
-# pydantic makes the JSON Schema and asks for this one before Python 3.12.
-from typing_extensions import TypedDict
 
-
-class Effect(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Effect:
     """What a level of a factor does against the factor's first one, all else equal."""
 
     factor: str
@@ -46,7 +45,8 @@ class Effect(TypedDict):
     """Shares of transactions that failed without it and with it; null where chance explains the difference."""
 
 
-class Standing(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Standing:
     """How a configuration stands to the first one at a load."""
 
     load: dict[str, Any]
@@ -57,7 +57,8 @@ class Standing(TypedDict):
     metric: str
 
 
-class Configuration(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Configuration:
     """One combination of the levels that are to be chosen, over all loads that it was measured at."""
 
     name: str
@@ -83,7 +84,8 @@ class Configuration(TypedDict):
     """At each load that both were measured at."""
 
 
-class Advice(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Advice:
     """What to do about a choice."""
 
     action: Literal["take", "maybe", "skip", "open"]
@@ -98,7 +100,8 @@ class Advice(TypedDict):
     """The price, `no price`, or what would settle an open choice."""
 
 
-class Recommended(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Recommended:
     """The configuration to take: the fastest without a price.
 
     Where none is shown to be faster: that of the levels whose effects are, else the first.
@@ -115,7 +118,8 @@ class Recommended(TypedDict):
     """Measures with these levels; empty where nothing is to be changed."""
 
 
-class Answer(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Answer:
     """What the run answers."""
 
     text: list[str]

@@ -40,7 +40,7 @@ class Kind:
         if missing:
             lacking = f"no {' and no '.join(missing)}"
             raise UnfoundedError(f"finding `{self.name}`: {lacking}; don't report what was not observed")
-        return {"kind": self.name, "text": words, "cells": list(cells), "evidence": dict(evidence)}
+        return Finding(kind=self.name, text=words, cells=list(cells), evidence=dict(evidence))
 
     def missing(self, evidence: Mapping[str, Any]) -> list[str]:
         """Return the needed observations that are missing. A count of 0 is an observation."""

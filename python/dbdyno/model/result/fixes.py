@@ -5,15 +5,14 @@ The conventions are those of :mod:`dbdyno.model.result.shape`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-# pydantic makes the JSON Schema and asks for this one before Python 3.12.
-from typing_extensions import TypedDict
 
 FixVerdict = Literal["helps", "no", "inconclusive", "disqualified"]
 
 
-class FixPrice(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class FixPrice:
     """What a fix costs."""
 
     kind: str
@@ -25,7 +24,8 @@ class FixPrice(TypedDict):
     """Whether it was seen in this run; else the engine's documentation says it."""
 
 
-class FixSource(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class FixSource:
     """Where it is documented."""
 
     title: str
@@ -33,7 +33,8 @@ class FixSource(TypedDict):
     url: str
 
 
-class FixEffect(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class FixEffect:
     """What one fix did, against the cell as it is, in the same blocks."""
 
     fix: str
@@ -62,7 +63,8 @@ class FixEffect(TypedDict):
     source: FixSource | None
 
 
-class Fixes(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Fixes:
     """The fixes that were measured."""
 
     tried: list[FixEffect]

@@ -6,15 +6,14 @@ that is not known is null.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
-
-# pydantic makes the JSON Schema and asks for this one before Python 3.12.
-from typing_extensions import TypedDict
 
 SCHEMA = "dbdyno.prediction/1"
 
 
-class Measured(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Measured:
     """What the run measured at a size."""
 
     throughput: float
@@ -23,7 +22,8 @@ class Measured(TypedDict):
     """Whether the prediction rests on it."""
 
 
-class Tree(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Tree:
     """What an insert does to the index at a size, per insert."""
 
     leaves: float
@@ -41,7 +41,8 @@ class Tree(TypedDict):
     log_bytes: float
 
 
-class Point(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Point:
     """A prediction at one size."""
 
     rows: int
@@ -64,7 +65,8 @@ class Point(TypedDict):
     measured: Measured | None
 
 
-class Series(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Series:
     """The prediction for one kind of key."""
 
     name: str
@@ -81,7 +83,8 @@ class Series(TypedDict):
     points: list[Point]
 
 
-class Costs(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Costs:
     """What the calibration found, in seconds."""
 
     insert: dict[str, float]
@@ -102,7 +105,8 @@ class Costs(TypedDict):
     """How far the calibrated sizes are from what these give, relative, root of the mean square."""
 
 
-class Asked(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Asked:
     """For what the prediction is."""
 
     rows: list[int]
@@ -116,7 +120,8 @@ class Asked(TypedDict):
     """Whether all of this is as it was calibrated; measured sizes are shown beside such a prediction only."""
 
 
-class Prediction(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Prediction:
     """How fast inserts are at sizes beyond those measured."""
 
     schema: Literal["dbdyno.prediction/1"]

@@ -5,13 +5,12 @@ The conventions are those of :mod:`dbdyno.model.result.shape`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
-# pydantic makes the JSON Schema and asks for this one before Python 3.12.
-from typing_extensions import TypedDict
 
-
-class Estimated(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Estimated:
     """A figure of the fitted curve."""
 
     value: float
@@ -19,7 +18,8 @@ class Estimated(TypedDict):
     """[low, high], over blocks. Contention and coherency are cut at 0."""
 
 
-class Peak(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Peak:
     """Where throughput is greatest."""
 
     told: Literal["peak", "beyond", "open"]
@@ -33,7 +33,8 @@ class Peak(TypedDict):
     """Lower end of the interval of ``clients``, at most twice the largest number of clients measured."""
 
 
-class CurvePoint(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class CurvePoint:
     """The curve at a number of clients."""
 
     clients: float
@@ -41,7 +42,8 @@ class CurvePoint(TypedDict):
     ci95: list[float]
 
 
-class ScalabilityCurve(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class ScalabilityCurve:
     """What the Universal Scalability Law says, in the unit of the cells' throughput."""
 
     one_client: Estimated
@@ -61,7 +63,8 @@ class ScalabilityCurve(TypedDict):
     """The curve, from the smallest number of clients to the largest measured, or to the upper end of the peak's."""
 
 
-class Scalability(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Scalability:
     """The model along a factor, at one combination of the other factors' levels."""
 
     factor: str

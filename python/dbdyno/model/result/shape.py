@@ -7,10 +7,8 @@ its description in the schema.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
-
-# pydantic makes the JSON Schema and asks for this one before Python 3.12.
-from typing_extensions import TypedDict
 
 from dbdyno.model.result.cell import Cell, JsonObject
 from dbdyno.model.result.effects import Answer, Effect
@@ -21,7 +19,8 @@ from dbdyno.model.result.why import Why
 SCHEMA = "dbdyno.run/1"
 
 
-class Comparison(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Comparison:
     """Cell b against cell a, paired within blocks."""
 
     a: str
@@ -47,7 +46,8 @@ class Comparison(TypedDict):
     """Why the ratio settles nothing, whatever it is, as times that are lower bounds; empty where it may."""
 
 
-class Finding(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Finding:
     """Something worth a sentence."""
 
     kind: str
@@ -59,7 +59,8 @@ class Finding(TypedDict):
     """The observations that it rests on, by name."""
 
 
-class Recommendation(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Recommendation:
     """What the experiment has ready against a finding."""
 
     name: str
@@ -72,7 +73,8 @@ class Recommendation(TypedDict):
     """By the id of each cell it was tried on, the cell with it; empty where it was not tried."""
 
 
-class FailedTrial(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class FailedTrial:
     """A trial that gave no result."""
 
     cell: str
@@ -82,7 +84,8 @@ class FailedTrial(TypedDict):
     error: str
 
 
-class Measured(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Measured:
     """What throughput counts."""
 
     unit: Literal["transaction", "statement", "row"]
@@ -91,7 +94,8 @@ class Measured(TypedDict):
     """What it is called, in the plural."""
 
 
-class Document(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Document:
     """A run and its results."""
 
     schema: Literal["dbdyno.run/1"]

@@ -5,13 +5,12 @@ The conventions are those of :mod:`dbdyno.model.result.shape`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
-# pydantic makes the JSON Schema and asks for this one before Python 3.12.
-from typing_extensions import TypedDict
 
-
-class SloClause(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class SloClause:
     """One limit of the objective."""
 
     metric: str
@@ -19,7 +18,8 @@ class SloClause(TypedDict):
     """Milliseconds of the response time; of ``failed`` a share from 0 to 1."""
 
 
-class SloProbe(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class SloProbe:
     """What was measured at one rate."""
 
     cell: str
@@ -38,7 +38,8 @@ class SloProbe(TypedDict):
     verdict: Literal["holds", "violated", "undecided"]
 
 
-class GivesWay(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class GivesWay:
     """The resource that limits the system above the highest rate."""
 
     resource: str
@@ -48,7 +49,8 @@ class GivesWay(TypedDict):
     """The rate of the cell that shows it; null: the closed loop."""
 
 
-class SloSearch(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class SloSearch:
     """The search for one configuration."""
 
     configuration: str
@@ -71,7 +73,8 @@ class SloSearch(TypedDict):
     text: list[str]
 
 
-class Slo(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Slo:
     """The searches of a run with an objective."""
 
     objective: str

@@ -5,15 +5,14 @@ The conventions are those of :mod:`dbdyno.model.result.shape`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-# pydantic makes the JSON Schema and asks for this one before Python 3.12.
-from typing_extensions import TypedDict
 
 from dbdyno.model.result.fixes import Fixes
 
 
-class ChangeEffect(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class ChangeEffect:
     """What one change did, against the cell as it is, in the same blocks."""
 
     change: str
@@ -35,7 +34,8 @@ class ChangeEffect(TypedDict):
     blocks: int
 
 
-class ResourceTest(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class ResourceTest:
     """The changes of one kind of one resource, taken together."""
 
     kind: Literal["slower", "free"]
@@ -50,7 +50,8 @@ class ResourceTest(TypedDict):
     """By the interval, which is simultaneous over all tests."""
 
 
-class WhyResource(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class WhyResource:
     """A resource, and what it decides."""
 
     resource: str
@@ -72,7 +73,8 @@ class WhyResource(TypedDict):
     """Whether the tests agree with that; null where they do not settle it, or it was not named and is not it."""
 
 
-class Why(TypedDict):
+@dataclass(slots=True, kw_only=True)
+class Why:
     """What limits a cell, proven by changing it."""
 
     cell: str

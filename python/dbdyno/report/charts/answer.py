@@ -38,7 +38,7 @@ def answer_chart(document: Document) -> Figure | None:
     if len(found) <= 1:
         return None
     metric = metric_of(document)
-    unit = document["cells"][0]["throughput"]["unit"] if metric == "throughput" else f"{metric} in ms"
+    unit = document.cells[0].throughput.unit if metric == "throughput" else f"{metric} in ms"
     loads = load_names(document)
     if not loads:
         return _dots(document, found, metric, unit)
@@ -47,11 +47,11 @@ def answer_chart(document: Document) -> Figure | None:
 
 def _dots(document: Document, found: Sequence[Configuration], metric: str, unit: str) -> Figure | None:
     """Draw a row for each configuration, the best first: name, figure and price, the point and its interval."""
-    cells = {cell["id"]: cell for cell in document["cells"]}
-    recommended = document["answer"]["recommended"]
-    taken = None if recommended is None else recommended["configuration"]
+    cells = {cell.id: cell for cell in document.cells}
+    recommended = document.answer.recommended
+    taken = None if recommended is None else recommended.configuration
     rows = [
-        {**_row(each, cells[each["cells"][0]], metric, taken == each["name"]), "place": place}
+        {**_row(each, cells[each.cells[0]], metric, taken == each.name), "place": place}
         for place, each in enumerate(found[:_MOST_ROWS])
     ]
     rows = [row for row in rows if row["value"]]
@@ -81,18 +81,18 @@ def _fewer(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _row(each: Configuration, cell: Cell, metric: str, taken: bool) -> dict[str, Any]:
     if metric == "throughput":
-        value = cell["throughput"]["mean"] or 0.0
-        low, high = cell["throughput"]["ci95"] or (value, value)
+        value = cell.throughput.mean or 0.0
+        low, high = cell.throughput.ci95 or (value, value)
         text = figure(value)
     else:
         value = _percentile(cell, metric) or 0.0
         rounds = list(values_by_block(cell, metric).values()) or [value]
         low, high, text = min(rounds), max(rounds), f"{milliseconds(value)} ms"
-    price = ", ".join(each["price"]) or each["not_ranked"] or ("no price" if taken else "")
+    price = ", ".join(each.price) or each.not_ranked or ("no price" if taken else "")
     if failing(cell) and "fail" not in price:
         price = ", ".join(filter(None, [f"{percent(failing(cell))} fail", price.removeprefix("no price")]))
-    words = f"{each['name']} · {text}" + (f" · {price}" if price else "")
-    colour = _GOOD if taken else _PRICED if each["price"] or each["not_ranked"] else _PLAIN
+    words = f"{each.name} · {text}" + (f" · {price}" if price else "")
+    colour = _GOOD if taken else _PRICED if each.price or each.not_ranked else _PLAIN
     return {"name": words, "value": value, "low": low, "high": high, "colour": colour}
 
 
@@ -118,18 +118,18 @@ def _rows_chart(
 
 def _lines(document: Document, found: Sequence[Configuration], metric: str, unit: str, load: str) -> Figure | None:
     """Draw a line for each configuration over the load; the first six are labeled at their ends, the rest is gray."""
-    cells = {cell["id"]: cell for cell in document["cells"]}
+    cells = {cell.id: cell for cell in document.cells}
     others = [name for name in load_names(document) if name != load]
-    last = {name: document["cells"][-1]["factors"].get(name) for name in others}
-    levels = list(dict.fromkeys(level(cell["factors"].get(load)) for cell in document["cells"]))
+    last = {name: document.cells[-1].factors.get(name) for name in others}
+    levels = list(dict.fromkeys(level(cell.factors.get(load)) for cell in document.cells))
     points: list[dict[str, Any]] = []
     for place, each in enumerate(found):
-        for cell in (cells[name] for name in each["cells"]):
-            value = cell["throughput"]["mean"] if metric == "throughput" else _percentile(cell, metric)
-            if value and all(cell["factors"].get(name) == own for name, own in last.items()):
+        for cell in (cells[name] for name in each.cells):
+            value = cell.throughput.mean if metric == "throughput" else _percentile(cell, metric)
+            if value and all(cell.factors.get(name) == own for name, own in last.items()):
                 colour = COLOURS[place % len(COLOURS)] if place < _MOST_LINES else _REST
-                x = level(cell["factors"].get(load))
-                points.append({"x": x, "name": each["name"], "place": place, "value": value, "colour": colour})
+                x = level(cell.factors.get(load))
+                points.append({"x": x, "name": each.name, "place": place, "value": value, "colour": colour})
     if not points:
         return None
     values = [point["value"] for point in points]
@@ -221,5 +221,5 @@ def _labels(
 
 
 def _percentile(cell: Cell, metric: str) -> float | None:
-    times: Any = shown_times(cell["latency_ms"])
+    times: Any = shown_times(cell.latency_ms)
     return None if not times else times[metric]

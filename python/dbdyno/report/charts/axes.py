@@ -28,7 +28,7 @@ class Axes:
 
     def x_of(self, cell: Cell) -> str:
         """Return the cell's place on the x axis."""
-        return self._level(cell, self.x) if self.x else cell["id"]
+        return self._level(cell, self.x) if self.x else cell.id
 
     def series_of(self, cell: Cell) -> str:
         """Return the name of the line the cell belongs to."""
@@ -38,7 +38,7 @@ class Axes:
         return " ".join(factor_level(name, each) for name, each in zip(self.by, levels, strict=True))
 
     def _level(self, cell: Cell, name: str) -> str:
-        return _named(name, cell["factors"].get(name, ""), self.systems)
+        return _named(name, cell.factors.get(name, ""), self.systems)
 
     @property
     def by_title(self) -> str | None:
@@ -51,21 +51,21 @@ def axes(document: Document) -> Axes:
 
     Every other factor that varies tells lines apart, ``report.by`` first, so that no two cells share a point.
     """
-    cells = document["cells"]
+    cells = document.cells
     varied = factor_names(document)
-    wanted_x, wanted_by = document["report"].get("x"), document["report"].get("by")
+    wanted_x, wanted_by = document.report.get("x"), document.report.get("by")
     others = [name for name in reversed(varied) if name != wanted_by]
     # What is chosen is told apart by colour, at each load.
-    others.sort(key=lambda name: document["roles"].get(name) != "load")
+    others.sort(key=lambda name: document.roles.get(name) != "load")
     x = wanted_x if wanted_x in varied else next(iter(others), None)
     if x is None and varied:
         x = varied[-1]
     by = tuple(sorted((name for name in varied if name != x), key=lambda name: name != wanted_by))
-    found = [cell["factors"].get(x) for cell in cells] if x else []
+    found = [cell.factors.get(x) for cell in cells] if x else []
     numeric = bool(found) and all(isinstance(each, int | float) and not isinstance(each, bool) for each in found)
     ordered = sorted(set(found), key=float) if numeric else list(dict.fromkeys(found))  # type: ignore[arg-type]
-    systems = document["answer"]["systems"]
-    levels = [_named(x, each, systems) for each in ordered] if x else [cell["id"] for cell in cells]
+    systems = document.answer.systems
+    levels = [_named(x, each, systems) for each in ordered] if x else [cell.id for cell in cells]
     chosen = Axes(x, by, levels, [], numeric, systems)
     return replace(chosen, series=list(dict.fromkeys(chosen.series_of(cell) for cell in cells)))
 

@@ -31,14 +31,14 @@ def breakdown_chart(document: Document) -> Figure | None:
     factors = factor_names(document)
     rows: list[dict[str, Any]] = []
     cells = []
-    for cell in document["cells"]:
-        if cell["time"] is None:
+    for cell in document.cells:
+        if cell.time is None:
             continue
         name = cell_name(cell, factors)
         cells.append(name)
         rows += [
             {"cell": name, "series": _NAMES.get(segment, segment), "share": share, "order": order}
-            for order, (segment, share) in enumerate(cell["time"]["shares"].items())
+            for order, (segment, share) in enumerate(cell.time.shares.items())
             if share is not None and share >= _LEAST
         ]
     if not rows:

@@ -31,14 +31,14 @@ _PANELS = (
 
 def growth_charts(document: Document) -> list[Figure]:
     """Draw each series of a growing table, of the first 12; none where nothing was counted in windows."""
-    factor = text(document["growth"], "factor")
+    factor = text(document.growth, "factor")
     if factor is None:
         return []
     made = []
-    for levels, cells in islice(cells_but_for(document["cells"], factor), _MOST_SERIES):
-        chart = _chart([(cell, each) for cell in cells for each in cell["rounds"] if each["completed"]])
+    for levels, cells in islice(cells_but_for(document.cells, factor), _MOST_SERIES):
+        chart = _chart([(cell, each) for cell in cells for each in cell.rounds if each.completed])
         if chart is not None:
-            title = words_of(levels) or document["title"]
+            title = words_of(levels) or document.title
             made.append(Figure(title, draw(chart, f"Log and device as the table grew, {title}")))
     return made
 
@@ -46,12 +46,12 @@ def growth_charts(document: Document) -> list[Figure]:
 def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
     if not windows:
         return None
-    ordered = sorted(windows, key=lambda each: each[1]["started"])
+    ordered = sorted(windows, key=lambda each: each[1].started)
     rows: list[dict[str, Any]] = []
     # By number rather than by time: filling the table takes most of it.
     for place, (cell, each) in enumerate(ordered, 1):
         values = {key: _value(each, key) for _, key in _PANELS}
-        rows.append({"window": place, "size": short(cell["growth"]["rows"] if cell["growth"] else None), **values})
+        rows.append({"window": place, "size": short(cell.growth.rows if cell.growth else None), **values})
     drawn = [(title, key) for title, key in _PANELS if any(row[key] for row in rows)]
     if not drawn:
         return None
@@ -66,8 +66,8 @@ def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
 
 def _value(each: Round, key: str) -> float | None:
     if key == "flushes":
-        return ratio(each["disk"]["flushes_per_s"], each["transactions_per_s"])
-    observed = each["observed"] or {}
+        return ratio(each.disk.flushes_per_s, each.transactions_per_s)
+    observed = each.observed or {}
     counted = number(part(observed, "counters"), key)
     acknowledged = number(observed, "acknowledged")
     return counted if key == "checkpoints" else ratio(counted, acknowledged)

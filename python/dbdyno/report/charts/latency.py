@@ -29,8 +29,8 @@ def latency_charts(document: Document) -> list[Figure]:
     """
     chosen = axes(document)
     curves: dict[str, list[dict[str, Any]]] = {}
-    for cell in document["cells"]:
-        encoded = shown_times(cell["histograms"])
+    for cell in document.cells:
+        encoded = shown_times(cell.histograms)
         if encoded is None:
             continue
         try:

@@ -16,19 +16,19 @@ def prediction_chart(prediction: Prediction) -> Figure | None:
     """Draw the curves; none where nothing is predicted."""
     lines: list[dict[str, Any]] = []
     dots: list[dict[str, Any]] = []
-    for series in prediction["series"]:
-        for point in series["points"]:
-            place = {"rows": point["rows"], "series": series["name"]}
-            measured = point["measured"]
-            if point["throughput"] is not None and point["band"] is not None:
-                low, high = point["band"]
-                lines.append({**place, "value": point["throughput"], "low": low, "high": high})
+    for series in prediction.series:
+        for point in series.points:
+            place = {"rows": point.rows, "series": series.name}
+            measured = point.measured
+            if point.throughput is not None and point.band is not None:
+                low, high = point.band
+                lines.append({**place, "value": point.throughput, "low": low, "high": high})
             if measured is not None:
-                what = "calibrated with" if measured["calibrating"] else "measured"
-                dots.append({**place, "value": measured["throughput"], "what": what})
+                what = "calibrated with" if measured.calibrating else "measured"
+                dots.append({**place, "value": measured.throughput, "what": what})
     if not lines:
         return None
-    names = [series["name"] for series in prediction["series"]]
+    names = [series.name for series in prediction.series]
     values = [each["low"] for each in lines] + [each["value"] for each in dots]
     tops = [each["high"] for each in lines] + [each["value"] for each in dots]
     sizes = [each["rows"] for each in lines + dots]
@@ -40,7 +40,7 @@ def prediction_chart(prediction: Prediction) -> Figure | None:
     y = alt.Y(
         "value:Q",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(title=f"{prediction['label']}/s", format="~s", values=decades(min(values), max(tops), 6)),
+        axis=alt.Axis(title=f"{prediction.label}/s", format="~s", values=decades(min(values), max(tops), 6)),
     )
     base = alt.Chart(data(lines)).encode(x=x, color=colour(names))
     layers = [
@@ -64,4 +64,4 @@ def prediction_chart(prediction: Prediction) -> Figure | None:
         )
     svg = draw(fitted(alt.layer(*layers), _HEIGHT), "Predicted throughput by rows")
     note = "Line: prediction; area: its band. Both axes are logarithmic."
-    return Figure(f"{prediction['label'].capitalize()} a second, predicted", svg, note)
+    return Figure(f"{prediction.label.capitalize()} a second, predicted", svg, note)

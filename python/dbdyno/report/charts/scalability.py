@@ -19,47 +19,47 @@ _MOST = 4
 
 def scalability_charts(document: Document) -> list[Figure]:
     """Draw the curves, a few in each picture; none where no model was fitted."""
-    with_curves = [each for each in document["scalability"] if each["curve"] is not None]
-    factors = dict.fromkeys(each["factor"] for each in with_curves)
-    groups = [[each for each in with_curves if each["factor"] == factor] for factor in factors]
+    with_curves = [each for each in document.scalability if each.curve is not None]
+    factors = dict.fromkeys(each.factor for each in with_curves)
+    groups = [[each for each in with_curves if each.factor == factor] for factor in factors]
     parts = [group[start : start + _MOST] for group in groups for start in range(0, len(group), _MOST)]
     return [_chart(document, part) for part in parts]
 
 
 def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
-    by_id = {cell["id"]: cell for cell in document["cells"]}
+    by_id = {cell.id: cell for cell in document.cells}
     lines: list[dict[str, Any]] = []
     means: list[dict[str, Any]] = []
     dots: list[dict[str, Any]] = []
     peaks: list[dict[str, Any]] = []
     names = [model_name(document, each) for each in models]
     for name, model in zip(names, models, strict=True):
-        curve = model["curve"]
+        curve = model.curve
         if curve is None:
             continue
-        measured = [number for number in model["clients"] if number is not None]
-        for point in curve["points"]:
-            low, high = point["ci95"]
-            part = "within" if point["clients"] <= max(measured) * (1 + 1e-9) else "beyond"
+        measured = [number for number in model.clients if number is not None]
+        for point in curve.points:
+            low, high = point.ci95
+            part = "within" if point.clients <= max(measured) * (1 + 1e-9) else "beyond"
             lines.append({
-                "clients": point["clients"], "series": name, "value": point["throughput"], "low": low, "high": high,
+                "clients": point.clients, "series": name, "value": point.throughput, "low": low, "high": high,
                 "part": part,
             })  # fmt: skip
-        for cell_id, number in zip(model["cells"], model["clients"], strict=True):
-            mean, ci95 = by_id[cell_id]["throughput"]["mean"], by_id[cell_id]["throughput"]["ci95"]
+        for cell_id, number in zip(model.cells, model.clients, strict=True):
+            mean, ci95 = by_id[cell_id].throughput.mean, by_id[cell_id].throughput.ci95
             place = {"clients": number, "series": name}
             if mean is not None:
                 low, high = ci95 or (mean, mean)
                 means.append({**place, "value": mean, "low": max(low, 0.0), "high": high})
-            rounds = by_id[cell_id]["rounds"]
-            dots += [{**place, "value": each["throughput"]} for each in rounds if each["throughput"] is not None]
-        peak = curve["peak"]
-        if peak["clients"] is not None and peak["clients_ci95"] is not None and peak["throughput"] is not None:
-            low, high = peak["clients_ci95"]
-            value = peak["throughput"]["value"]
-            peaks.append({"clients": peak["clients"], "series": name, "value": value, "low": low, "high": high})
-    unit = by_id[models[0]["cells"][0]]["throughput"]["unit"]
-    factor = models[0]["factor"]
+            rounds = by_id[cell_id].rounds
+            dots += [{**place, "value": each.throughput} for each in rounds if each.throughput is not None]
+        peak = curve.peak
+        if peak.clients is not None and peak.clients_ci95 is not None and peak.throughput is not None:
+            low, high = peak.clients_ci95
+            value = peak.throughput.value
+            peaks.append({"clients": peak.clients, "series": name, "value": value, "low": low, "high": high})
+    unit = by_id[models[0].cells[0]].throughput.unit
+    factor = models[0].factor
     scale = alt.Scale(domain=[0, max(each["clients"] for each in lines)], nice=False)
     x = alt.X(
         "clients:Q",

@@ -20,31 +20,31 @@ _LOWEST_MS = 0.001
 
 def slo_chart(document: Document) -> Figure | None:
     """Draw the first metric of the objective that is a time over the rate; none if there is nothing to draw."""
-    slo = document["slo"]
-    clause = next((each for each in slo["clauses"] if each["metric"] != "failed"), None) if slo is not None else None
+    slo = document.slo
+    clause = next((each for each in slo.clauses if each.metric != "failed"), None) if slo is not None else None
     if slo is None or clause is None:
         return None
-    metric, limit = clause["metric"], clause["limit"]
-    rows = [row for each in slo["searches"][:_MOST_SEARCHES] for row in _rows(each, metric, limit)]
+    metric, limit = clause.metric, clause.limit
+    rows = [row for each in slo.searches[:_MOST_SEARCHES] for row in _rows(each, metric, limit)]
     if not rows:
         return None
     title = f"{metric} over the offered rate, and its limit of {limit:g} ms"
     note = "Filled: windows that decide; hollow: windows of the approach. Shaded: the interval of the highest rate. "
     note += f"Points at the top are {_TOP:g} times the limit or above."
-    drawn = [draw(_chart(slo["searches"][:_MOST_SEARCHES], rows, metric, limit, wide), title) for wide in (False, True)]
+    drawn = [draw(_chart(slo.searches[:_MOST_SEARCHES], rows, metric, limit, wide), title) for wide in (False, True)]
     return Figure(title, drawn[0], note, wide=drawn[1])
 
 
 def _rows(search: SloSearch, metric: str, limit: float) -> list[dict[str, Any]]:
     return [
         {
-            "series": search["configuration"],
-            "rate": probe["rate"],
-            "ms": _height(probe["values"][metric], limit),
-            "by": "decides" if probe["windows"] else "approach",
+            "series": search.configuration,
+            "rate": probe.rate,
+            "ms": _height(probe.values[metric], limit),
+            "by": "decides" if probe.windows else "approach",
         }
-        for probe in search["probes"]
-        if probe["due"]
+        for probe in search.probes
+        if probe.due
     ]
 
 
@@ -58,9 +58,9 @@ def _chart(searches: list[SloSearch], rows: list[dict[str, Any]], metric: str, l
     y = alt.Y("ms:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(title=f"{metric} ms", tickCount=5))
     colours = colour(names, wide=wide)
     spans = [
-        {"series": each["configuration"], "low": each["low"], "high": each["high"]}
+        {"series": each.configuration, "low": each.low, "high": each.high}
         for each in searches
-        if each["low"] is not None and each["high"] is not None
+        if each.low is not None and each.high is not None
     ]
     base = alt.Chart(data(rows)).encode(x=x, y=y, color=colours)
     layers = [

@@ -27,16 +27,16 @@ def throughput_chart(document: Document, *, lead: bool = False) -> Figure | None
     chosen = axes(document)
     means: list[dict[str, Any]] = []
     dots: list[dict[str, Any]] = []
-    for cell in document["cells"]:
+    for cell in document.cells:
         place = {"x": chosen.x_of(cell), "series": chosen.series_of(cell)}
-        mean, ci95 = cell["throughput"]["mean"], cell["throughput"]["ci95"]
+        mean, ci95 = cell.throughput.mean, cell.throughput.ci95
         if mean is None:
             continue
         means.append({**place, "value": mean, "low": ci95[0] if ci95 else mean, "high": ci95[1] if ci95 else mean})
-        dots += [{**place, "value": each["throughput"]} for each in cell["rounds"] if each["throughput"] is not None]
+        dots += [{**place, "value": each.throughput} for each in cell.rounds if each.throughput is not None]
     if not means:
         return None
-    unit = document["cells"][0]["throughput"]["unit"]
+    unit = document.cells[0].throughput.unit
     logarithmic = _is_logarithmic(means)
     if logarithmic:
         # A logarithm has no place for an interval that reaches below zero.
@@ -78,14 +78,14 @@ def published_chart(document: Document) -> Figure | None:
     """Draw the figures others published for the same cells, with an axis of their own; none where there are none."""
     chosen = axes(document)
     rows = [
-        {"x": chosen.x_of(cell), "series": chosen.series_of(cell), "value": cell["published"]["value"]}
-        for cell in document["cells"]
-        if cell["published"] and cell["published"].get("value")
+        {"x": chosen.x_of(cell), "series": chosen.series_of(cell), "value": cell.published["value"]}
+        for cell in document.cells
+        if cell.published and cell.published.get("value")
     ]
     if not rows:
         return None
     logarithmic = _is_logarithmic(rows)
-    unit = next((each["published"].get("unit", "") for each in document["cells"] if each["published"]), "")
+    unit = next((each.published.get("unit", "") for each in document.cells if each.published), "")
     base = alt.Chart(data(rows)).encode(
         x=_x(chosen),
         y=_y(f"published, {unit}", rows, logarithmic=logarithmic),

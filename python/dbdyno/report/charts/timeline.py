@@ -37,9 +37,9 @@ class _Panel:
 def timeline_charts(document: Document) -> list[Figure]:
     """Draw the round with the median throughput of each cell, of the first 24; without intervals there is none."""
     factors = factor_names(document)
-    counted = _COUNTED[document["measure"]["unit"]]
+    counted = _COUNTED[document.measure.unit]
     made = []
-    for cell in document["cells"][:_MOST_CELLS]:
+    for cell in document.cells[:_MOST_CELLS]:
         chosen = _typical(cell)
         if chosen is None:
             continue
@@ -47,9 +47,9 @@ def timeline_charts(document: Document) -> list[Figure]:
         made.append(
             Figure(
                 name,
-                draw(_chart(chosen, counted, cell["throughput"]["unit"]), f"Timeline of {name}"),
-                f"round {chosen['block'] + 1}",
-                cells=[cell["id"]],
+                draw(_chart(chosen, counted, cell.throughput.unit), f"Timeline of {name}"),
+                f"round {chosen.block + 1}",
+                cells=[cell.id],
             )
         )
     return made
@@ -57,21 +57,21 @@ def timeline_charts(document: Document) -> list[Figure]:
 
 def _typical(cell: Cell) -> Round | None:
     """Return the round nearest to the median, so that the picture is of the cell and not of an accident."""
-    rounds = [each for each in cell["rounds"] if len(each["intervals"]) > 1 and each["throughput"] is not None]
+    rounds = [each for each in cell.rounds if len(each.intervals) > 1 and each.throughput is not None]
     if not rounds:
         return None
-    middle = median(each["throughput"] or 0.0 for each in rounds)
-    return min(rounds, key=lambda each: abs((each["throughput"] or 0.0) - middle))
+    middle = median(each.throughput or 0.0 for each in rounds)
+    return min(rounds, key=lambda each: abs((each.throughput or 0.0) - middle))
 
 
 def _chart(chosen: Round, counted: str, title: str) -> Any:
-    rows = [_row(each, counted) for each in _whole(chosen["intervals"])]
+    rows = [_row(each, counted) for each in _whole(chosen.intervals)]
     wanted = [_Panel(title, 90, {"value": (title, COLOURS[0])})]
     if any(each["cpu"] is not None for each in rows):
         wanted.append(_Panel("CPU %", 60, {"cpu": ("process", COLOURS[1]), "hottest": ("hottest thread", COLOURS[3])}))
     if any(each["written"] or each["read"] for each in rows):
         wanted.append(_Panel("MB/s", 60, {"written": ("written", COLOURS[2]), "read": ("read", COLOURS[5])}))
-    end = max(each["end_s"] for each in chosen["intervals"])
+    end = max(each["end_s"] for each in chosen.intervals)
     drawn = [_draw_panel(rows, panel, end, last=panel is wanted[-1]) for panel in wanted]
     return alt.vconcat(*drawn, spacing=6).resolve_scale(color="independent")
 

@@ -21,12 +21,12 @@ _WIDE_ROW = 24
 
 def times_chart(document: Document) -> Figure | None:
     """Draw what one execution of each statement takes; none where it is not asked for times."""
-    timed = [cell for cell in document["cells"] if time_of(cell) is not None]
-    if document["report"].get("times") is not True or not timed:
+    timed = [cell for cell in document.cells if time_of(cell) is not None]
+    if document.report.get("times") is not True or not timed:
         return None
-    systems = document["answer"]["systems"]
+    systems = document.answer.systems
     several = len(systems) > 1
-    rows = [_row(cell, systems[cell["system"]["name"]] if several else "") for cell in timed]
+    rows = [_row(cell, systems[cell.system.name] if several else "") for cell in timed]
     slowest: dict[str, float] = {}
     for row in rows:
         slowest[row["name"]] = max(slowest.get(row["name"], 0.0), row["ms"])
@@ -50,5 +50,5 @@ def _chart(rows: Sequence[dict[str, Any]], names: Sequence[str], *, wide: bool) 
 def _row(cell: Cell, series: str) -> dict[str, Any]:
     mean = time_of(cell) or 0.0
     low, high = interval_of(cell) or (mean, mean)
-    name = str(cell["factors"].get(STATEMENT, cell["id"]))
+    name = str(cell.factors.get(STATEMENT, cell.id))
     return {"name": name, "series": series, "ms": mean, "low": low, "high": high}

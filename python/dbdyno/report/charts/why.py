@@ -19,15 +19,15 @@ _ORDER = tuple(VERDICTS.values())
 
 def why_chart(document: Document) -> Figure | None:
     """Draw a bar for each resource that was tested; none where none was."""
-    why = document["why"]
-    tested = [] if why is None else [each for each in why["resources"] if each["tests"] and each["share"] is not None]
+    why = document.why
+    tested = [] if why is None else [each for each in why.resources if each.tests and each.share is not None]
     if not tested:
         return None
     rows = [_row(each) for each in tested]
     names = [row["name"] for row in rows]
     series = [each for each in _ORDER if any(row["series"] == each for row in rows)]
     y = alt.Y("name:N", sort=names, title=None, scale=alt.Scale(domain=names, paddingInner=0.35))
-    by_time = why is not None and why["metric"] == "p99"
+    by_time = why is not None and why.metric == "p99"
     of = "p99 of the response time" if by_time else "a transaction's time"
     x = alt.X("share:Q", axis=alt.Axis(title=f"share of {of}", format="%", tickCount=5))
     base = alt.Chart(data(rows)).encode(y=y, color=colour(series))
@@ -44,12 +44,12 @@ def why_chart(document: Document) -> Figure | None:
 
 
 def _row(each: WhyResource) -> dict[str, Any]:
-    share = each["share"] or 0.0
-    low, high = each["ci95"] or (share, share)
+    share = each.share or 0.0
+    low, high = each.ci95 or (share, share)
     return {
-        "name": each["name"],
+        "name": each.name,
         "share": min(max(share, _LOWEST), _HIGHEST),
         "low": min(max(low, _LOWEST), _HIGHEST),
         "high": min(max(high, _LOWEST), _HIGHEST),
-        "series": VERDICTS[each["verdict"]],
+        "series": VERDICTS[each.verdict],
     }

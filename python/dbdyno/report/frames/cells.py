@@ -1,173 +1,236 @@
-"""A result's cells, its rounds and their timelines as rows."""
+"""The figures of cells, rounds and timelines that exports show, each declared once.
+
+Data frames, Parquet and CSV have a column for each figure, in this order. OpenMetrics has the figures with a ``gauge``,
+and reports show those with a ``head`` in a table of further figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
 
-from dbdyno.model.result.reading import JsonObject, objects, part, texts
-from dbdyno.report.frames.frame import Field, Frame, Kind, at, factor_fields, make_frame, pair
+from dbdyno.model.result.cell import Cell, Round
+from dbdyno.model.result.shape import Document
+from dbdyno.report.frames.frame import Field, Frame, at, factor_fields, make_frame, pair
 
-_PERCENTILES = ("p50", "p90", "p99", "p99_9", "max", "mean")
 _TIMES = ("service", "response")
 
 
-class _Place(NamedTuple):
-    """What a row is about: a cell, and where it is of one a round of it, and an interval of that."""
+class CellRow(NamedTuple):
+    """A row about a cell of a run."""
 
-    run: object
-    cell: JsonObject
-    round: JsonObject
-    interval: JsonObject
+    run: str
+    cell: Cell
 
-
-def cells_frame(document: Mapping[str, Any]) -> Frame:
-    """Give a row for each cell: factors, throughput with its interval, latencies, CPU, failures, bottleneck."""
-    rows = [_Place(document.get("id"), cell, {}, {}) for cell in objects(document.get("cells"))]
-    return _frame(rows, _CELL)
+    @property
+    def measured(self) -> Cell:
+        """What the figures of this row are about."""
+        return self.cell
 
 
-def rounds_frame(document: Mapping[str, Any]) -> Frame:
-    """Give a row for each round of each cell, failed ones included."""
-    rows = [_Place(document.get("id"), *each, {}) for each in _rounds(document)]
-    return _frame(rows, _ROUND)
+class RoundRow(NamedTuple):
+    """A row about a round of a cell."""
+
+    run: str
+    cell: Cell
+    round: Round
+
+    @property
+    def measured(self) -> Round:
+        """What the figures of this row are about."""
+        return self.round
 
 
-def intervals_frame(document: Mapping[str, Any]) -> Frame:
-    """Give a row for each interval of each round's timeline."""
+class IntervalRow(NamedTuple):
+    """A row about an interval of a round's timeline."""
+
+    run: str
+    cell: Cell
+    round: Round
+    interval: Mapping[str, Any]
+
+
+Row = TypeVar("Row", CellRow, RoundRow, IntervalRow)
+_Measured = TypeVar("_Measured", CellRow, RoundRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """An OpenMetrics gauge. Its name ends in its ``unit``; One such unit is ``divisor`` units of the figure."""
+
+    name: str
+    help: str
+    unit: str = ""
+    divisor: float = 1.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(Field[Row]):
+    """A figure: its column, its gauge, and its heading in reports. ``head`` is empty if reports don't show it."""
+
+    gauge: Gauge | None = None
+    head: str = ""
+
+
+def cells_frame(document: Document) -> Frame:
+    """Return a row for each cell: factors, throughput with its interval, latencies, CPU, failures, bottleneck."""
+    return _frame([CellRow(document.id, cell) for cell in document.cells], CELL)
+
+
+def rounds_frame(document: Document) -> Frame:
+    """Return a row for each round of each cell, failed ones included."""
+    return _frame([RoundRow(document.id, *each) for each in _rounds(document)], ROUND)
+
+
+def intervals_frame(document: Document) -> Frame:
+    """Return a row for each interval of each round's timeline."""
     rows = [
-        _Place(document.get("id"), cell, each, interval)
+        IntervalRow(document.id, cell, each, interval)
         for cell, each in _rounds(document)
-        for interval in objects(each.get("intervals"))
+        for interval in each.intervals
     ]
-    return _frame(rows, _INTERVAL)
+    return _frame(rows, INTERVAL)
 
 
-def _rounds(document: Mapping[str, Any]) -> list[tuple[JsonObject, JsonObject]]:
-    return [(cell, each) for cell in objects(document.get("cells")) for each in objects(cell.get("rounds"))]
+def _rounds(document: Document) -> Iterator[tuple[Cell, Round]]:
+    for cell in document.cells:
+        for each in cell.rounds:
+            yield cell, each
 
 
-def _frame(rows: list[_Place], own: tuple[Field[_Place], ...]) -> Frame:
-    taken = [field.name for field in (*_NAMES, *_SYSTEM, *own)]
-    factors = factor_fields(rows, lambda row: part(row.cell, "factors"), taken)
-    return make_frame(rows, [*_NAMES, *factors, *_SYSTEM, *own])
-
-
-def _of_cell(name: str, kind: Kind, *keys: str) -> Field[_Place]:
-    return Field(name, kind, lambda row: at(row.cell, *(keys or (name,))))
-
-
-def _of_round(name: str, kind: Kind, *keys: str) -> Field[_Place]:
-    return Field(name, kind, lambda row: at(row.round, *(keys or (name,))))
-
-
-def _of_interval(name: str, kind: Kind, *keys: str) -> Field[_Place]:
-    return Field(name, kind, lambda row: at(row.interval, *(keys or (name,))))
-
-
-def _sum(value: object) -> int | None:
-    """Add failures of all kinds up."""
-    return sum(each for each in value.values() if isinstance(each, int)) if isinstance(value, Mapping) else None
-
-
-def _at_least(times: str) -> Field[_Place]:
-    """Give the column that names the figures of a time that are lower bounds, as ``p99 p99_9``; None: none is."""
-    return Field(
-        f"{times}_at_least",
-        "text",
-        lambda row: " ".join(texts(at(row.cell, "latency_ms", times, "at_least"))) or None,
-    )
-
-
-def _end(keys: tuple[str, ...], place: int) -> Callable[[_Place], object]:
-    return lambda row: pair(at(row.cell, *keys), place)
-
-
-def _times(field: Callable[..., Field[_Place]]) -> list[Field[_Place]]:
-    """Give the columns of service and response times, in milliseconds."""
-    return [
-        field(f"{times}_{name}_ms", "number", "latency_ms", times, name) for times in _TIMES for name in _PERCENTILES
+def _frame(rows: list[Row], own: Iterable[Field[Row]]) -> Frame:
+    names: list[Field[Row]] = [
+        Field("run", "text", lambda row: row.run),
+        Field("cell", "text", lambda row: row.cell.id),
     ]
-
-
-def _cpu(field: Callable[..., Field[_Place]]) -> list[Field[_Place]]:
-    """Give the columns of processors, in percent of one."""
-    return [
-        field("cpu_percent", "number", "cpu_percent", "client"),
-        field("server_cpu_percent", "number", "cpu_percent", "server"),
-        field("hottest_thread_percent", "number", "cpu_percent", "hottest_thread"),
-        field("machine_percent", "number", "cpu_percent", "machine"),
-        field("steal_percent", "number", "cpu_percent", "steal"),
+    system: list[Field[Row]] = [
+        Field("system", "text", lambda row: row.cell.system.name),
+        Field("engine", "text", lambda row: row.cell.system.engine),
+        Field("version", "text", lambda row: row.cell.system.version),
+        Field("durability", "text", lambda row: row.cell.system.durability),
     ]
+    figures: list[Field[Row]] = list(own)
+    taken = [each.name for each in (*names, *system, *figures)]
+    factors: list[Field[Row]] = factor_fields(rows, lambda row: row.cell.factors, taken)
+    return make_frame(rows, names + factors + system + figures)
 
 
-def _disk(field: Callable[..., Field[_Place]]) -> list[Field[_Place]]:
-    return [field(f"disk_{name}", "number", "disk", name) for name in ("reads_per_s", "writes_per_s", "flushes_per_s")]
+def _failures(failed: Mapping[str, int]) -> int:
+    return sum(each for each in failed.values() if isinstance(each, int))
 
 
-_NAMES: tuple[Field[_Place], ...] = (Field("run", "text", lambda row: row.run), _of_cell("cell", "text", "id"))
+def _done(cell: Cell) -> int:
+    return sum(each.status == "done" for each in cell.rounds)
 
-_SYSTEM: tuple[Field[_Place], ...] = (
-    _of_cell("system", "text", "system", "name"),
-    _of_cell("engine", "text", "system", "engine"),
-    _of_cell("version", "text", "system", "version"),
-    _of_cell("durability", "text", "system", "durability"),
-)
 
-_CELL: tuple[Field[_Place], ...] = (
-    _of_cell("throughput", "number", "throughput", "mean"),
-    Field("throughput_low", "number", _end(("throughput", "ci95"), 0)),
-    Field("throughput_high", "number", _end(("throughput", "ci95"), 1)),
-    _of_cell("unit", "text", "throughput", "unit"),
-    Field("rounds", "whole", lambda row: sum(each.get("status") == "done" for each in _all_rounds(row))),
-    Field("failed_rounds", "whole", lambda row: sum(each.get("status") != "done" for each in _all_rounds(row))),
-    Field("failed", "whole", lambda row: _sum(row.cell.get("failed"))),
-    *_times(_of_cell),
+def _times(of: type[_Measured]) -> Iterator[Figure[_Measured]]:
+    """Yield the columns of service and response times in milliseconds."""
+    for times in _TIMES:
+        for name in ("p50", "p90", "p99", "p99_9", "max", "mean"):
+            yield Figure(f"{times}_{name}_ms", "number", _latency(of, times, name))
+
+
+def _latency(_of: type[_Measured], times: str, name: str) -> Callable[[_Measured], object]:
+    return lambda row: getattr(row.measured.latency_ms.get(times), name, None)
+
+
+def _at_least(times: str) -> Figure[CellRow]:
+    """Return the column that names the lower bounds among the figures of a time, such as ``p99 p99_9``."""
+
+    def read(row: CellRow) -> str | None:
+        latency = row.cell.latency_ms.get(times)
+        return (" ".join(latency.at_least) or None) if latency else None
+
+    return Figure(f"{times}_at_least", "text", read)
+
+
+def _busy(process: str) -> Gauge:
+    words = "Processors that were busy, mean of the rounds."
+    return Gauge("dbdyno_cpu_processors", words, "processors", 100, {"process": process})
+
+
+def _cpu(_of: type[_Measured]) -> Iterator[Figure[_Measured]]:
+    """Yield the columns of CPU in percent of one processor."""
+    yield Figure("cpu_percent", "number", lambda row: row.measured.cpu_percent.client, _busy("client"))
+    yield Figure("server_cpu_percent", "number", lambda row: row.measured.cpu_percent.server, _busy("server"))
+    hottest = _busy("hottest_thread")
+    yield Figure("hottest_thread_percent", "number", lambda row: row.measured.cpu_percent.hottest_thread, hottest)
+    yield Figure("machine_percent", "number", lambda row: row.measured.cpu_percent.machine, _busy("machine"))
+    yield Figure("steal_percent", "number", lambda row: row.measured.cpu_percent.steal)
+
+
+def _disk(_of: type[_Measured]) -> Iterator[Figure[_Measured]]:
+    yield Figure("disk_reads_per_s", "number", lambda row: row.measured.disk.reads_per_s)
+    yield Figure("disk_writes_per_s", "number", lambda row: row.measured.disk.writes_per_s)
+    yield Figure("disk_flushes_per_s", "number", lambda row: row.measured.disk.flushes_per_s)
+
+
+CELL: tuple[Figure[CellRow], ...] = (
+    Figure("throughput", "number", lambda row: row.cell.throughput.mean),
+    Figure("throughput_low", "number", lambda row: pair(row.cell.throughput.ci95, 0)),
+    Figure("throughput_high", "number", lambda row: pair(row.cell.throughput.ci95, 1)),
+    Figure("unit", "text", lambda row: row.cell.throughput.unit),
+    Figure("rounds", "whole", lambda row: _done(row.cell)),
+    Figure("failed_rounds", "whole", lambda row: len(row.cell.rounds) - _done(row.cell)),
+    Figure("failed", "whole", lambda row: _failures(row.cell.failed)),
+    *_times(CellRow),
     *map(_at_least, _TIMES),
-    *_cpu(_of_cell),
-    *_disk(_of_cell),
-    _of_cell("rows_per_transaction", "number"),
-    _of_cell("instructions", "number"),
-    _of_cell("share_of_ceiling", "number", "share_of_ceiling", "harness"),
-    _of_cell("published", "number", "published", "value"),
-    _of_cell("bottleneck", "text", "bottleneck", "resource"),
+    *_cpu(CellRow),
+    *_disk(CellRow),
+    Figure("rows_per_transaction", "number", lambda row: row.cell.rows_per_transaction),
+    Figure("instructions", "number", lambda row: row.cell.instructions),
+    Figure("share_of_ceiling", "number", lambda row: row.cell.share_of_ceiling.harness),
+    Figure("published", "number", lambda row: at(row.cell.published, "value")),
+    Figure("bottleneck", "text", lambda row: row.cell.bottleneck and row.cell.bottleneck.resource),
 )
 
-_ROUND: tuple[Field[_Place], ...] = (
-    _of_round("block", "whole"),
-    _of_round("position", "whole"),
-    _of_round("status", "text"),
-    _of_round("started", "time"),
-    _of_round("throughput", "number"),
-    _of_cell("unit", "text", "throughput", "unit"),
-    _of_round("transactions_per_s", "number"),
-    _of_round("elapsed_s", "number"),
-    *(_of_round(name, "whole") for name in ("issued", "ok")),
-    Field("failed", "whole", lambda row: _sum(row.round.get("failed"))),
-    *(_of_round(name, "whole") for name in ("skipped", "in_flight", "retries", "completed")),
-    *(_of_round(name, "whole") for name in ("rows", "rows_changed", "statements")),
-    *_times(_of_round),
-    *_cpu(_of_round),
-    *_disk(_of_round),
-    _of_round("peak_rss_bytes", "whole"),
-    _of_round("instructions", "number"),
-    _of_round("outlier", "truth"),
-    _of_round("bottleneck", "text", "bottleneck", "resource"),
-    _of_round("error_kind", "text"),
-    _of_round("error", "text"),
-)
-
-_INTERVAL: tuple[Field[_Place], ...] = (
-    _of_round("block", "whole"),
-    _of_interval("index", "whole"),
-    _of_interval("start_s", "number"),
-    _of_interval("end_s", "number"),
-    *(_of_interval(name, "whole") for name in ("ok", "failed", "statements", "rows")),
-    *(_of_interval(f"service_{name}_ms", "number", "service_ms", name) for name in ("p50", "p99", "max")),
-    *(_of_interval(name, "number") for name in ("cpu_percent", "hottest_thread_percent", "machine_percent")),
-    *(_of_interval(f"disk_{name}", "whole", "disk", name) for name in ("reads", "writes", "flushes")),
+ROUND: tuple[Figure[RoundRow], ...] = (
+    Figure("block", "whole", lambda row: row.round.block),
+    Figure("position", "whole", lambda row: row.round.position),
+    Figure("status", "text", lambda row: row.round.status),
+    Figure("started", "time", lambda row: row.round.started),
+    Figure("throughput", "number", lambda row: row.round.throughput),
+    Figure("unit", "text", lambda row: row.cell.throughput.unit),
+    Figure("transactions_per_s", "number", lambda row: row.round.transactions_per_s),
+    Figure("elapsed_s", "number", lambda row: row.round.elapsed_s),
+    Figure("issued", "whole", lambda row: row.round.issued),
+    Figure("ok", "whole", lambda row: row.round.ok),
+    Figure("failed", "whole", lambda row: _failures(row.round.failed)),
+    Figure("skipped", "whole", lambda row: row.round.skipped),
+    Figure("in_flight", "whole", lambda row: row.round.in_flight),
+    Figure("retries", "whole", lambda row: row.round.retries),
+    Figure("completed", "whole", lambda row: row.round.completed),
+    Figure("rows", "whole", lambda row: row.round.rows),
+    Figure("rows_changed", "whole", lambda row: row.round.rows_changed),
+    Figure("statements", "whole", lambda row: row.round.statements),
+    *_times(RoundRow),
+    *_cpu(RoundRow),
+    *_disk(RoundRow),
+    Figure("peak_rss_bytes", "whole", lambda row: row.round.peak_rss_bytes),
+    Figure("instructions", "number", lambda row: row.round.instructions),
+    Figure("outlier", "truth", lambda row: row.round.outlier),
+    Figure("bottleneck", "text", lambda row: row.round.bottleneck and row.round.bottleneck.resource),
+    Figure("error_kind", "text", lambda row: row.round.error_kind),
+    Figure("error", "text", lambda row: row.round.error),
 )
 
 
-def _all_rounds(row: _Place) -> list[JsonObject]:
-    return objects(row.cell.get("rounds"))
+def _of_interval(name: str, *keys: str) -> Callable[[IntervalRow], object]:
+    return lambda row: at(row.interval, *(keys or (name,)))
+
+
+INTERVAL: tuple[Field[IntervalRow], ...] = (
+    Field("block", "whole", lambda row: row.round.block),
+    Field("index", "whole", _of_interval("index")),
+    Field("start_s", "number", _of_interval("start_s")),
+    Field("end_s", "number", _of_interval("end_s")),
+    *(Field(name, "whole", _of_interval(name)) for name in ("ok", "failed", "statements", "rows")),
+    *(Field(f"service_{name}_ms", "number", _of_interval("", "service_ms", name)) for name in ("p50", "p99", "max")),
+    *(
+        Field(name, "number", _of_interval(name))
+        for name in ("cpu_percent", "hottest_thread_percent", "machine_percent")
+    ),
+    *(Field(f"disk_{name}", "whole", _of_interval("", "disk", name)) for name in ("reads", "writes", "flushes")),
+)

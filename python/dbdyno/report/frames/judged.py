@@ -2,86 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from dbdyno.base.numbers import level
-from dbdyno.model.result.reading import JsonObject, objects, part, texts
-from dbdyno.report.frames.frame import Field, Frame, Kind, at, make_frame, pair
+from dbdyno.model.result.effects import Effect
+from dbdyno.model.result.shape import Comparison, Document
+from dbdyno.report.frames.frame import Field, Frame, make_frame, pair
+
+_Judged = TypeVar("_Judged", Effect, Comparison)
 
 
-def effects_frame(document: Mapping[str, Any]) -> Frame:
-    """Give a row for each effect: what a level does against the first one of its factor, all else equal."""
-    return make_frame(objects(document.get("effects")), [_run(document), *_EFFECT])
+def effects_frame(document: Document) -> Frame:
+    """Return a row for each effect: what a level does compared with the first one of its factor, all else equal."""
+    return make_frame(document.effects, [_run(document), *_EFFECT])
 
 
-def comparisons_frame(document: Mapping[str, Any]) -> Frame:
-    """Give a row for each comparison: cell ``b`` against cell ``a``."""
-    return make_frame(objects(document.get("comparisons")), [_run(document), *_COMPARISON])
+def comparisons_frame(document: Document) -> Frame:
+    """Return a row for each comparison of cell ``b`` with cell ``a``."""
+    return make_frame(document.comparisons, [_run(document), *_COMPARISON])
 
 
-def _run(document: Mapping[str, Any]) -> Field[JsonObject]:
-    return Field("run", "text", lambda _: document.get("id"))
+def _run(document: Document) -> Field[_Judged]:
+    return Field("run", "text", lambda _: document.id)
 
 
-def _of(name: str, kind: Kind, key: str | None = None) -> Field[JsonObject]:
-    return Field(name, kind, lambda each: at(each, key or name))
+def _level(value: object) -> str | None:
+    return None if value is None else level(value)
 
 
-def _end(name: str, kind: Kind, key: str, place: int) -> Field[JsonObject]:
-    return Field(name, kind, lambda each: pair(each.get(key), place))
+def _joined(values: Sequence[str], between: str) -> str | None:
+    return between.join(values) or None
 
 
-def _level(key: str) -> Callable[[JsonObject], object]:
-    return lambda each: None if each.get(key) is None else level(each[key])
+def _levels(each: Effect) -> str | None:
+    """Return the levels at which an effect holds, such as ``threads=4,cache=shared``; None: at all of them."""
+    return _joined([f"{name}={level(value)}" for name, value in each.at.items()], ",")
 
 
-def _joined(key: str, between: str) -> Callable[[JsonObject], object]:
-    return lambda each: between.join(texts(each.get(key))) or None
+def _end(name: str, read: Callable[[Effect], object], place: int) -> Field[Effect]:
+    return Field(name, "text" if name.startswith("durability") else "number", lambda each: pair(read(each), place))
 
 
-def _levels(each: JsonObject) -> str | None:
-    """Name the levels at which an effect holds, as ``threads=4,cache=shared``; None: at all of them."""
-    return ",".join(f"{name}={level(value)}" for name, value in part(each, "at").items()) or None
+def _ratio(_of: type[_Judged]) -> tuple[Field[_Judged], ...]:
+    """Return the columns of a ratio, its interval and its verdict."""
+    return (
+        Field("ratio", "number", lambda each: each.ratio),
+        Field("ratio_low", "number", lambda each: pair(each.ci95, 0)),
+        Field("ratio_high", "number", lambda each: pair(each.ci95, 1)),
+        Field("verdict", "text", lambda each: each.verdict),
+        Field("detectable", "number", lambda each: each.detectable),
+        Field("more_rounds", "whole", lambda each: each.more_rounds),
+        Field("blocks", "whole", lambda each: each.blocks),
+    )
 
 
-# A ratio with its interval, and how sure a verdict is.
-_RATIO = (
-    _of("ratio", "number"),
-    _end("ratio_low", "number", "ci95", 0),
-    _end("ratio_high", "number", "ci95", 1),
-)
-_SURE = (
-    _of("verdict", "text"),
-    _of("detectable", "number"),
-    _of("more_rounds", "whole"),
-    _of("blocks", "whole"),
-)
-
-_EFFECT: tuple[Field[JsonObject], ...] = (
-    _of("factor", "text"),
-    _of("role", "text"),
-    Field("level", "text", _level("level")),
-    Field("against", "text", _level("against")),
+_EFFECT: tuple[Field[Effect], ...] = (
+    Field("factor", "text", lambda each: each.factor),
+    Field("role", "text", lambda each: each.role),
+    Field("level", "text", lambda each: _level(each.level)),
+    Field("against", "text", lambda each: _level(each.against)),
     Field("at", "text", _levels),
-    _of("metric", "text"),
-    *_RATIO,
-    *_SURE,
-    Field("pairs", "whole", lambda each: len(each["cells"]) if isinstance(each.get("cells"), list) else None),
-    Field("depends_on", "text", _joined("depends_on", ",")),
-    _end("durability_from", "text", "durability", 0),
-    _end("durability_to", "text", "durability", 1),
-    _end("failed_from", "number", "failed", 0),
-    _end("failed_to", "number", "failed", 1),
+    Field("metric", "text", lambda each: each.metric),
+    *_ratio(Effect),
+    Field("pairs", "whole", lambda each: len(each.cells)),
+    Field("depends_on", "text", lambda each: _joined(each.depends_on, ",")),
+    _end("durability_from", lambda each: each.durability, 0),
+    _end("durability_to", lambda each: each.durability, 1),
+    _end("failed_from", lambda each: each.failed, 0),
+    _end("failed_to", lambda each: each.failed, 1),
 )
 
-_COMPARISON: tuple[Field[JsonObject], ...] = (
-    _of("a", "text"),
-    _of("b", "text"),
-    _of("metric", "text"),
-    *_RATIO,
-    *_SURE,
-    _of("margin", "number"),
-    Field("not_comparable", "text", _joined("not_comparable", "; ")),
-    Field("lacking", "text", lambda each: each.get("lacking") or None),
+_COMPARISON: tuple[Field[Comparison], ...] = (
+    Field("a", "text", lambda each: each.a),
+    Field("b", "text", lambda each: each.b),
+    Field("metric", "text", lambda each: each.metric),
+    *_ratio(Comparison),
+    Field("margin", "number", lambda each: each.margin),
+    Field("not_comparable", "text", lambda each: _joined(each.not_comparable, "; ")),
+    Field("lacking", "text", lambda each: each.lacking or None),
 )

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from dbdyno.base.numbers import NONE, figure, level, milliseconds
-from dbdyno.model.result.reading import objects, part
+from dbdyno.model.result.shape import Document
 from dbdyno.report.frames.cells import cells_frame
 from dbdyno.report.page import render_page
 from dbdyno.store import RunSummary
@@ -25,7 +25,7 @@ class Shown:
     side: str = "left"
 
 
-def run_html(document: Mapping[str, Any], answer: str) -> str:
+def run_html(document: Document, answer: str) -> str:
     """Return the answer, and a row for each of the first cells, as a part of a page."""
     frame = cells_frame(document)
     of = {each.name: each.values for each in frame.columns}
@@ -40,7 +40,7 @@ def run_html(document: Mapping[str, Any], answer: str) -> str:
     columns.append(Shown("p99 ms", [_p99(of, row) for row in range(count)], "right"))
     columns.append(Shown("bottleneck", [_text(value) for value in of["bottleneck"]]))
     return _page(
-        head=f"{document.get('experiment')}  {document.get('id')}",
+        head=f"{document.experiment}  {document.id}",
         sentences=answer.splitlines(),
         columns=columns,
         more=f"{count - _ROWS} more: run.cells()" if count > _ROWS else "",
@@ -66,9 +66,9 @@ def _page(*, head: str, sentences: list[str], columns: list[Shown], more: str, m
     return render_page("notebook.html.j2", context)
 
 
-def _factors(document: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+def _factors(document: Document) -> list[tuple[str, list[str]]]:
     """Give each factor with its level in each cell."""
-    levels = [part(cell, "factors") for cell in objects(document.get("cells"))]
+    levels = [cell.factors for cell in document.cells]
     names = dict.fromkeys(name for each in levels for name in each)
     return [(name, [_text(each.get(name)) for each in levels]) for name in names]
 

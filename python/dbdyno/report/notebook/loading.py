@@ -6,12 +6,13 @@ import json
 from contextlib import closing
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from dbdyno.analysis.document import read_run
 from dbdyno.base.errors import InputError, reason
+from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.shape import SCHEMA, Document
 from dbdyno.report.notebook.run import Run
 from dbdyno.store import open_store
@@ -23,12 +24,12 @@ _NEEDED = frozenset({"schema", "id", "experiment", "cells"})
 def load_run(run: str | PathLike[str], store: str | PathLike[str] | None = None) -> Run:
     """Load a run; see :func:`dbdyno.load`."""
     if not isinstance(run, str) or "/" in run or run.endswith(".json"):
-        return Run(read_document(Path(run)))
+        return read_document(Path(run))
     with closing(open_store(None if store is None else fspath(store), make=False)) as opened:
         return Run(read_run(opened, run))
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> Run:
     """Read a result document (``dbdyno.run/1``) from a file.
 
     A field that the version that wrote it did not know is missing. Raises InputError where the file cannot be read,
@@ -54,4 +55,4 @@ def read_document(path: Path) -> Document:
                 place = ".".join(map(str, where))
                 what = f"`{place}`: {each['msg'][:1].lower()}{each['msg'][1:]}"
                 raise InputError(str(path), what, f"write it again: `dbdyno show {data.get('id')} --json`") from None
-    return cast(Document, data)
+    return Run(from_json(Document, data), data)

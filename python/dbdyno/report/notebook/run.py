@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from dbdyno.model.result.reading import objects, part, texts
+from dbdyno.model.result.convert import JsonObject, to_json
 from dbdyno.model.result.shape import Document
 from dbdyno.report.frames.cells import cells_frame, intervals_frame, rounds_frame
 from dbdyno.report.frames.judged import comparisons_frame, effects_frame
@@ -28,32 +28,35 @@ class Run:
     ``_per_s``. A value that is not known is missing, never 0.
     """
 
-    def __init__(self, document: Document) -> None:
-        """Take a result document, ``dbdyno.run/1``."""
+    def __init__(self, document: Document, source: JsonObject | None = None) -> None:
+        """Take a result, and the document it was read from, if it was."""
         self._document = document
+        self._source = source
 
     @property
-    def document(self) -> Document:
-        """The whole result, as ``--json`` writes it; docs/reference/result-document.md has the fields."""
-        return self._document
+    def document(self) -> JsonObject:
+        """The whole result, as ``--json`` writes it; docs/reference/result-document.md describes the fields."""
+        if self._source is None:
+            self._source = to_json(self._document)
+        return self._source
 
     @property
     def id(self) -> str:
         """The run's id in its store."""
-        return self._document["id"]
+        return self._document.id
 
     @property
     def experiment(self) -> str:
         """The name of the experiment."""
-        return self._document["experiment"]
+        return self._document.experiment
 
     @property
     def answer(self) -> str:
         """Return the answer, one sentence per line, then one line per choice; empty if the run answers nothing."""
         from dbdyno.report.lines import advice_words
 
-        found = part(self._document, "answer")
-        return "\n".join([*texts(found.get("text")), *map(advice_words, objects(found.get("advice")))])
+        found = self._document.answer
+        return "\n".join([*found.text, *map(advice_words, found.advice)])
 
     @overload
     def frame(self, library: Literal["pandas"] = "pandas") -> pandas.DataFrame: ...
@@ -119,8 +122,8 @@ class Run:
 
     def __repr__(self) -> str:
         """Say in a line what it is."""
-        cells = len(objects(self._document["cells"]))
-        status = self._document.get("status") or "of unknown status"
+        cells = len(self._document.cells)
+        status = self._document.status or "of unknown status"
         return f"<run {self.id} of {self.experiment}, {status}, {cells} cell{'' if cells == 1 else 's'}>"
 
     def _repr_html_(self) -> str:
