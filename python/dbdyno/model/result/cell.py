@@ -479,11 +479,11 @@ class Round:
     rows_squared: float | None
     """The sum of the squares of the rows that each of them returned; null where it was not counted."""
     rows_changed: int | None
+    """Rows changed by the completed transactions."""
     transactions_changing: int | None
-    """Of those completed, how many changed rows."""
-    """Of the same transactions."""
+    """Completed transactions that changed rows."""
     statements: int | None
-    """Of the same transactions."""
+    """Statements run by the completed transactions."""
     transactions: JsonObject
     """By name: ok, failed."""
     statements_by_name: JsonObject
@@ -511,6 +511,7 @@ class Round:
     client_s: float | None
     peak_rss_bytes: int | None
     warmup: JsonObject
+    """``seconds`` that the warm-up took."""
     observed: JsonObject
     """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
     lock_holders: JsonObject
@@ -519,8 +520,7 @@ class Round:
     changes: JsonObject
     """Of a trial that changed calls on purpose, else empty: by kind ``calls``, ``own_s``, ``added_s``."""
     interleaving: JsonObject
-    """Of a trial that was interleaved with others; empty elsewhere."""
-    """seconds, transactions."""
+    """How a trial was interleaved with others: ``overrun_s``, ``real_s`` and the plan's settings; else empty."""
     competitor: float | None
     """The share of each processor that a program took which competed on purpose; null where there was none."""
     durations: JsonObject
