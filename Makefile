@@ -9,11 +9,21 @@ BIN := $(VENV)/bin
 TEST_VENV := .venv-test
 TEST_BIN := $(TEST_VENV)/bin
 DOCS_VENV := .venv-docs
-SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
+SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*' -not -path '*/schemas/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 # Most of what is in these packages nobody imports; what is imported is compiled then.
 PIP_REQUIRED := $(PIP_INSTALL) --no-compile
 PIP_WHEEL := -m pip wheel --quiet --disable-pip-version-check --no-deps
+
+WORKER = $(abspath $(or $(CARGO_TARGET_DIR),target))/release/dbdyno-worker
+# Writes the JSON Schemas to a directory. Arguments: the worker, a Python, the directory.
+define WRITE_SCHEMAS
+	mkdir -p $(3)
+	$(1) schema plan | $(2) -m json.tool > $(3)/plan.schema.json
+	$(1) schema event | $(2) -m json.tool > $(3)/event.schema.json
+	PYTHONPATH=python $(2) -m dbdyno.model.result.schema $(3)/result.schema.json
+	PYTHONPATH=python $(2) -m dbdyno.analysis.predict.schema $(3)/prediction.schema.json
+endef
 
 # The server that `mongodb:` starts in the tests. They are skipped without Go.
 FERRETDB := target/ferretdb
@@ -41,7 +51,7 @@ run:
 
 first:
 	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker WORKER_FEATURES=--no-default-features
-	PYTHONPATH=python DBDYNO_WORKER=$(abspath $(or $(CARGO_TARGET_DIR),target))/release/dbdyno-worker $(BIN)/python -m dbdyno $(RUN)
+	PYTHONPATH=python DBDYNO_WORKER=$(WORKER) $(BIN)/python -m dbdyno $(RUN)
 	@echo
 	@echo "Now the engines of servers are built and all is installed. Where this is interrupted, \`make install\` goes on."
 	$(MAKE) --no-print-directory install
@@ -64,6 +74,7 @@ wheel: dist/.built
 dist/.built: requirements.lock $(SOURCES)
 	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker
 	rm -rf dist build
+	$(call WRITE_SCHEMAS,$(WORKER),$(BIN)/python,python/dbdyno/schemas)
 	$(BIN)/python $(PIP_WHEEL) --wheel-dir dist \
 		$(if $(PLATFORM),--config-settings=--build-option=--plat-name=$(PLATFORM)) .
 	touch $@
@@ -147,12 +158,9 @@ test-python: dev $(TESTED_SERVERS) $(WEBAPP)
 bench: install
 	failed=0; for each in bench servers http; do $(BIN)/python benches/$$each.py || failed=1; done; exit $$failed
 
-# The JSON Schemas of plans, of the worker's events and of results, from the types they describe.
-schema: dev
-	$(TEST_BIN)/dbdyno-worker schema plan | $(TEST_BIN)/python -m json.tool > docs/plan.schema.json
-	$(TEST_BIN)/dbdyno-worker schema event | $(TEST_BIN)/python -m json.tool > docs/event.schema.json
-	$(TEST_BIN)/python -m dbdyno.model.result.schema docs/result.schema.json
-	$(TEST_BIN)/python -m dbdyno.analysis.predict.schema docs/prediction.schema.json
+# The JSON Schemas of plans, of the worker's events, of results and of predictions, for the site: docs/*.schema.json.
+schema: worker $(VENV)/.python
+	$(call WRITE_SCHEMAS,$(WORKER),$(BIN)/python,docs)
 
 # The output of commands on pages, as a release build prints it now. It measures: nothing else should run.
 PAGES ?= $(wildcard docs/tutorial/*.md docs/reference/experiments/*.md) $(addprefix docs/how-to/,compare-queries.md sqlite-settings.md sqlite-or-postgresql.md highest-rate.md ci.md)
@@ -160,7 +168,7 @@ docs-output: install $(TEST_VENV)/.python
 	$(TEST_BIN)/python tools/docs_output.py $(BIN)/dbdyno $(PAGES)
 
 # The site of docs/, in target/site: open target/site/index.html. A broken link is an error.
-docs: $(DOCS_VENV)/.installed
+docs: $(DOCS_VENV)/.installed schema
 	PYTHONPATH=python $(DOCS_VENV)/bin/mkdocs build --strict
 
 $(DOCS_VENV)/.installed: requirements-docs.lock

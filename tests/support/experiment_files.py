@@ -1,9 +1,12 @@
 """Experiments for tests: small ones from text, and all that the repository has."""
 
+import copy
 import json
 import re
+import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jsonschema_rs
 
@@ -16,6 +19,7 @@ from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.result.schema import json_schema
+from dbdyno.runtime.worker import worker_path
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,9 +76,17 @@ def compiled(made: Experiment, url: str = "sqlite:") -> list[CompiledCell]:
 
 
 @cache
+def worker_schema(kind: str) -> dict[str, Any]:
+    """Return the schema of plans or events that the worker prints; not to be changed."""
+    printed = subprocess.run([worker_path(), "schema", kind], capture_output=True, text=True, check=True).stdout
+    schema: dict[str, Any] = json.loads(printed)
+    return schema
+
+
+@cache
 def event_schema() -> jsonschema_rs.Draft202012Validator:
     """Give the validator of events, which takes nothing that is not in their types."""
-    schema = json.loads((ROOT / "docs/event.schema.json").read_text())
+    schema = copy.deepcopy(worker_schema("event"))
     for each in [*schema["oneOf"], *schema["$defs"].values(), *schema["$defs"]["Summary"]["anyOf"]]:
         # What is put together of several parts is closed where it is put together.
         if "properties" in each and "oneOf" not in each:
@@ -93,4 +105,4 @@ def result_schema() -> jsonschema_rs.Draft202012Validator:
 @cache
 def plan_schema() -> jsonschema_rs.Draft202012Validator:
     """Give the validator of plans."""
-    return jsonschema_rs.Draft202012Validator(json.loads((ROOT / "docs/plan.schema.json").read_text()))
+    return jsonschema_rs.Draft202012Validator(worker_schema("plan"))

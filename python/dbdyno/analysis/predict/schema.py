@@ -1,4 +1,4 @@
-"""The JSON Schema of a prediction, made from its types. Written to ``docs/prediction.schema.json``.
+"""The JSON Schema of a prediction, made from its types.
 
 ``python -m dbdyno.analysis.predict.schema FILE`` writes it.
 """

@@ -1,4 +1,4 @@
-"""The events that a worker writes, as types: those of ``docs/event.schema.json``, which the worker's types give.
+"""The events that a worker writes, as types: those of ``dbdyno-worker schema event``.
 
 Nothing is imported here: they are wanted where a worker is listened to or a run is shown, and nowhere before.
 """

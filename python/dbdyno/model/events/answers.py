@@ -78,7 +78,7 @@ class Device(Part):
 class BtreeFigures(Part):
     """What an insert does to a B-tree at one size: means per insert, of leaves unless their name says otherwise.
 
-    ``docs/event.schema.json`` says what each of them is.
+    ``dbdyno-worker schema event`` describes each of them.
     """
 
     rows: Count

@@ -1,7 +1,7 @@
 """The shape of a prediction, ``dbdyno.prediction/1``.
 
-``docs/prediction.schema.json`` is made from these types. The text under a field becomes its description there. A figure
-that is not known is null.
+``dbdyno.analysis.predict.schema`` makes the JSON Schema from these types. The string below a field is its description
+there. A figure that is not known is null.
 """
 
 from __future__ import annotations

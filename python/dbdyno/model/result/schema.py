@@ -1,4 +1,4 @@
-"""The JSON Schema of the result document, made from its types. Written to ``docs/result.schema.json``.
+"""The JSON Schema of the result document, made from its types.
 
 ``python -m dbdyno.model.result.schema FILE`` writes it.
 """

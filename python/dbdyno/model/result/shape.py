@@ -1,8 +1,7 @@
 """The shape of the result document, ``dbdyno.run/1``.
 
-``docs/result.schema.json`` is made from these types (``dbdyno.model.result.schema``); a test holds the two together and
-checks built documents against it. A field that could not be measured is null, never 0. The text under a field becomes
-its description in the schema.
+``dbdyno.model.result.schema`` makes the JSON Schema from these types, and tests check built documents against it. A
+field that could not be measured is null, never 0. The string below a field is its description in the schema.
 """
 
 from __future__ import annotations
