@@ -27,6 +27,7 @@ from dbdyno.model.result.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import durability
+from dbdyno.report.figures import figure_columns
 from dbdyno.report.frames.cells import rounds_frame
 from dbdyno.report.lines import (
     advice_words,
@@ -202,6 +203,7 @@ def markdown_text(document: Document) -> str:
     parts += [f"**{_plain(each.text)}**" for each in warnings(document)]
     parts.append(_markdown_table(document))
     parts.append(_further(document, phase_columns(document)))
+    parts.append(_further(document, figure_columns(document)))
     parts.append(_further(document, data_columns(document)))
     notes = [f"durability: {each.text} ({cell_names(document, each.cells)})" for each in durability(document)]
     notes += notes_on_measuring(document)

@@ -85,6 +85,7 @@ def _context(document: Document) -> dict[str, Any]:
         "operations": sections.operation_table(document),
         "operation_note": NOTE[0].upper() + NOTE[1:] + ".",
         "phases": sections.phase_table(document),
+        "figures": sections.figure_table(document),
         "data": sections.data_table(document),
         "data_note": DATA_NOTE[0].upper() + DATA_NOTE[1:] + ".",
         "sent": sections.sent_statements(document),

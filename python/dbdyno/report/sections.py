@@ -20,6 +20,7 @@ from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
 from dbdyno.report.durable_lines import syncs
 from dbdyno.report.estimates import estimate_lines
+from dbdyno.report.figures import figure_columns
 from dbdyno.report.operations import HEADS, operation_rows
 from dbdyno.report.phases import loads, phase_columns
 from dbdyno.report.rows import LEFT
@@ -147,6 +148,11 @@ def operation_table(document: Document) -> CellTable | None:
 def phase_table(document: Document) -> CellTable | None:
     """Return the parts of a transaction, medians in milliseconds; none where they were not recorded."""
     return _further_table(document, phase_columns(document))
+
+
+def figure_table(document: Document) -> CellTable | None:
+    """Return the further figures of cells; None if all of them are 0."""
+    return _further_table(document, figure_columns(document))
 
 
 def data_table(document: Document) -> CellTable | None:

@@ -20,6 +20,7 @@ from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.columns import Column, table, tables, width_of
 from dbdyno.report.data_columns import DATA_NOTE, data_columns
 from dbdyno.report.durable_lines import durability, left_unpaid
+from dbdyno.report.figures import figure_columns
 from dbdyno.report.fixes import fix_snippets, fix_table
 from dbdyno.report.lines import (
     Statement,
@@ -61,6 +62,7 @@ def details(document: Document, width: int) -> RenderableType:
     parts += _tables(document, width)
     parts += _operations(document, width)
     parts += _further(document, phase_columns(document), width)
+    parts += _further(document, figure_columns(document), width)
     data = data_columns(document)
     parts += _further(document, data, width)
     parts += [Text(DATA_NOTE, style="dim")] if data else []

@@ -1,0 +1,16 @@
+"""The table of further figures: those that are declared with a heading."""
+
+from __future__ import annotations
+
+from dbdyno.base.numbers import figure
+from dbdyno.model.result.shape import Document
+from dbdyno.report.cell_columns import CellColumn
+from dbdyno.report.frames.cells import CELL, CellRow
+from dbdyno.report.frames.frame import as_kind
+
+
+def figure_columns(document: Document) -> list[CellColumn]:
+    """Return the columns of the figures that are not 0 everywhere."""
+    rows = [CellRow(document.id, cell) for cell in document.cells]
+    columns = [(each.head, [as_kind(each.read(row), "number") for row in rows]) for each in CELL if each.head]
+    return [CellColumn(head, list(map(figure, values))) for head, values in columns if any(values)]
