@@ -22,6 +22,9 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.events.watched import Io, Segments
 from dbdyno.model.result import Bottleneck, Cell, Document
 from dbdyno.model.result.convert import to_json
+from dbdyno.report.export import markdown_text
+from dbdyno.report.frames.cells import cells_frame
+from dbdyno.report.openmetrics import openmetrics_text
 from dbdyno.store import RunRecord, TrialRecord, open_store
 from experiment_files import result_schema
 from synthetic import lookup_design, lookup_document, lookup_result, lookup_trials, run_record, update_document
@@ -377,6 +380,16 @@ def test_published_figures_stand_beside_and_never_within() -> None:
     for one, other in zip(plain.cells, beside.cells, strict=True):
         assert replace(one, published=None) == replace(other, published=None)
     assert plain.comparisons == beside.comparisons
+
+
+def test_retries_are_told_per_transaction_wherever_they_are_shown() -> None:
+    document = one_cell([trial(block, result=result(accounting=accounting(10) | {"retries": 4})) for block in (0, 1)])
+    assert document.cells[0].retries_per_transaction == 0.4
+    (column,) = [each for each in cells_frame(document).columns if each.name == "retries_per_transaction"]
+    assert column.values == [0.4]
+    assert re.search(r"dbdyno_retries_per_transaction\{.*\} 0\.4", openmetrics_text(document))
+    assert "| retries |" in markdown_text(document) and "| 0.4000 |" in markdown_text(document)
+    assert "retries" not in markdown_text(one_cell([trial(result=result(accounting=accounting(10)))]))
 
 
 def test_every_cell_is_compared_with_the_first() -> None:

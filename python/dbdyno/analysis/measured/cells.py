@@ -103,6 +103,7 @@ def build_cell(
         ),
         rows_per_transaction=ratio(_sum(each.rows for each in done), sum(each.completed for each in done)),
         rows_standard_error=_rows_standard_error(done),
+        retries_per_transaction=ratio(sum(each.retries for each in done), sum(each.completed for each in done)),
         time=time,
         mutex=_mutex(within),
         waits=_waits(within),

@@ -566,6 +566,8 @@ class Cell:
     """Rows returned by a transaction that succeeded, over all rounds."""
     rows_standard_error: float | None
     """Of that; null where it is not known how the transactions differed."""
+    retries_per_transaction: float | None
+    """Further attempts per transaction that succeeded, over all rounds; null if none succeeded."""
     time: Time | None
     mutex: Mutex | None
     waits: Waits | None

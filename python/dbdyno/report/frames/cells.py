@@ -167,6 +167,8 @@ def _disk(_of: type[_Measured]) -> Iterator[Figure[_Measured]]:
     yield Figure("disk_flushes_per_s", "number", lambda row: row.measured.disk.flushes_per_s)
 
 
+_RETRIES = Gauge("dbdyno_retries_per_transaction", "Further attempts per transaction that succeeded, over all rounds.")
+
 CELL: tuple[Figure[CellRow], ...] = (
     Figure("throughput", "number", lambda row: row.cell.throughput.mean),
     Figure("throughput_low", "number", lambda row: pair(row.cell.throughput.ci95, 0)),
@@ -180,6 +182,7 @@ CELL: tuple[Figure[CellRow], ...] = (
     *_cpu(CellRow),
     *_disk(CellRow),
     Figure("rows_per_transaction", "number", lambda row: row.cell.rows_per_transaction),
+    Figure("retries_per_transaction", "number", lambda row: row.cell.retries_per_transaction, _RETRIES, "retries"),
     Figure("instructions", "number", lambda row: row.cell.instructions),
     Figure("share_of_ceiling", "number", lambda row: row.cell.share_of_ceiling.harness),
     Figure("published", "number", lambda row: at(row.cell.published, "value")),
