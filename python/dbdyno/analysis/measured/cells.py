@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from dbdyno.analysis.measured.bottlenecks import bottleneck_of
 from dbdyno.analysis.measured.data import cell_growth, cell_memory_limit, cell_space, cell_timed, not_looked_at
@@ -47,6 +47,8 @@ from dbdyno.stats.rates import merged_rate
 from dbdyno.store.records import RunRecord
 
 _MUTEX_SITES = 10
+
+_Part = TypeVar("_Part", CpuPercent, Disk)
 
 
 def build_cell(
@@ -91,8 +93,8 @@ def build_cell(
         instructions=mean(each.instructions for each in done),
         latency_ms=latency,
         histograms=histograms,
-        cpu_percent=_cpu([each.cpu_percent for each in done]),
-        disk=_disk([each.disk for each in done]),
+        cpu_percent=_averaged(CpuPercent, [each.cpu_percent for each in done]),
+        disk=_averaged(Disk, [each.disk for each in done]),
         io_per_transaction=_io_per_transaction(done),
         observed=observe(
             done,
@@ -214,41 +216,18 @@ def _lost_updates(engines: Sequence[Facts]) -> JsonObject:
     }
 
 
-def _cpu(rounds: Sequence[CpuPercent]) -> CpuPercent:
-    return CpuPercent(
-        client=mean(each.client for each in rounds),
-        server=mean(each.server for each in rounds),
-        hottest_thread=mean(each.hottest_thread for each in rounds),
-        user=mean(each.user for each in rounds),
-        system=mean(each.system for each in rounds),
-        machine=mean(each.machine for each in rounds),
-        steal=mean(each.steal for each in rounds),
-        cores=next((each.cores for each in rounds if each.cores is not None), None),
-        tiers={
-            name: mean(each.tiers.get(name) for each in rounds)
-            for name in dict.fromkeys(chain.from_iterable(each.tiers for each in rounds))
-        },
-        tier_threads={
-            name: mean(each.tier_threads.get(name) for each in rounds)
-            for name in dict.fromkeys(chain.from_iterable(each.tier_threads for each in rounds))
-        },
-        processors=next((each.processors for each in rounds if each.processors), {}),
-    )
+def _averaged(kind: type[_Part], parts: Sequence[_Part]) -> _Part:
+    """Return the mean of each number of the parts, also by name, and the first known value of the other fields."""
+    hints = get_type_hints(kind)
+    return kind(**{name: _mean_of(hint, [getattr(each, name) for each in parts]) for name, hint in hints.items()})
 
 
-def _disk(rounds: Sequence[Disk]) -> Disk:
-    return Disk(
-        device=next((each.device for each in rounds if each.device), None),
-        reads_per_s=mean(each.reads_per_s for each in rounds),
-        read_bytes_per_s=mean(each.read_bytes_per_s for each in rounds),
-        read_ms=mean(each.read_ms for each in rounds),
-        writes_per_s=mean(each.writes_per_s for each in rounds),
-        write_bytes_per_s=mean(each.write_bytes_per_s for each in rounds),
-        write_ms=mean(each.write_ms for each in rounds),
-        flushes_per_s=mean(each.flushes_per_s for each in rounds),
-        flush_ms=mean(each.flush_ms for each in rounds),
-        queue_length=mean(each.queue_length for each in rounds),
-    )
+def _mean_of(hint: Any, values: Sequence[Any]) -> Any:
+    if hint == float | None:
+        return mean(values)
+    if hint == dict[str, float | None]:
+        return {name: mean(each.get(name) for each in values) for name in dict.fromkeys(chain.from_iterable(values))}
+    return next((each for each in values if each), {} if get_origin(hint) is dict else None)
 
 
 def _io_per_transaction(done: Sequence[Round]) -> dict[str, float | None]:

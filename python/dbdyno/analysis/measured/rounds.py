@@ -11,7 +11,7 @@ from dbdyno.analysis.measured.machines import machine_rounds
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.engine import Timed
-from dbdyno.model.events.accounting import Accounting, FailedByCode, Few, Rate, Work
+from dbdyno.model.events.accounting import Accounting, Few, Rate, Work
 from dbdyno.model.events.around import Allowed, Counting, Listeners
 from dbdyno.model.events.base import Part
 from dbdyno.model.events.latency import NoTimes, Times
@@ -126,14 +126,10 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
         error_kind=kind,
         error_code=None if trial.refused is None else trial.refused.code,
         started=trial.started,
-        issued=accounting.issued,
-        ok=accounting.ok,
+        **accounting.model_dump(exclude={"failed"}),
         failed=failed,
         failures={} if worker is None else dict(worker.failures),
-        failed_by_code=[] if worker is None else [_failed_by(each) for each in worker.failed_by_code],
-        skipped=accounting.skipped,
-        in_flight=accounting.in_flight,
-        retries=accounting.retries,
+        failed_by_code=[] if worker is None else [Failed(**each.model_dump()) for each in worker.failed_by_code],
         completed=completed,
         elapsed_s=None if result is None else result.elapsed_s,
         ended_by=None if result is None else result.ended_by,
@@ -181,21 +177,8 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
     )
 
 
-def _failed_by(told: FailedByCode) -> Failed:
-    return Failed(kind=told.kind, code=told.code, count=told.count, message=told.message)
-
-
 def _listeners(told: Listeners) -> list[Listener]:
-    return [
-        Listener(
-            part=each.part,
-            address=each.address,
-            backlog=each.backlog,
-            somaxconn=told.somaxconn,
-            dropped=each.dropped,
-        )
-        for each in told.sockets
-    ]
+    return [Listener(**each.model_dump(), somaxconn=told.somaxconn) for each in told.sockets]
 
 
 def _throughput_of(result: TrialResult, measure: Measure) -> float:
@@ -286,16 +269,7 @@ def _dumped(parts: Mapping[str, Part]) -> JsonObject:
 def _latency(times: NoTimes | Times) -> Latency:
     if isinstance(times, NoTimes):
         return replace(no_latency(), count=times.count)
-    return Latency(
-        p50=times.p50,
-        p90=times.p90,
-        p99=times.p99,
-        p99_9=times.p99_9,
-        max=times.max,
-        mean=times.mean,
-        count=times.count,
-        at_least=times.at_least,
-    )
+    return Latency(**times.model_dump())
 
 
 def _cpu(result: TrialResult | ProgramResult | None, allowed: Allowed | None) -> CpuPercent:
