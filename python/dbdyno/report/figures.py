@@ -1,4 +1,4 @@
-"""The table of further figures: those that are declared with a heading."""
+"""The table of values that are declared with a heading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dbdyno.report.frames.frame import as_kind
 
 
 def figure_columns(document: Document) -> list[CellColumn]:
-    """Return the columns of the figures that are not 0 everywhere."""
+    """Return the columns whose values are not all 0."""
     rows = [CellRow(document.id, cell) for cell in document.cells]
     columns = [(each.head, [as_kind(each.read(row), "number") for row in rows]) for each in CELL if each.head]
     return [CellColumn(head, list(map(figure, values))) for head, values in columns if any(values)]

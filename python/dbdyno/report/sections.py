@@ -151,7 +151,7 @@ def phase_table(document: Document) -> CellTable | None:
 
 
 def figure_table(document: Document) -> CellTable | None:
-    """Return the further figures of cells; None if all of them are 0."""
+    """Return the values that are declared with a heading; None if all are 0."""
     return _further_table(document, figure_columns(document))
 
 

@@ -27,16 +27,15 @@ class Latency:
     count: int | None
     """Recorded events."""
     at_least: list[str]
-    """Of the figures above, those that are lower bounds: what failed, or was skipped, would have taken so long or
-    longer."""
+    """The names of the values above that are lower bounds, because transactions failed or were skipped."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Throughput:
-    """Throughput over the blocks; only what succeeded counts."""
+    """Throughput over the blocks, counting only successful transactions."""
 
     mean: float | None
-    """Mean over the rounds that gave a result."""
+    """Mean over the rounds with a result."""
     ci95: list[float] | None
     """The 95 % t interval across blocks, [low, high]; null with fewer than two rounds."""
     unit: str
@@ -45,7 +44,7 @@ class Throughput:
 
 @dataclass(slots=True, kw_only=True)
 class System:
-    """What was measured, as read back from the engine."""
+    """The measured system, as read back from the engine."""
 
     name: str
     engine: str | None
@@ -53,46 +52,46 @@ class System:
     source_id: str | None
     compile_options: list[str]
     settings: JsonObject
-    """Settings in force, read back from the engine."""
+    """Settings in effect, read back from the engine."""
     durability: str | None
-    """power-safe, process-safe, torn-pages or none, as the settings in force say."""
+    """The durability class of the settings in effect: power-safe, process-safe, torn-pages or none."""
     durability_because: str | None
     plans: dict[str, list[str]]
-    """How the engine means to carry out each statement, by its name, a step a line; where it tells."""
+    """The query plan of each statement by name, one step per line; empty if the engine has none."""
     passed_over: dict[str, list[str]]
-    """The indexes by which the engine could look up rows of a statement, and by its plan does not, by its name."""
+    """By statement name, the indexes that could serve the statement but that its plan doesn't use."""
     catalog: JsonObject
-    """The tables that the statements name, with their columns, indexes and collations, as the engine's catalogue has
-    them; empty where it was not read."""
+    """The statements' tables with their columns, indexes and collations from the engine's catalog; empty if it wasn't
+    read."""
     lost_updates: JsonObject
-    """Of updates of several sessions to one document, tried before the trials: sessions, acknowledged, counted; empty
-    where it was not tried."""
+    """A test of concurrent updates to one document before the trials: sessions, acknowledged, counted; empty if it
+    wasn't made."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Observed:
-    """What the engine was seen to do beneath a cell's transactions, in all rounds."""
+    """The engine's activity below a cell's transactions, in all rounds."""
 
     commits: int
-    """Transactions that changed rows, between the readings of what was counted."""
+    """Transactions that changed rows between the two readings of the counters."""
     syncs: float | None
-    """How often the device was asked meanwhile to make something durable; null where nothing tells."""
+    """Syncs requested from the device in this time; null if unknown."""
     syncs_per_commit: float | None
     seen_by: str | None
-    """What counted: ``files`` (the file layer below an embedded engine), ``server``, ``device`` (the kernel)."""
+    """The source of the count: ``files`` (the layer below an embedded engine), ``server``, ``device`` (the kernel)."""
     device_flushes: int | None
-    """Flushes that the disk below the data completed meanwhile, for this cell and for all other programs; of a disk
-    whose writes can be durable by themselves, with its writes. Null where the kernel does not count them."""
+    """Flushes that the disk below the data completed in this time, for this cell and for all other programs. If the
+    disk's writes can be durable by themselves, they are included. Null if the kernel doesn't count them."""
     flushes_per_commit: float | None
-    """The same per commit. A commit that survives a power failure needs one, which it can share with one of each other
-    client."""
+    """Flushes per commit. A commit that survives a power failure needs one flush, which it can share with one commit
+    of each other client."""
     contradiction: str
-    """Why the system's class of durability cannot be what its settings say; empty where it can."""
+    """Why the observation contradicts the durability class of the settings; empty if it doesn't."""
     counters: dict[str, float]
-    """What the engine counted beneath its transactions, for each one acknowledged: ``log_bytes``, ``page_images``,
-    ``pages_read``, ``pages_written`` and others; empty where it does not tell."""
+    """The engine's own counts per acknowledged transaction: ``log_bytes``, ``page_images``, ``pages_read``,
+    ``pages_written`` and others; empty if it has none."""
     backlog: dict[str, float]
-    """What was put off when the window ended, for each transaction acknowledged: bytes, pages, versions of rows."""
+    """Deferred work when the window ended, per acknowledged transaction: bytes, pages, row versions."""
 
 
 @dataclass(slots=True, kw_only=True)

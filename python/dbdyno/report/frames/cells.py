@@ -1,7 +1,7 @@
-"""The figures of cells, rounds and timelines that exports show, each declared once.
+"""The values of each cell, round and interval that exports show. Each is declared once.
 
-Data frames, Parquet and CSV have a column for each figure, in this order. OpenMetrics has the figures with a ``gauge``,
-and reports show those with a ``head`` in a table of further figures.
+Data frames, Parquet and CSV have a column per value, in this order. OpenMetrics exports the values that have a
+``gauge``, and reports show the values that have a ``head`` in a table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CellRow(NamedTuple):
 
     @property
     def measured(self) -> Cell:
-        """What the figures of this row are about."""
+        """Return the object that has the values of this row."""
         return self.cell
 
 
@@ -38,7 +38,7 @@ class RoundRow(NamedTuple):
 
     @property
     def measured(self) -> Round:
-        """What the figures of this row are about."""
+        """Return the object that has the values of this row."""
         return self.round
 
 
@@ -57,7 +57,7 @@ _Measured = TypeVar("_Measured", CellRow, RoundRow)
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """An OpenMetrics gauge. Its name ends in its ``unit``; One such unit is ``divisor`` units of the figure."""
+    """An OpenMetrics gauge. Its name ends in its ``unit``, which is ``divisor`` units of the value."""
 
     name: str
     help: str
@@ -68,24 +68,24 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True)
 class Figure(Field[Row]):
-    """A figure: its column, its gauge, and its heading in reports. ``head`` is empty if reports don't show it."""
+    """A value: its column, its gauge, and its heading in reports. ``head`` is empty if reports don't show it."""
 
     gauge: Gauge | None = None
     head: str = ""
 
 
 def cells_frame(document: Document) -> Frame:
-    """Return a row for each cell: factors, throughput with its interval, latencies, CPU, failures, bottleneck."""
+    """Return one row per cell: factors, throughput with its interval, latencies, CPU, failures, bottleneck."""
     return _frame([CellRow(document.id, cell) for cell in document.cells], CELL)
 
 
 def rounds_frame(document: Document) -> Frame:
-    """Return a row for each round of each cell, failed ones included."""
+    """Return one row per round of each cell, including failed rounds."""
     return _frame([RoundRow(document.id, *each) for each in _rounds(document)], ROUND)
 
 
 def intervals_frame(document: Document) -> Frame:
-    """Return a row for each interval of each round's timeline."""
+    """Return one row per interval of each round's timeline."""
     rows = [
         IntervalRow(document.id, cell, each, interval)
         for cell, each in _rounds(document)
@@ -137,7 +137,7 @@ def _latency(_of: type[_Measured], times: str, name: str) -> Callable[[_Measured
 
 
 def _at_least(times: str) -> Figure[CellRow]:
-    """Return the column that names the lower bounds among the figures of a time, such as ``p99 p99_9``."""
+    """Return the column that names the percentiles that are lower bounds, such as ``p99 p99_9``."""
 
     def read(row: CellRow) -> str | None:
         latency = row.cell.latency_ms.get(times)

@@ -14,12 +14,12 @@ _Judged = TypeVar("_Judged", Effect, Comparison)
 
 
 def effects_frame(document: Document) -> Frame:
-    """Return a row for each effect: what a level does compared with the first one of its factor, all else equal."""
+    """Return one row per effect of a level, compared with the first level of its factor."""
     return make_frame(document.effects, [_run(document), *_EFFECT])
 
 
 def comparisons_frame(document: Document) -> Frame:
-    """Return a row for each comparison of cell ``b`` with cell ``a``."""
+    """Return one row per comparison of cell ``b`` with cell ``a``."""
     return make_frame(document.comparisons, [_run(document), *_COMPARISON])
 
 
@@ -36,7 +36,7 @@ def _joined(values: Sequence[str], between: str) -> str | None:
 
 
 def _levels(each: Effect) -> str | None:
-    """Return the levels at which an effect holds, such as ``threads=4,cache=shared``; None: at all of them."""
+    """Return the levels at which an effect holds, such as ``threads=4,cache=shared``; None if it is pooled."""
     return _joined([f"{name}={level(value)}" for name, value in each.at.items()], ",")
 
 
