@@ -22,6 +22,7 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.events.watched import Io, Segments
 from dbdyno.model.result import Bottleneck, Cell, Document
 from dbdyno.model.result.convert import to_json
+from dbdyno.model.result.schema import json_schema
 from dbdyno.report.export import markdown_text
 from dbdyno.report.frames.cells import cells_frame
 from dbdyno.report.openmetrics import openmetrics_text
