@@ -60,7 +60,7 @@ def test_what_a_system_has_not_got_is_told_apart(server_cli: Cli) -> None:
     lines = lines_of(out)
     assert "failed" not in lines.values()
     assert lines["a transaction commits or rolls back"] == "not applicable"
-    assert lines["each kind of answer gives its rows"] == "ok"
+    assert lines["each kind of response returns its rows"] == "ok"
     assert "a single server has neither transactions" in out
 
 

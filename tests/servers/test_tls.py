@@ -42,7 +42,7 @@ def test_a_connection_is_as_safe_as_the_mode_says(make_place: Callable[[str], Pl
             )
         assert other in here.refusal(server, "localhost", mode="verify-ca", roots=other)
         without = here.refusal(server, "127.0.0.1", mode="disable")
-        assert ("no encryption" if engine == "postgresql" else "it may demand TLS") in without
+        assert ("no encryption" if engine == "postgresql" else "it may require TLS") in without
         not_one = here.refusal(server, "localhost", mode="verify-ca", roots=str(here.work / "names"))
         assert f"{here.work / 'names'} contains no certificate" in not_one
 
@@ -56,7 +56,7 @@ def test_a_server_without_tls_is_used_only_where_that_is_allowed(
     with here.start(None, demanded=False) as server:
         assert "tls" not in here.facts(server, "127.0.0.1", mode="prefer")["settings"]
         for mode in ("require", "verify-ca", "verify-full"):
-            assert "the server has no TLS" in here.refusal(server, "127.0.0.1", mode=mode)
+            assert "the server does not support TLS" in here.refusal(server, "127.0.0.1", mode=mode)
 
 
 @needs_openssl
