@@ -178,7 +178,7 @@ def do(cli: Cli, step: Step) -> None:
         return
     assert not {"|", "&", "&&", ";", "<", ">"} & set(arguments), f"only a shell can do this: {step.arguments}"
     ended = cli.invoke(*arguments)
-    assert ended.code in step.codes, f"{step.arguments}: {ended}"
+    assert ended.code in step.codes, f"{step.arguments}: exit code {ended.code}\n{ended.out}\n{ended.errors}"
 
 
 @pytest.mark.parametrize("page", GUIDES)
