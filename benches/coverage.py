@@ -1,11 +1,14 @@
 """How often intervals and verdicts are right by simulation, as the table of docs/explanation/validation.md has it.
 
-``PYTHONPATH=tests python benches/coverage.py [RUNS]``. The noise is drawn; all else is the code that decides in a run.
+``python benches/coverage.py [RUNS]``. The noise is drawn; all else is the code that decides in a run.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests/support"))
 
 from simulated_families import KINDS, simulated
 
