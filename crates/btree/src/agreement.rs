@@ -1,7 +1,8 @@
 //! Compares the simulator with the model.
 
-use crate::input::*;
-use crate::{Figures, estimate, simulate};
+use crate::{estimate, simulate};
+use dbdyno_protocol::btree::Figures;
+use dbdyno_protocol::btree::*;
 
 const MIDDLE: SplitRule = SplitRule::Middle { rightmost: 0.9 };
 

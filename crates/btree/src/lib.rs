@@ -2,19 +2,17 @@
 //! splits and fill factor. Two independent methods verify each other.
 //!
 //! [`simulate`] follows each insert to its leaf and each page through the cache. [`estimate`] computes the same
-//! [`Figures`] from formulas, at any size. Both take a [`Setting`] and return a [`Report`].
+//! [`Figures`](dbdyno_protocol::btree::Figures) from formulas, at any size. Both take a
+//! [`Setting`](dbdyno_protocol::btree::Setting) and return a [`Report`](dbdyno_protocol::btree::Report).
 
+mod check;
 mod error;
-mod input;
 mod model;
-mod output;
 mod simulator;
 mod split;
 
 pub use error::Impossible;
-pub use input::{Cache, Checkpoints, Distance, Flush, Keys, Log, Policy, Scale, Setting, SplitRule, Start, Tree};
 pub use model::estimate;
-pub use output::{Figures, Report, Way};
 pub use simulator::simulate;
 
 #[cfg(test)]

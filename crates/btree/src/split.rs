@@ -1,6 +1,6 @@
 //! Entries of each leaf after an overflow. The simulator and the model share these rules.
 
-use crate::input::{SplitRule, Tree};
+use dbdyno_protocol::btree::{SplitRule, Tree};
 
 /// Maximum number of leaves after an overflow: three siblings and a new one.
 pub(crate) const MOST_LEAVES: usize = 4;

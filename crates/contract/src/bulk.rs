@@ -4,8 +4,8 @@
 use crate::systems::{SELECT, System};
 use crate::{Fails as _, Outcome, ensure, same};
 use dbdyno_engine::rows::RowSource;
-use dbdyno_plan::document::{FailureKind, LoadTable, PrepareMode};
 use dbdyno_program::value::{Owned, Value, Values};
+use dbdyno_protocol::plan::document::{FailureKind, LoadTable, PrepareMode};
 use serde_json::json;
 
 const ROWS: u64 = 3000;

@@ -3,8 +3,8 @@
 use crate::Problem;
 use dbdyno_engine::time_limits::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, Wanted};
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::{Owned, Value, Values};
+use dbdyno_protocol::plan::document::FailureKind;
 use std::io;
 use std::task::Poll;
 use tokio::runtime::{Builder, Runtime};

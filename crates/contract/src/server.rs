@@ -3,7 +3,7 @@
 use crate::systems::unreadable;
 pub use dbdyno_engine::Failure;
 pub use dbdyno_engine::rows::Loaded;
-pub use dbdyno_plan::document::PrepareMode;
+pub use dbdyno_protocol::plan::document::PrepareMode;
 pub use serde_json::{Value, json};
 
 /// Returns the target with some fields replaced. Session settings are merged.

@@ -5,9 +5,9 @@ use crate::client::wait;
 use crate::systems::{ALL, COUNT, INSERT, MANY, SELECT, System, UPDATE, UPDATE_ONE, WRONG};
 use crate::{Fails as _, Outcome, Problem, ensure, same};
 use dbdyno_engine::{Control, Engine, Rows, Session as _};
-use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::transaction::BeginMode;
 use dbdyno_program::value::{Owned, Value};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
+use dbdyno_protocol::plan::transaction::BeginMode;
 
 /// All prepare modes.
 pub const MODES: [PrepareMode; 3] = [PrepareMode::Once, PrepareMode::PerTransaction, PrepareMode::Never];

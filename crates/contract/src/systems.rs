@@ -4,7 +4,7 @@ use crate::client::{Client, wait};
 use crate::{Check, Problem, checks};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Engine, Failure};
-use dbdyno_plan::document::{Load, PrepareMode, Statement};
+use dbdyno_protocol::plan::document::{Load, PrepareMode, Statement};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -217,5 +217,5 @@ pub fn as_load(mut load: Value, target: &Value) -> Result<Load, Failure> {
 /// The failure for a check's plan that is invalid.
 pub fn unreadable(error: serde_json::Error) -> Failure {
     let problem = format!("the check's plan is invalid: {error}");
-    Failure::new(dbdyno_plan::document::FailureKind::Other, problem)
+    Failure::new(dbdyno_protocol::plan::document::FailureKind::Other, problem)
 }

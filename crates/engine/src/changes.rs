@@ -6,8 +6,8 @@
 
 pub use dbdyno_delays::Counts;
 use dbdyno_delays::{Lateness, spin};
-use dbdyno_plan::changes::Changes as Plan;
 use dbdyno_probes::Clock;
+use dbdyno_protocol::plan::changes::Changes as Plan;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -89,7 +89,8 @@ impl Changes {
     pub fn of(plan: &Plan) -> &'static Self {
         let nanoseconds = |delay_us: f64| (delay_us * 1e3).round() as u64;
         let files = plan.server.is_none();
-        let delay = |delay: Option<dbdyno_plan::changes::Delay>| delay.map(|delay| nanoseconds(delay.delay_us));
+        let delay =
+            |delay: Option<dbdyno_protocol::plan::changes::Delay>| delay.map(|delay| nanoseconds(delay.delay_us));
         let sync = plan.sync.filter(|_| files);
         Box::leak(Box::new(Self {
             in_force: AtomicBool::new(false),

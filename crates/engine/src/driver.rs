@@ -3,12 +3,12 @@
 
 use crate::changes::Changeable;
 use crate::rows::Loaded;
-use crate::space::Object;
 use crate::writes::Writes;
 use crate::{Engine, Facts, Failure};
-use dbdyno_plan::document::{self, FailureKind, Load, Trial};
 use dbdyno_probes::locks::LockRange;
 use dbdyno_program::Programs;
+use dbdyno_protocol::event::Object;
+use dbdyno_protocol::plan::document::{self, FailureKind, Load, Trial};
 use std::path::Path;
 
 /// An engine as the worker uses it: it opens sessions to a target, fills its tables, and inspects its statements.

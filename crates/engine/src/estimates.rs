@@ -1,8 +1,6 @@
 //! The planner's row estimates for the steps of a query plan, compared with the actual rows of one execution.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::collections::BTreeMap;
+pub use dbdyno_protocol::event::{Estimate, Estimates};
 use std::time::{Duration, Instant};
 
 /// Time limit for executing one statement.
@@ -10,39 +8,6 @@ const PER_STATEMENT: Duration = Duration::from_secs(10);
 
 /// Time limit for all statements of a trial. They run in addition to the trial.
 const TOTAL: Duration = Duration::from_secs(30);
-
-/// Estimates by statement name.
-pub type Estimates = BTreeMap<String, Vec<Estimate>>;
-
-/// Estimated and actual rows of a plan step.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Estimate {
-    /// The step, as the engine describes it.
-    pub step: String,
-    /// The name or alias of the table that it reads; null if it processes the output of other steps.
-    pub table: Option<String>,
-    /// Its depth below the root of the plan.
-    pub depth: u32,
-    /// Estimated rows per execution.
-    pub expected: f64,
-    /// Actual rows per execution, on average.
-    pub found: f64,
-    /// Number of executions.
-    pub executions: f64,
-    /// Whether it was, or may have been, stopped early (for example by a `LIMIT`). Then `found` is a lower bound.
-    pub at_least: bool,
-}
-
-impl Estimate {
-    /// Adds it to the list if the two numbers are comparable. For a step that was stopped early, they are comparable
-    /// only if it already returned more rows than estimated.
-    pub fn add_to(self, all: &mut Vec<Self>) {
-        let known = self.executions > 0.0 && self.expected.is_finite() && self.found.is_finite();
-        if known && (!self.at_least || self.found > self.expected) {
-            all.push(self);
-        }
-    }
-}
 
 /// Remaining time for executing statements.
 #[derive(Debug, Clone, Copy)]

@@ -14,23 +14,18 @@ pub mod estimates;
 pub mod observed;
 pub mod probe;
 pub mod rows;
-pub mod space;
 pub mod time_limits;
 pub mod waits;
 pub mod writes;
 
-use catalog::Catalog;
-use dbdyno_plan::document::FailureKind;
-use dbdyno_plan::transaction::BeginMode;
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Owned, Value, Values};
-use estimates::Estimates;
+pub use dbdyno_protocol::event::{Durability, DurabilityClass, Facts, LostUpdates};
+use dbdyno_protocol::plan::document::FailureKind;
+use dbdyno_protocol::plan::transaction::BeginMode;
 pub use probe::SessionCounters;
 use probe::{NoProbe, Probe};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::task::Poll;
 
@@ -320,71 +315,6 @@ impl Marks {
             self.first_row = clock.now();
         }
     }
-}
-
-/// Facts about a system.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct Facts {
-    /// The engine's name.
-    pub engine: String,
-    /// Its version.
-    pub version: String,
-    /// The exact source version, if the system reports it.
-    pub source_id: Option<String>,
-    /// The options it was compiled with.
-    pub compile_options: Vec<String>,
-    /// The effective settings, read from the system.
-    pub settings: BTreeMap<String, String>,
-    /// What an acknowledged commit survives.
-    pub durability: Durability,
-    /// The query plan of each statement by name, one step per line, if the engine provides it.
-    pub plans: BTreeMap<String, Vec<String>>,
-    /// Indexes that could serve a statement but that its plan doesn't use, by statement name, as far as the engine
-    /// reports them.
-    pub passed_over: BTreeMap<String, Vec<String>>,
-    /// Estimated and actual rows of the plan steps, by statement name. Only for statements that the plan asks to
-    /// execute once for this.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub estimates: Estimates,
-    /// Catalog entries of the statements' tables and indexes.
-    pub catalog: Catalog,
-    /// Result of concurrent updates to one document, if tested.
-    pub lost_updates: Option<LostUpdates>,
-}
-
-/// Concurrent updates by several sessions to one document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LostUpdates {
-    /// Number of sessions.
-    pub sessions: u32,
-    /// Updates that the server acknowledged.
-    pub acknowledged: u64,
-    /// Updates that the document contained at the end.
-    pub counted: u64,
-}
-
-/// What an acknowledged commit survives.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct Durability {
-    /// The class.
-    pub class: DurabilityClass,
-    /// The settings that determine it.
-    pub because: String,
-}
-
-/// Durability classes, weakest first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DurabilityClass {
-    /// A process crash may lose a commit.
-    #[default]
-    None,
-    /// A commit survives a process crash, but not a machine crash.
-    ProcessSafe,
-    /// An acknowledged commit is on the device, but a page torn by a power failure cannot be repaired.
-    TornPages,
-    /// An acknowledged commit is on the device.
-    PowerSafe,
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 use crate::Failure;
 use crate::observed::{Backlog, Counters};
 use crate::waits::Waits;
-use schemars::JsonSchema;
-use serde::Serialize;
+pub use dbdyno_protocol::event::{Contention, ContentionSite, Tally};
 
 /// Measurements of an engine beyond its sessions. All are optional.
 pub trait Probe: Sync {
@@ -72,7 +71,7 @@ pub struct Slices {
 }
 
 /// File system calls and waits of one thread's sessions since the thread started.
-#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadCounters {
     /// Read calls.
     pub reads: u64,
@@ -148,7 +147,7 @@ impl ThreadCounters {
 }
 
 /// Page cache counters of one session since it was opened.
-#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct SessionCounters {
     /// Cache hits.
     pub cache_hits: u64,
@@ -163,60 +162,3 @@ sums!(SessionCounters {
     cache_misses,
     cache_spills
 });
-
-/// Contended mutexes.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct Contention {
-    /// Number of waits.
-    pub contended: u64,
-    /// Seconds of waiting, summed over threads.
-    pub wait_s: f64,
-    /// Waits by place in the code, longest first. Times cover all waits. Stacks come from a sample and are scaled to
-    /// all waits.
-    pub sites: Vec<ContentionSite>,
-}
-
-impl Contention {
-    /// Scales counts from a part of the time to all of it. `by`: total time divided by watched time. `wait_s`: total
-    /// seconds of waiting.
-    pub fn scale(&mut self, by: f64, wait_s: f64) {
-        let count = |n: u64| (n as f64 * by).round() as u64;
-        let longer = if self.wait_s > 0.0 { wait_s / self.wait_s } else { 0.0 };
-        self.contended = count(self.contended);
-        self.wait_s = wait_s;
-        for site in &mut self.sites {
-            site.waits = count(site.waits);
-            site.wait_s *= longer;
-        }
-    }
-}
-
-/// One place in the code that waited for a mutex.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct ContentionSite {
-    /// The function that acquired the mutex.
-    pub function: String,
-    /// Kind of mutex.
-    pub mutex: String,
-    /// Number of waits, scaled from the sample.
-    pub waits: u64,
-    /// Seconds of waiting, scaled from the sample.
-    pub wait_s: f64,
-    /// The call stack, innermost function first.
-    pub stack: Vec<String>,
-}
-
-/// Work of the statements of a group, over all sessions and including the warm-up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Tally {
-    /// Number of executions.
-    pub executions: u64,
-    /// Rows returned.
-    pub rows: u64,
-    /// Rows changed.
-    pub changed: u64,
-    /// A hash of all values of all rows, in order.
-    pub ordered: u64,
-    /// A hash that ignores the order of rows within an execution.
-    pub unordered: u64,
-}

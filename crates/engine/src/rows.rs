@@ -1,34 +1,20 @@
 //! The rows to load into a table, for any engine.
 
 use crate::Failure;
-use dbdyno_plan::document::{FailureKind, Load, LoadTable};
 use dbdyno_probes::Clock;
 use dbdyno_program::random::row_stream;
 use dbdyno_program::sampler::{Place, Sampler, row_scope};
 use dbdyno_program::value::Values;
-use schemars::JsonSchema;
-use serde::Serialize;
+pub use dbdyno_protocol::event::Loaded;
+use dbdyno_protocol::plan::document::{FailureKind, Load, LoadTable};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
-/// Time for loading a table.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Loaded {
-    /// The table, a statement that ran after all tables were filled, or in parentheses a step of the loader's own.
-    pub table: String,
-    /// Number of rows.
-    pub rows: u64,
-    /// Seconds.
-    pub seconds: f64,
-}
-
-impl Loaded {
-    /// Reports work from `start` (nanoseconds of the clock) until now.
-    pub fn since(table: String, rows: u64, clock: Clock, start: u64) -> Self {
-        let seconds = (clock.now() - start) as f64 / 1e9;
-        Self { table, rows, seconds }
-    }
+/// Reports work from `start` (nanoseconds of the clock) until now.
+pub fn loaded(table: String, rows: u64, clock: Clock, start: u64) -> Loaded {
+    let seconds = (clock.now() - start) as f64 / 1e9;
+    Loaded { table, rows, seconds }
 }
 
 /// How an engine fills tables.
@@ -52,12 +38,12 @@ pub async fn fill(loader: &mut impl Loader, load: &Load, seed: u64, clock: Clock
             .copy(table, seed)
             .await
             .map_err(|failure| failure.explained(|message| format!("{message}: loading `{}`", table.name)))?;
-        report.push(Loaded::since(table.name.clone(), rows, clock, start));
+        report.push(loaded(table.name.clone(), rows, clock, start));
     }
     for text in &load.after {
         let start = clock.now();
         run(loader, text).await?;
-        report.push(Loaded::since(text.clone(), 0, clock, start));
+        report.push(loaded(text.clone(), 0, clock, start));
     }
     Ok(report)
 }

@@ -4,7 +4,7 @@
 //! measured statements: the controller stops a trial that doesn't end.
 
 use crate::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::future::Future;
 use std::sync::OnceLock;
 use std::time::Duration;

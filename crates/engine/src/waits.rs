@@ -2,12 +2,11 @@
 
 use crate::Failure;
 use dbdyno_probes::Clock;
+use dbdyno_protocol::event::Wait;
+pub use dbdyno_protocol::event::Waits;
 use rand::RngExt as _;
 use rand::rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -18,44 +17,6 @@ pub const INTERVAL_MS: RangeInclusive<u64> = 101..=150;
 
 /// Maximum delay until the end of sampling is noticed.
 const NOTICE: Duration = Duration::from_millis(10);
-
-/// Sampled sessions.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Waits {
-    /// Number of samples.
-    pub samples: u64,
-    /// Seconds that the server spent on the sampling queries.
-    pub query_s: f64,
-    /// Sessions seen in each wait, summed over samples. Idle sessions are not included.
-    #[schemars(with = "BTreeMap<String, u64>")]
-    pub seen: BTreeMap<Wait, u64>,
-}
-
-/// What a session was doing when sampled.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wait {
-    /// The wait class as the server names it; `CPU` if it wasn't waiting.
-    pub class: String,
-    /// The wait event; `running` if it wasn't waiting.
-    pub event: String,
-}
-
-impl Serialize for Wait {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}:{}", self.class, self.event))
-    }
-}
-
-impl Waits {
-    /// Adds sessions seen in a wait.
-    fn add(&mut self, class: &str, event: &str, sessions: u64) {
-        let wait = Wait {
-            class: class.to_owned(),
-            event: event.to_owned(),
-        };
-        *self.seen.entry(wait).or_default() += sessions;
-    }
-}
 
 /// Samples the sessions while `running` returns true. `query` returns rows of class, event and count.
 pub async fn sample(
@@ -70,7 +31,11 @@ pub async fn sample(
         let start = clock.now();
         for row in query().await? {
             if let [Some(class), Some(event), Some(sessions)] = row.as_slice() {
-                waits.add(class, event, sessions.parse().unwrap_or(0));
+                let wait = Wait {
+                    class: class.clone(),
+                    event: event.clone(),
+                };
+                *waits.seen.entry(wait).or_default() += sessions.parse::<u64>().unwrap_or(0);
             }
         }
         waits.query_s += clock.now().saturating_sub(start) as f64 / 1e9;

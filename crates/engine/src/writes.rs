@@ -2,38 +2,8 @@
 
 use crate::{Capture, Failure, Marks, Rows, Session, Wanted};
 use dbdyno_program::value::{Owned, Values};
-use schemars::JsonSchema;
-use serde::Serialize;
+pub use dbdyno_protocol::event::Writes;
 use std::task::Poll;
-
-/// Whether a statement writes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(tag = "writes", content = "why", rename_all = "snake_case")]
-pub enum Writes {
-    /// It only reads.
-    No,
-    /// Unknown, with the reason.
-    Unknown(String),
-    /// The system rejects the statement, with its error.
-    Rejected(String),
-    /// It writes, with the evidence.
-    Yes(String),
-}
-
-impl Writes {
-    /// Replaces this with another answer about the same statement if that one is worse.
-    pub fn worsen(&mut self, other: Self) {
-        let rank = |answer: &Self| match answer {
-            Self::No => 0,
-            Self::Unknown(_) => 1,
-            Self::Rejected(_) => 2,
-            Self::Yes(_) => 3,
-        };
-        if rank(&other) > rank(self) {
-            *self = other;
-        }
-    }
-}
 
 /// A statement to execute with its parameter values.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The state of the operating system's cache of a database file when a trial begins.
 
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use rustix::fs::Advice;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

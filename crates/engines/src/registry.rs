@@ -3,13 +3,13 @@
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
-use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Facts, Failure};
-use dbdyno_plan::PlanError;
-use dbdyno_plan::document::{self, Load, Trial};
-use dbdyno_plan::target::DEFINITION;
 use dbdyno_program::Programs;
+use dbdyno_protocol::event::Object;
+use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::document::{self, Load, Trial};
+use dbdyno_protocol::plan::target::DEFINITION;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -100,11 +100,11 @@ engines! {
     Sqlserver(crate::sqlserver::SqlserverTarget) of "servers",
 }
 
-impl TryFrom<&dbdyno_plan::Target> for Target {
+impl TryFrom<&dbdyno_protocol::plan::Target> for Target {
     type Error = PlanError;
 
     /// Reads the target of a plan. Fails for an unknown engine or invalid options.
-    fn try_from(target: &dbdyno_plan::Target) -> Result<Self, PlanError> {
+    fn try_from(target: &dbdyno_protocol::plan::Target) -> Result<Self, PlanError> {
         let engine = target.0.get("engine").and_then(Value::as_str).unwrap_or_default();
         if LEFT_OUT.iter().any(|each| each.eq_ignore_ascii_case(engine)) {
             return Err(PlanError::Invalid {
@@ -121,7 +121,7 @@ impl TryFrom<&dbdyno_plan::Target> for Target {
 
 /// The JSON Schema of plans, including the targets of all engines.
 pub fn plan_schema() -> Value {
-    let mut plan = dbdyno_plan::json_schema();
+    let mut plan = dbdyno_protocol::plan::json_schema();
     let mut target = schemars::schema_for!(Target).to_value();
     if let (Some(definitions), Some(target)) = (plan["$defs"].as_object_mut(), target.as_object_mut()) {
         target.remove("$schema");

@@ -1,9 +1,9 @@
 //! SQL text: splits it at its parameters, and inserts values as literals.
 
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::{FailureKind, Statement};
-use dbdyno_plan::literal::Literal;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::{FailureKind, Statement};
+use dbdyno_protocol::plan::literal::Literal;
 use std::fmt::Write as _;
 
 /// Differences in the notation of literals.

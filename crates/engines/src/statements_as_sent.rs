@@ -1,9 +1,9 @@
 //! Statements as a trial sends them.
 
 use crate::sql_text::{Dialect, Template};
-use dbdyno_plan::document::{self, PrepareMode, Statement};
 use dbdyno_program::value::Values;
 use dbdyno_program::{Op, Programs};
+use dbdyno_protocol::plan::document::{self, PrepareMode, Statement};
 
 /// The statements of a task. If nothing is prepared, they contain values: those that a trial's first client draws
 /// first, and null for results of earlier statements.

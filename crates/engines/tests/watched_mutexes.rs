@@ -3,7 +3,7 @@
 
 use dbdyno_engine::probe::Probe as _;
 use dbdyno_engines::sqlite::{SqliteEngine, SqliteTarget, Watch, WatchMutexes};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 use libsqlite3_sys as ffi;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

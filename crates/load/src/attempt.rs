@@ -11,10 +11,10 @@ use crate::recorder::Recorder;
 use crate::shared::Shared;
 use dbdyno_engine::changes::{self, Kind};
 use dbdyno_engine::{Capture, Control, Engine, Failure, Marks, Rows, Session as _, SessionCounters, Wanted};
-use dbdyno_plan::document::{ConnectMode, FailureKind, PrepareMode, Trial};
 use dbdyno_program::expression::Compiled;
 use dbdyno_program::value::Values;
 use dbdyno_program::{ClientState, Execute, Op, Program, Programs};
+use dbdyno_protocol::plan::document::{ConnectMode, FailureKind, PrepareMode, Trial};
 use std::cell::RefCell;
 use std::task::Poll;
 

@@ -1,7 +1,7 @@
 //! Limits on the clients of one process.
 
 use dbdyno_engine::Engine;
-use dbdyno_plan::PlanError;
+use dbdyno_protocol::plan::PlanError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Files that the process opens in addition to its clients' files, such as libraries, pipes and files in `/proc`.

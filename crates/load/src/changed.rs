@@ -3,66 +3,33 @@
 use crate::preloaded::Readings;
 use dbdyno_engine::changes::{CallCounts, Changes, Counts, Kind};
 use dbdyno_engine::probe::ThreadCounters;
-use schemars::JsonSchema;
-use serde::Serialize;
+use dbdyno_protocol::event::{Calls, Changed};
 
-/// Changed calls by kind. Null if the plan doesn't name the kind, or if the server was never seen to make such a call:
-/// it may use a system call that the preloaded library doesn't intercept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Changed {
-    /// Device flushes.
-    pub sync: Option<Calls>,
-    /// Reads from data files.
-    pub read: Option<Calls>,
-    /// Writes to data files.
-    pub write: Option<Calls>,
-    /// Messages to the server with their answers.
-    pub message: Option<Calls>,
-    /// Session opens.
-    pub connect: Option<Calls>,
-    /// Transactions.
-    pub transaction: Option<Calls>,
-}
-
-/// Calls of one kind within the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Calls {
-    /// Number of calls.
-    pub calls: u64,
-    /// Seconds in the calls themselves. For a message, the time from sending it to the first byte of the answer. Null
-    /// for transactions.
-    pub own_s: Option<f64>,
-    /// Seconds added to the calls, measured by the clock.
-    pub added_s: f64,
-}
-
-impl Changed {
-    /// Combines the counts of the clients' threads and of the server's preloaded library.
-    pub(crate) fn of(
-        changes: &Changes,
-        counted: &CallCounts,
-        thread: &ThreadCounters,
-        server: Option<Readings>,
-    ) -> Self {
-        let counts_of = |kind: Kind| changes.has(kind).then(|| counted.of(kind));
-        // The file layer times its calls itself.
-        let file = |kind: Kind, own_ns: u64| counts_of(kind).map(|counts| Counts { own_ns, ..counts });
-        let [sync, read, write] = server.unwrap_or([
-            file(Kind::Sync, thread.sync_ns),
-            file(Kind::Read, thread.read_ns),
-            file(Kind::Write, thread.write_ns),
-        ]);
-        Self {
-            sync: sync.map(calls),
-            read: read.map(calls),
-            write: write.map(calls),
-            message: counts_of(Kind::Message).map(calls),
-            connect: counts_of(Kind::Connect).map(calls),
-            transaction: counts_of(Kind::Transaction).map(|counts| Calls {
-                own_s: None,
-                ..calls(counts)
-            }),
-        }
+/// Combines the counts of the clients' threads and of the server's preloaded library.
+pub(crate) fn collect(
+    changes: &Changes,
+    counted: &CallCounts,
+    thread: &ThreadCounters,
+    server: Option<Readings>,
+) -> Changed {
+    let counts_of = |kind: Kind| changes.has(kind).then(|| counted.of(kind));
+    // The file layer times its calls itself.
+    let file = |kind: Kind, own_ns: u64| counts_of(kind).map(|counts| Counts { own_ns, ..counts });
+    let [sync, read, write] = server.unwrap_or([
+        file(Kind::Sync, thread.sync_ns),
+        file(Kind::Read, thread.read_ns),
+        file(Kind::Write, thread.write_ns),
+    ]);
+    Changed {
+        sync: sync.map(calls),
+        read: read.map(calls),
+        write: write.map(calls),
+        message: counts_of(Kind::Message).map(calls),
+        connect: counts_of(Kind::Connect).map(calls),
+        transaction: counts_of(Kind::Transaction).map(|counts| Calls {
+            own_s: None,
+            ..calls(counts)
+        }),
     }
 }
 
@@ -97,7 +64,7 @@ mod tests {
             read_ns: 7,
             ..ThreadCounters::default()
         };
-        let found = Changed::of(changes, &CallCounts::default(), &thread, None);
+        let found = collect(changes, &CallCounts::default(), &thread, None);
         assert_eq!(found.sync.and_then(|sync| sync.own_s), Some(3.0));
         assert_eq!(found.read, None, "not in the plan");
         assert_eq!(found.connect.map(|connect| connect.own_s), Some(Some(0.0)));
@@ -107,7 +74,7 @@ mod tests {
             own_ns: 500_000_000,
             added_ns: 250_000_000,
         };
-        let found = Changed::of(
+        let found = collect(
             changes,
             &CallCounts::default(),
             &thread,

@@ -31,8 +31,8 @@ use crate::suspension::Suspension;
 use crate::thread_usage::ThreadUsage;
 use dbdyno_engine::changes::{self, Kind};
 use dbdyno_engine::{Engine, Failure};
-use dbdyno_plan::document::{ConnectMode, FailureKind};
 use dbdyno_probes::valgrind;
+use dbdyno_protocol::plan::document::{ConnectMode, FailureKind};
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 

@@ -12,13 +12,13 @@ use crate::slices::Switch;
 use dbdyno_engine::driver::Site;
 use dbdyno_engine::observed::Backlog;
 use dbdyno_engine::{Engine, Failure};
-use dbdyno_plan::document::Tier;
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::{Disk, DiskCounters};
 use dbdyno_probes::flushes::{DeviceFlushes, FlushCounter, FlushReading};
 use dbdyno_probes::process::Usage;
 use dbdyno_probes::quota::{CpuQuota, Throttled, Throttling};
 use dbdyno_probes::tree::{BusyThread, TreeUsage, trees_usage};
+use dbdyno_protocol::plan::document::Tier;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Nanoseconds between two checks whether the other interleaved trials have ended.

@@ -2,8 +2,8 @@
 
 use crate::accounting::Unbalanced;
 use dbdyno_engine::Failure;
-use dbdyno_plan::PlanError;
 use dbdyno_probes::ProbeError;
+use dbdyno_protocol::plan::PlanError;
 
 /// Why a trial gave no result.
 #[derive(Debug, thiserror::Error)]

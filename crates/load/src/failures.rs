@@ -1,9 +1,8 @@
 //! Failures by the system's error code, so that different causes of one kind stay distinguishable.
 
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
-use schemars::JsonSchema;
-use serde::Serialize;
+pub use dbdyno_protocol::event::FailedByCode;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::borrow::Cow;
 
 /// Maximum number of distinct codes. A system controls the codes, and memory must not grow with them.
@@ -11,19 +10,6 @@ const MOST: usize = 20;
 
 /// The code for failures without one, and for codes beyond [`MOST`].
 const OTHER: &str = "other";
-
-/// Transactions that failed with one code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct FailedByCode {
-    /// The kind of the failures.
-    pub kind: FailureKind,
-    /// The system's name or number for the error. `other`: it has none, or [`MOST`] other codes occurred first.
-    pub code: Cow<'static, str>,
-    /// How many transactions.
-    pub count: u64,
-    /// The first message.
-    pub message: String,
-}
 
 /// All failures of a trial. Each is in exactly one of the counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 //!
 //! `suspension` makes a thread follow the schedule.
 
-use dbdyno_plan::document;
 use dbdyno_probes::cpus;
+use dbdyno_protocol::plan::document;
 use std::sync::OnceLock;
 
 /// Nanoseconds of gap between two slices. If a slice ended exactly when the next one begins, its thread would be

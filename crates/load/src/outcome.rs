@@ -1,14 +1,13 @@
 //! Result of a trial, combined from its clients and its coordinating thread.
 
 use crate::accounting::Accounting;
-use crate::changed::Changed;
-use crate::changed::add_delays;
+use crate::changed::{self, add_delays};
 use crate::coordinate::Watched;
 use crate::failures::Failures;
 use crate::latency::{Latencies, latencies};
 use crate::live::Work;
 use crate::operations::Histograms;
-use crate::rate::Rate;
+use crate::rate;
 use crate::report::{ClientReport, EndedBy};
 use crate::shared::Shared;
 use crate::threads::Record;
@@ -18,15 +17,14 @@ use dbdyno_engine::observed::Observed;
 use dbdyno_engine::probe::{Contention, SessionCounters, ThreadCounters};
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Failure, printable};
-use dbdyno_plan::document::{Arrival, FailureKind};
 use dbdyno_probes::disk::{Disk, DiskActivity};
 use dbdyno_probes::flushes::DeviceFlushes;
 use dbdyno_probes::locks::LockHolders;
 use dbdyno_probes::process::{CpuShare, peak_rss_bytes};
 use dbdyno_probes::quota::Throttling;
 use dbdyno_probes::tree::TreeUsage;
-use schemars::JsonSchema;
-use serde::Serialize;
+use dbdyno_protocol::event::{Changed, Cycles, Rate};
+use dbdyno_protocol::plan::document::{Arrival, FailureKind};
 use std::collections::BTreeMap;
 
 /// Result of a trial.
@@ -127,17 +125,6 @@ pub struct TierUse {
     pub cpu_percent: Option<f64>,
     /// Its busiest threads: name, process ID and CPU use.
     pub threads: Vec<(String, i32, f64)>,
-}
-
-/// Times of transactions: count, sum in seconds, and sum of squares.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Cycles {
-    /// Number of transactions, including failed ones.
-    pub count: u64,
-    /// Their sum in seconds.
-    pub seconds: f64,
-    /// The sum of their squares in square seconds.
-    pub squares: f64,
 }
 
 /// CPU use between two readings in nanoseconds, as percent of one CPU.
@@ -331,7 +318,7 @@ pub(crate) fn conclude<E: Engine>(
     if let (EndedBy::Seconds, Some(seconds)) = (outcome.ended_by, trial.window.seconds) {
         outcome.elapsed_s = seconds;
     }
-    outcome.rate = Rate::of(&all_clients, trial.window.seconds, outcome.elapsed_s, open);
+    outcome.rate = rate::of(&all_clients, trial.window.seconds, outcome.elapsed_s, open);
     if !open {
         let sum_of_squares = |name| outcome.histograms.get(name).map_or(0.0, sum_of_squares);
         squares += sum_of_squares("service") + sum_of_squares("failed");
@@ -348,7 +335,12 @@ pub(crate) fn conclude<E: Engine>(
         outcome.thread.scale_mutexes(one_in);
     }
     if let Some(changes) = shared.changes {
-        outcome.changed = Some(Changed::of(changes, &changed, &outcome.thread, watched.server_calls));
+        outcome.changed = Some(changed::collect(
+            changes,
+            &changed,
+            &outcome.thread,
+            watched.server_calls,
+        ));
         add_delays(&mut outcome.thread, &changed);
     }
     outcome.time = Time::divide(total, cpu, run_queue, idle, prepare, &outcome.thread, E::REMOTE);

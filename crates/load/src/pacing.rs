@@ -1,9 +1,9 @@
 //! When transactions start.
 
 use dbdyno_engine::changes;
-use dbdyno_plan::document::{Arrival, Gaps};
 use dbdyno_probes::Clock;
 use dbdyno_program::random::{Stream, client_stream};
+use dbdyno_protocol::plan::document::{Arrival, Gaps};
 use rand::Rng as _;
 use std::future::Future;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::error::TrialError;
 use dbdyno_delays::{Call, Counts, Shared};
-use dbdyno_plan::changes::Changes;
+use dbdyno_protocol::plan::changes::Changes;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 

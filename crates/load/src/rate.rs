@@ -19,113 +19,41 @@
 //! few transactions: the more plausible one is the rate, and their difference widens its interval.
 
 use crate::report::{ClientReport, EndedBy};
-use schemars::JsonSchema;
-use serde::Serialize;
+pub use dbdyno_protocol::event::Rate;
 
 /// From this many transactions of a client on, its own quotient is accurate to a thousandth.
 pub const MANY: u64 = 100;
 
-/// The minimum share of the window that whole transactions of independent clients cover.
-const COVERED: f64 = 0.5;
-
-/// The rate of a trial, in parts that can be added across processes. The rate is `many_per_s`, plus
-/// [`Rate::few_per_s`], plus `whole.completed / whole.seconds`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Rate {
-    /// Sum over clients with many transactions.
-    pub many_per_s: f64,
-    /// Clients with few transactions.
-    pub few: Few,
-    /// Transactions completed in a window that a number of transactions or statements ended, or in an open loop's
-    /// window.
-    pub whole: Whole,
-    /// Seconds that the clients' transactions took, summed over clients.
-    pub client_s: f64,
-    /// Number of clients.
-    pub clients: u64,
-}
-
-/// Clients that completed few transactions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Few {
-    /// Number of clients.
-    pub clients: u64,
-    /// Transactions they completed.
-    pub completed: u64,
-    /// Time these took, summed over clients.
-    pub seconds: f64,
-    /// Transactions within the window: whole ones, plus the fractions of transactions that its ends cut.
-    pub within: f64,
-    /// Window length, summed over clients.
-    pub window_s: f64,
-}
-
-/// Transactions completed in a given time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Whole {
-    /// Transactions, with a fraction if the window's end cut some.
-    pub completed: f64,
-    /// Seconds.
-    pub seconds: f64,
-}
-
-impl Rate {
-    /// The rate of clients with a window of `seconds`, if its length was fixed. `elapsed_s`: actual length. `open`:
-    /// transactions began by the clock.
-    pub fn of(clients: &[ClientReport], seconds: Option<f64>, elapsed_s: f64, open: bool) -> Self {
-        let mut rate = Self::default();
-        let by_number = |client: &ClientReport| matches!(client.ended_by, EndedBy::Transactions | EndedBy::Statements);
-        // If a number of transactions ended the window, clients that reached it early waited for slower ones.
-        let whole = open || clients.iter().any(by_number);
-        for client in clients {
-            let time = client.ended.saturating_sub(client.begun) as f64 / 1e9;
-            // A transaction that ended after the window counts with its fraction in it.
-            let within = client.completed as f64 - if client.late { 1.0 - client.cut } else { 0.0 };
-            rate.clients += 1;
-            rate.client_s += time;
-            if whole {
-                rate.whole.completed += within;
-            } else if client.completed >= MANY {
-                rate.many_per_s += client.completed as f64 / time;
-            } else {
-                rate.few.clients += 1;
-                rate.few.completed += client.completed;
-                rate.few.seconds += time;
-                rate.few.within += client.led_in + within;
-                rate.few.window_s += seconds.unwrap_or(elapsed_s);
-            }
-        }
+/// The rate of clients with a window of `seconds`, if its length was fixed. `elapsed_s`: actual length. `open`:
+/// transactions began by the clock.
+pub fn of(clients: &[ClientReport], seconds: Option<f64>, elapsed_s: f64, open: bool) -> Rate {
+    let mut rate = Rate::default();
+    let by_number = |client: &ClientReport| matches!(client.ended_by, EndedBy::Transactions | EndedBy::Statements);
+    // If a number of transactions ended the window, clients that reached it early waited for slower ones.
+    let whole = open || clients.iter().any(by_number);
+    for client in clients {
+        let time = client.ended.saturating_sub(client.begun) as f64 / 1e9;
+        // A transaction that ended after the window counts with its fraction in it.
+        let within = client.completed as f64 - if client.late { 1.0 - client.cut } else { 0.0 };
+        rate.clients += 1;
+        rate.client_s += time;
         if whole {
-            let cut = clients.iter().any(|client| !by_number(client));
-            rate.whole.seconds = seconds.filter(|_| cut).unwrap_or(elapsed_s);
-        }
-        rate
-    }
-
-    /// Transactions per second.
-    pub fn per_s(&self) -> f64 {
-        let quotient = |above: f64, below: f64| if below > 0.0 { above / below } else { 0.0 };
-        self.many_per_s + self.few_per_s() + quotient(self.whole.completed, self.whole.seconds)
-    }
-
-    /// Transactions per second of the clients with few transactions.
-    ///
-    /// It is `clients · completed / seconds`, or `clients · within / window_s` if there are also clients with many
-    /// transactions, or if the transactions of several clients cover less than half the window.
-    fn few_per_s(&self) -> f64 {
-        let few = &self.few;
-        let depend = self.many_per_s > 0.0 || few.seconds < COVERED * few.window_s;
-        let (done, seconds) = if few.clients > 1 && depend {
-            (few.within, few.window_s)
+            rate.whole.completed += within;
+        } else if client.completed >= MANY {
+            rate.many_per_s += client.completed as f64 / time;
         } else {
-            (few.completed as f64, few.seconds)
-        };
-        if seconds > 0.0 {
-            few.clients as f64 * done / seconds
-        } else {
-            0.0
+            rate.few.clients += 1;
+            rate.few.completed += client.completed;
+            rate.few.seconds += time;
+            rate.few.within += client.led_in + within;
+            rate.few.window_s += seconds.unwrap_or(elapsed_s);
         }
     }
+    if whole {
+        let cut = clients.iter().any(|client| !by_number(client));
+        rate.whole.seconds = seconds.filter(|_| cut).unwrap_or(elapsed_s);
+    }
+    rate
 }
 
 #[cfg(test)]
@@ -149,19 +77,16 @@ mod tests {
 
     #[test]
     fn the_rate_of_few_transactions_follows_from_their_times() {
-        let rate = Rate::of(&[client(2, 2.2)], Some(2.0), 2.0, false);
+        let rate = of(&[client(2, 2.2)], Some(2.0), 2.0, false);
         assert!(near(rate.per_s(), 1.0 / 1.1), "{rate:?}");
-        let rate = Rate::of(&[client(2, 3.8)], Some(2.0), 2.0, false);
+        let rate = of(&[client(2, 3.8)], Some(2.0), 2.0, false);
         assert!(near(rate.per_s(), 1.0 / 1.9), "{rate:?}");
     }
 
     #[test]
     fn rates_of_clients_of_different_speed_are_summed() {
         let clients = [client(1000, 1.0), client(9, 1.1)];
-        assert!(near(
-            Rate::of(&clients, Some(1.0), 1.0, false).per_s(),
-            1000.0 + 9.0 / 1.1
-        ));
+        assert!(near(of(&clients, Some(1.0), 1.0, false).per_s(), 1000.0 + 9.0 / 1.1));
     }
 
     #[test]
@@ -171,7 +96,7 @@ mod tests {
         for waiting in &mut clients[1..] {
             (waiting.led_in, waiting.late, waiting.cut) = (0.7, true, 0.0);
         }
-        let rate = Rate::of(&clients, Some(2.0), 2.0, false);
+        let rate = of(&clients, Some(2.0), 2.0, false);
         assert!(near(rate.per_s(), (15.0 + 3.0 * 0.7) / 2.0), "{rate:?}");
     }
 
@@ -181,23 +106,23 @@ mod tests {
         for client in &mut clients {
             client.ended_by = EndedBy::Transactions;
         }
-        assert!(near(Rate::of(&clients, None, 2.0, false).per_s(), 100.0));
+        assert!(near(of(&clients, None, 2.0, false).per_s(), 100.0));
         // A client that reached its number waited for the window's end.
         clients[1].ended_by = EndedBy::Seconds;
-        assert!(near(Rate::of(&clients, Some(4.0), 4.0, false).per_s(), 50.0));
+        assert!(near(of(&clients, Some(4.0), 4.0, false).per_s(), 50.0));
     }
 
     #[test]
     fn a_transaction_cut_by_the_end_of_an_open_loop_counts_partly() {
         let mut late = client(10, 2.5);
         (late.late, late.cut) = (true, 0.25);
-        assert!(near(Rate::of(&[late], Some(2.0), 2.0, true).per_s(), 9.25 / 2.0));
+        assert!(near(of(&[late], Some(2.0), 2.0, true).per_s(), 9.25 / 2.0));
     }
 
     #[test]
     fn the_rate_is_zero_if_nothing_completed() {
-        assert_eq!(Rate::of(&[client(0, 3.0)], Some(2.0), 2.0, false).per_s(), 0.0);
-        assert_eq!(Rate::of(&[], Some(2.0), 0.0, false).per_s(), 0.0);
+        assert_eq!(of(&[client(0, 3.0)], Some(2.0), 2.0, false).per_s(), 0.0);
+        assert_eq!(of(&[], Some(2.0), 0.0, false).per_s(), 0.0);
     }
 
     proptest! {
@@ -207,7 +132,7 @@ mod tests {
         ) {
             let begun = (seconds * 1000).div_ceil(milliseconds);
             let reports = vec![client(begun, (begun * milliseconds) as f64 / 1e3); clients];
-            let rate = Rate::of(&reports, Some(seconds as f64), seconds as f64, false);
+            let rate = of(&reports, Some(seconds as f64), seconds as f64, false);
             prop_assert!(near(rate.per_s(), clients as f64 * 1e3 / milliseconds as f64), "{rate:?}");
         }
     }

@@ -11,8 +11,8 @@ use crate::latency::{Counts, Latencies, Timeline, latencies};
 use crate::live::{Live, Work};
 use crate::operations::Operations;
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::collections::BTreeMap;
 
 /// Histograms of the phases of transactions, created when first used.

@@ -1,23 +1,7 @@
 //! The final report of a client.
 
 use dbdyno_engine::SessionCounters;
-
-/// What ended a client's window. The greatest value among the clients counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum EndedBy {
-    /// The number of transactions.
-    #[default]
-    Transactions,
-    /// The number of statements.
-    Statements,
-    /// The number of rows changed.
-    Rows,
-    /// The time.
-    Seconds,
-    /// The trial was asked to stop.
-    Interrupted,
-}
+pub use dbdyno_protocol::event::EndedBy;
 
 /// The final report of a client, in addition to its thread's recorder. Times are nanoseconds of the clock, which stops
 /// between slices.
@@ -41,7 +25,7 @@ pub struct ClientReport {
     pub ended_by: EndedBy,
     /// Completed transactions that don't count: the warm-up's, and those around the window.
     pub uncounted: u64,
-    /// The first value that a later trial may use for its counters; see [`dbdyno_plan::document::Trial::first_use`].
+    /// The first value that a later trial may use for its counters; see [`dbdyno_protocol::plan::document::Trial::first_use`].
     pub next_use: u64,
     /// The engine's counters for the client's sessions, from the first counted transaction to the last.
     pub session: SessionCounters,

@@ -206,7 +206,7 @@ fn time_of(nanoseconds: u64) -> libc::timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_plan::document;
+    use dbdyno_protocol::plan::document;
 
     #[test]
     fn a_thread_is_interrupted_wherever_it_is_and_its_clock_stands_still() {

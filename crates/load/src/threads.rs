@@ -11,9 +11,9 @@ use crate::runtime::{self, SharedTimer};
 use crate::shared::Shared;
 use crate::thread_usage::{ThreadReport, ThreadUsage};
 use dbdyno_engine::{Engine, Failure, changes};
-use dbdyno_plan::document::{Arrival, FailureKind, Trial};
 use dbdyno_probes::cpus;
 use dbdyno_program::Programs;
+use dbdyno_protocol::plan::document::{Arrival, FailureKind, Trial};
 use std::cell::RefCell;
 
 /// The final report of one thread's clients.
@@ -137,7 +137,7 @@ pub(crate) fn run_thread<'a, E: Engine>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dbdyno_plan::document::Gaps;
+    use dbdyno_protocol::plan::document::Gaps;
 
     fn trial(clients: u32, arrival: Arrival) -> Trial {
         let transaction = serde_json::json!({"name": "t", "steps": []});

@@ -1,5 +1,6 @@
 //! One trial from start to end: the clients' threads, their phases, the timeline, and the result.
 
+use crate::accounting;
 use crate::capacity;
 use crate::coordinate::coordinate;
 use crate::coordinator::Coordinator;
@@ -16,12 +17,12 @@ use dbdyno_engine::driver::Site;
 use dbdyno_engine::observed::{Counters, Observed, rise};
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Failure};
-use dbdyno_plan::PlanError;
-use dbdyno_plan::document::{Arrival, Trial};
 use dbdyno_probes::Clock;
 use dbdyno_probes::disk::Disk;
 use dbdyno_probes::locks::{self, LockHolders, LockRange};
 use dbdyno_program::{Execute, Op, Programs};
+use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::document::{Arrival, Trial};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -167,7 +168,7 @@ pub fn run<E: Engine>(
             observed.acknowledged = outcome.completed + outcome.besides;
             observed.backlog_before = put_off.unwrap_or_default();
         }
-        outcome.accounting.check()?;
+        accounting::check(&outcome.accounting)?;
         Ok(outcome)
     })
 }

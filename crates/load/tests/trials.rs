@@ -6,7 +6,7 @@ use dbdyno_engine::driver::{Driver as _, Measure, Site};
 use dbdyno_engines::Target;
 use dbdyno_load::report::EndedBy;
 use dbdyno_load::{Event, LocalCoordinator, Outcome, TrialError};
-use dbdyno_plan::document::{FailureKind, Trial};
+use dbdyno_protocol::plan::document::{FailureKind, Trial};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 

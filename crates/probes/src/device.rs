@@ -1,12 +1,11 @@
 //! Measures the storage device: sync latency, and speed of random reads and writes by queue depth.
 
 use crate::{Clock, ProbeError};
+pub use dbdyno_protocol::event::{DeviceFacts, RandomAccess};
 use rand::Rng as _;
 use rand::rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{Advice, Mode, OFlags};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::FileExt as _;
@@ -21,42 +20,6 @@ const LARGE: u64 = 256;
 /// Minimum number of small syncs (percentiles are reported) and of large ones (the mean is reported).
 const LEAST: usize = 20;
 const LEAST_LARGE: usize = 5;
-
-/// Performance of a storage device.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct DeviceFacts {
-    /// Mean microseconds to overwrite one 4 KiB page and `fdatasync`.
-    pub sync_us: f64,
-    /// The same as syncs per second.
-    pub sync_per_s: f64,
-    /// Median of the same in microseconds.
-    pub sync_p50_us: f64,
-    /// Minimum of the same in microseconds.
-    pub sync_min_us: f64,
-    /// 99th percentile of the same in microseconds.
-    pub sync_p99_us: f64,
-    /// Mean microseconds to overwrite `large_sync_bytes` and `fdatasync`. The time grows with the amount written.
-    pub large_sync_us: f64,
-    /// Bytes written before a large sync.
-    pub large_sync_bytes: u64,
-    /// Random 4 KiB reads by number of readers.
-    pub random_read: Vec<RandomAccess>,
-    /// Random 4 KiB writes by number of writers, without syncs.
-    pub random_write: Vec<RandomAccess>,
-    /// Whether reads and writes bypassed the operating system's cache (`O_DIRECT`), as they should.
-    pub direct: bool,
-}
-
-/// Random 4 KiB reads or writes.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RandomAccess {
-    /// Number of concurrent requests.
-    pub depth: u32,
-    /// Requests per second in total.
-    pub per_s: f64,
-    /// Mean latency in microseconds.
-    pub mean_us: f64,
-}
 
 /// A file that is removed on drop.
 struct Scratch(PathBuf);

@@ -1,7 +1,6 @@
 //! Activity of a block device, from `/proc/diskstats`.
 
-use schemars::JsonSchema;
-use serde::Serialize;
+pub use dbdyno_protocol::event::DiskActivity;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -26,31 +25,6 @@ pub struct DiskCounters {
     flushes: u64,
     flush_ms: u64,
     weighted_ms: u64,
-}
-
-/// Activity of the device between two readings.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct DiskActivity {
-    /// Its name.
-    pub device: String,
-    /// Read requests.
-    pub reads: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Mean milliseconds per read, including queueing.
-    pub read_ms: f64,
-    /// Write requests.
-    pub writes: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Mean milliseconds per write.
-    pub write_ms: f64,
-    /// Flush requests; always 0 if the device has no volatile cache.
-    pub flushes: u64,
-    /// Mean milliseconds per flush.
-    pub flush_ms: f64,
-    /// Mean number of requests queued or in progress.
-    pub queue_length: f64,
 }
 
 impl DiskCounters {

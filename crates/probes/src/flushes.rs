@@ -4,8 +4,7 @@
 //! volatile cache receive no flushes, because each write is durable by itself.
 
 use crate::disk::Disk;
-use schemars::JsonSchema;
-use serde::Serialize;
+pub use dbdyno_protocol::event::DeviceFlushes;
 use std::path::{Path, PathBuf};
 
 /// The disks below a directory.
@@ -18,18 +17,6 @@ pub struct FlushCounter {
 /// A reading of the disks' counters since the machine started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlushReading(Vec<(u64, u64)>);
-
-/// Requests to the disks below the data between two readings, by dbdyno and all other programs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct DeviceFlushes {
-    /// The disk's name; several names if the data spans several disks.
-    pub device: String,
-    /// Completed flushes; for several disks, the maximum.
-    pub flushes: u64,
-    /// Completed writes, if the disk has no volatile cache or supports FUA writes, so that any of them may have
-    /// replaced a flush; 0 for other disks.
-    pub forced_writes: u64,
-}
 
 impl FlushCounter {
     /// The disks that contain a file or directory. `None` if it isn't on a disk, or if the kernel doesn't count

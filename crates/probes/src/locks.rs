@@ -1,10 +1,9 @@
 //! Samples which other programs hold locks on a file.
 
+pub use dbdyno_protocol::event::{LockHolder, LockHolders};
 use rand::RngExt as _;
 use rand::rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::IntoRawFd as _;
@@ -29,26 +28,6 @@ pub struct LockRange {
     pub length: i64,
     /// Suffix of a file. While it exists, shared locks of the range don't block other clients.
     pub shared_harmless_with: Option<&'static str>,
-}
-
-/// Other programs that held a lock in conflict with the engine's.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LockHolders {
-    /// Samples taken.
-    pub samples: u64,
-    /// The programs, the most frequent first.
-    pub holders: Vec<LockHolder>,
-}
-
-/// A program that held a lock.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LockHolder {
-    /// Its process ID; 0 if the kernel doesn't report it.
-    pub pid: u32,
-    /// Its command line; empty if unknown.
-    pub command: String,
-    /// Samples in which it held the lock.
-    pub samples: u64,
 }
 
 /// Samples the lock holders of the files at `data` while `running` returns true. Locks of this process and of its

@@ -1,10 +1,9 @@
 //! CPU time, scheduling and memory of this process and its threads, from `/proc` and the kernel's accounting.
 
 use crate::ProbeError;
+pub use dbdyno_protocol::event::CpuShare;
 use procfs::process::Process;
 use procfs::{CurrentSI as _, KernelStats};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::HashMap;
 
 /// Resources that the process has used so far.
@@ -30,25 +29,6 @@ pub struct Usage {
     pub machine_busy_s: f64,
     /// CPU seconds taken by the hypervisor (steal).
     pub machine_steal_s: f64,
-}
-
-/// The difference of two [`Usage`]s, in percent of one CPU.
-#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct CpuShare {
-    /// The process.
-    pub process_percent: f64,
-    /// Its part in user mode.
-    pub user_percent: f64,
-    /// Its part in the kernel.
-    pub system_percent: f64,
-    /// Its busiest thread.
-    pub hottest_thread_percent: f64,
-    /// The whole machine, up to `cores` × 100.
-    pub machine_percent: f64,
-    /// Taken by the hypervisor (steal).
-    pub steal_percent: f64,
-    /// CPUs that this process may use.
-    pub cores: usize,
 }
 
 impl Usage {

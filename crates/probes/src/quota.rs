@@ -1,8 +1,7 @@
 //! The CPU quota of a process's control group, and how long it was throttled.
 
+pub use dbdyno_protocol::event::Throttling;
 use procfs::process::{MountInfo, Process};
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -20,19 +19,6 @@ pub struct Throttled {
     periods: u64,
     throttled_periods: u64,
     nanoseconds: u64,
-}
-
-/// Throttling between two readings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Throttling {
-    /// CPUs that the group may use.
-    pub cpus: f64,
-    /// Accounting periods in which the group was active.
-    pub periods: u64,
-    /// Periods in which it exhausted its quota and had to wait.
-    pub throttled_periods: u64,
-    /// Seconds of throttling, summed over the CPUs that it could have used.
-    pub throttled_s: f64,
 }
 
 impl CpuQuota {

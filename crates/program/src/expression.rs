@@ -10,12 +10,12 @@ mod functions;
 #[cfg(test)]
 mod tests;
 
-use dbdyno_plan::expression::Expression;
+use dbdyno_protocol::plan::expression::Expression;
 pub use evaluate::{Context, Scalar};
 
 use crate::names::Names;
-use dbdyno_plan::PlanError;
-use dbdyno_plan::literal::Literal;
+use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::literal::Literal;
 use evaluate::Node;
 
 /// An expression that has been checked, with names resolved to slots.

@@ -11,8 +11,8 @@ use crate::random::{Stream, client_stream};
 use crate::sampler::{Sampler, Scope, choose, thresholds};
 use crate::value::{Owned, Values};
 use compiler::Compiler;
-use dbdyno_plan::PlanError;
-use dbdyno_plan::transaction::{Compare, Transaction};
+use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::transaction::{Compare, Transaction};
 
 /// A compiled transaction.
 #[derive(Debug)]

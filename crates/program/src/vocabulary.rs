@@ -2,8 +2,8 @@
 
 use crate::random::{Stream, below, mix};
 use crate::value::Text;
-use dbdyno_plan::PlanError;
-use dbdyno_plan::generator::VocabularyOf;
+use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::generator::VocabularyOf;
 use rand::Rng as _;
 use rand::rand_core::SeedableRng as _;
 use rand_distr::{Distribution as _, Zipf};

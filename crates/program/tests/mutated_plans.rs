@@ -1,8 +1,8 @@
 //! Mutated plans are refused or compiled, without a panic and in bounded memory.
 #![allow(clippy::unwrap_used)]
 
-use dbdyno_plan::{Plan, Task};
 use dbdyno_program::Programs;
+use dbdyno_protocol::plan::{Plan, Task};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::TestRunner;

@@ -1,8 +1,8 @@
 //! Checks whether the changes of a trial are possible.
 
 use dbdyno_engine::changes::Changeable;
-use dbdyno_plan::PlanError;
-use dbdyno_plan::document::Trial;
+use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::document::Trial;
 
 /// Fails if a trial changes calls that its engine doesn't make in the worker's process, and no server with the
 /// preloaded library is named. Also fails if one is named but the engine makes the calls itself.

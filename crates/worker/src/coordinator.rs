@@ -2,9 +2,9 @@
 //! start times from standard input.
 
 use crate::events::Events;
-use dbdyno_events::Event;
 use dbdyno_load::Coordinator;
 use dbdyno_probes::Clock;
+use dbdyno_protocol::event::Event;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Deserialize;
 use std::io;

@@ -1,10 +1,10 @@
 //! Why a plan failed.
 
+use crate::latency::EncodingFailed;
 use dbdyno_engine::Failure;
-use dbdyno_events::EncodingFailed;
 use dbdyno_load::TrialError;
-use dbdyno_plan::PlanError;
 use dbdyno_probes::ProbeError;
+use dbdyno_protocol::plan::PlanError;
 
 /// Why a plan failed.
 #[derive(Debug, thiserror::Error)]

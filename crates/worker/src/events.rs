@@ -1,6 +1,6 @@
 //! Writes events to standard output, one per line.
 
-use dbdyno_events::Event;
+use dbdyno_protocol::event::Event;
 use std::io::Write as _;
 
 /// Writes events to standard output.

@@ -10,13 +10,15 @@ mod changes;
 mod coordinator;
 mod error;
 mod events;
+mod latency;
 mod query;
+mod result;
 mod work;
 mod writes;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use dbdyno_events::Event;
-use dbdyno_plan::{Plan, PlanError, Task};
+use dbdyno_protocol::event::Event;
+use dbdyno_protocol::plan::{Plan, PlanError, Task};
 use error::WorkError;
 use events::Events;
 use std::io::{Read as _, Write as _};
@@ -68,7 +70,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Some(Command::Schema { of }) => print(&match of {
             SchemaKind::Plan => dbdyno_engines::registry::plan_schema(),
-            SchemaKind::Event => dbdyno_events::json_schema(),
+            SchemaKind::Event => dbdyno_protocol::event::json_schema(),
         }),
         Some(Command::Amalgamation { directory }) => amalgamation::write(&directory),
         None => run(&events),

@@ -5,10 +5,10 @@ use crate::events::Events;
 use dbdyno_engine::driver::{Driver as _, Measure, Site};
 use dbdyno_engine::{Capture, Engine, Failure, Marks, Session as _, Wanted};
 use dbdyno_engines::Target;
-use dbdyno_events::Event;
 use dbdyno_load::runtime;
-use dbdyno_plan::document::{Ask, FailureKind, Trial};
 use dbdyno_program::value::{Owned, Values};
+use dbdyno_protocol::event::Event;
+use dbdyno_protocol::plan::document::{Ask, FailureKind, Trial};
 use serde_json::json;
 use std::task::Poll;
 

@@ -4,16 +4,18 @@ use crate::changes;
 use crate::coordinator::StdioCoordinator;
 use crate::error::WorkError;
 use crate::events::Events;
+use crate::latency::ms;
 use crate::query;
+use crate::result::result;
 use crate::writes;
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
 use dbdyno_engines::Target;
-use dbdyno_events::{BtreeAnswer, CheckOutcome, Event, TrialResult};
 use dbdyno_load::{Event as LoadEvent, LocalCoordinator};
-use dbdyno_plan::document::{Hold, Means, Question, Trial};
-use dbdyno_plan::{Plan, Task};
 use dbdyno_probes::Clock;
+use dbdyno_protocol::event::{BtreeAnswer, CheckOutcome, Event, Interval, ServiceTimes};
+use dbdyno_protocol::plan::document::{Hold, Means, Question, Trial};
+use dbdyno_protocol::plan::{Plan, Task};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -131,7 +133,7 @@ impl Measure for TrialRun<'_> {
         let emit = |event: LoadEvent| {
             let result = events.write(&match &event {
                 LoadEvent::Phase(phase) => Event::Phase { phase },
-                LoadEvent::Interval(interval) => Event::Interval(interval.as_ref().into()),
+                LoadEvent::Interval(interval) => Event::Interval(interval_event(interval)),
             });
             if written.is_ok() {
                 written = result;
@@ -154,12 +156,34 @@ impl Measure for TrialRun<'_> {
         if suspended.load(Ordering::Relaxed) && outcome.late_s > LONGEST_PAUSE_S {
             return Err(WorkError::Suspended);
         }
-        let result = TrialResult::of(&outcome, &facts, Clock::get().source())?;
-        events.write(&Event::Result(Box::new(result)))?;
+        let found = result(&outcome, &facts, Clock::get().source())?;
+        events.write(&Event::Result(Box::new(found)))?;
         if let Some(groups) = engine.probe().tallies() {
             events.write(&Event::Counted { groups })?;
         }
         Ok(())
+    }
+}
+
+/// The event of an interval.
+fn interval_event(interval: &dbdyno_load::Interval) -> Interval {
+    Interval {
+        index: interval.index,
+        start_s: interval.span_s.0,
+        end_s: interval.span_s.1,
+        ok: interval.counts.ok,
+        failed: interval.counts.failed,
+        statements: interval.counts.statements,
+        rows: interval.counts.rows,
+        service_ms: interval.service_ns.map(|(p50, p99, max)| ServiceTimes {
+            p50: ms(p50),
+            p99: ms(p99),
+            max: ms(max),
+        }),
+        cpu_percent: interval.cpu.process_percent,
+        hottest_thread_percent: interval.cpu.hottest_thread_percent,
+        machine_percent: interval.cpu.machine_percent,
+        disk: interval.disk.clone(),
     }
 }
 

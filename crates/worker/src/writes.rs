@@ -5,9 +5,9 @@ use crate::events::Events;
 use dbdyno_engine::driver::Driver as _;
 use dbdyno_engine::writes::Writes as Answer;
 use dbdyno_engines::Target;
-use dbdyno_events::{Event, StatementWrites};
-use dbdyno_plan::document::{Reach, Writes};
 use dbdyno_program::{Op, Programs};
+use dbdyno_protocol::event::{Event, StatementWrites};
+use dbdyno_protocol::plan::document::{Reach, Writes};
 
 /// Determines which statements and which transactions write.
 pub fn find(task: &Writes, seed: u64, events: &Events) -> Result<(), WorkError> {

@@ -1,6 +1,6 @@
 """The greatest numbers that an experiment may hold: beyond them a run would not end, or not fit into memory.
 
-The worker has the same limits (``crates/plan/src/limits.rs``), and checks each plan.
+The worker has the same limits (``crates/protocol/src/plan/limits.rs``), and checks each plan.
 """
 
 YEAR_S = 365 * 24 * 3600

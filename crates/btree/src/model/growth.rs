@@ -3,8 +3,8 @@
 use super::occupancy::Occupancy;
 use super::row::Row;
 use crate::error::Impossible;
-use crate::input::{Keys, Setting, SplitRule, Start};
 use crate::split::Splitter;
+use dbdyno_protocol::btree::{Keys, Setting, SplitRule, Start};
 
 /// A tree at one size.
 #[derive(Debug, Clone, Copy)]

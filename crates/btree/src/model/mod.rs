@@ -9,9 +9,10 @@ mod occupancy;
 mod residence;
 mod row;
 
+use crate::check::check;
 use crate::error::Impossible;
-use crate::input::{Distance, Flush, Keys, Setting};
-use crate::output::{Figures, Report, Way};
+use dbdyno_protocol::btree::{Distance, Flush, Keys, Setting};
+use dbdyno_protocol::btree::{Figures, Report, Way};
 use growth::{Growth, Size};
 use locality::{Locality, Pattern};
 use residence::{Contents, Residence, Stay, resident, root};
@@ -27,7 +28,7 @@ const HIGHEST: usize = 8;
 ///
 /// Fails if such a tree is impossible, or for keys in blocks, which have no formulas.
 pub fn estimate(setting: &Setting) -> Result<Report, Impossible> {
-    setting.check()?;
+    check(setting)?;
     let mut growth = Growth::new(setting)?;
     let sizes = setting
         .sizes
@@ -85,7 +86,9 @@ fn figures(setting: &Setting, middle: f64, window: f64, growth: &Growth, [first,
     let splits = ((last.leaves - first.leaves) / window).max(0.0);
     let overflows = ((last.overflows - first.overflows) / window).max(0.0);
     let neighbours = match tree.split {
-        crate::SplitRule::Neighbours { empty_edge } if !(empty_edge && setting.keys == Keys::Ordered) => {
+        dbdyno_protocol::btree::SplitRule::Neighbours { empty_edge }
+            if !(empty_edge && setting.keys == Keys::Ordered) =>
+        {
             2.0 * overflows
         }
         _ => 0.0,

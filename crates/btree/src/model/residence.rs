@@ -5,7 +5,7 @@
 //! revolution. It is the time at which the resident pages exactly fill the cache.
 
 use super::locality::Locality;
-use crate::input::Policy;
+use dbdyno_protocol::btree::Policy;
 
 /// A share of uses, and the number of inserts after which the page is evicted unless it is used again.
 #[derive(Debug, Clone, Copy)]

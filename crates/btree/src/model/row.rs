@@ -83,7 +83,10 @@ impl Row {
             return;
         }
         self.overflows += self.times;
-        let empty_edge = matches!(self.splitter.rule, crate::SplitRule::Neighbours { empty_edge: true });
+        let empty_edge = matches!(
+            self.splitter.rule,
+            dbdyno_protocol::btree::SplitRule::Neighbours { empty_edge: true }
+        );
         if self.leaves.len() == 1 || (empty_edge && self.edge) {
             let place = if self.edge { Place::Edge } else { Place::Within };
             let parts = self.splitter.alone(self.leaves[leaf], true, place);

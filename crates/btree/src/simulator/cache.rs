@@ -2,7 +2,7 @@
 
 use super::links::{Links, NONE};
 use super::pages::{OTHER, Pages};
-use crate::input::Policy;
+use dbdyno_protocol::btree::Policy;
 
 const USES: u8 = 0b111;
 const DIRTY: u8 = 1 << 3;

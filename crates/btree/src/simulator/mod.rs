@@ -13,9 +13,10 @@ mod run;
 mod scale;
 mod system;
 
+use crate::check::check;
 use crate::error::Impossible;
-use crate::input::Setting;
-use crate::output::{Figures, Report, Way};
+use dbdyno_protocol::btree::Setting;
+use dbdyno_protocol::btree::{Figures, Report, Way};
 use rand::Rng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -25,7 +26,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 ///
 /// Fails if such a tree is impossible, or not at this scale.
 pub fn simulate(setting: &Setting) -> Result<Report, Impossible> {
-    setting.check()?;
+    check(setting)?;
     let (small, way) = scale::shrink(setting)?;
     let factor = match way {
         Way::Simulation { factor, .. } => factor,

@@ -6,9 +6,9 @@ use super::links::NONE;
 use super::pages::{INNER, OTHER, Pages};
 use super::system::System;
 use super::{below, scaled};
-use crate::input::{Distance, Flush, Keys, Setting};
-use crate::output::Figures;
 use crate::split::{Place, Splitter};
+use dbdyno_protocol::btree::Figures;
+use dbdyno_protocol::btree::{Distance, Flush, Keys, Setting};
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::VecDeque;
@@ -306,7 +306,10 @@ impl Run {
         self.counts.overflows += 1;
         let rightmost = leaf == self.pages.rightmost;
         let mut siblings = self.pages.siblings(leaf, &self.splitter);
-        let empty_edge = matches!(self.splitter.rule, crate::SplitRule::Neighbours { empty_edge: true });
+        let empty_edge = matches!(
+            self.splitter.rule,
+            dbdyno_protocol::btree::SplitRule::Neighbours { empty_edge: true }
+        );
         let parts = if siblings.count == 1 || (empty_edge && place == Place::Edge) {
             siblings.leaves[0] = leaf;
             siblings.count = 1;

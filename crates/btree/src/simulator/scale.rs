@@ -1,8 +1,8 @@
 //! Scales a tree down to a smaller one that represents it.
 
 use crate::error::Impossible;
-use crate::input::{Distance, Keys, Scale, Setting};
-use crate::output::Way;
+use dbdyno_protocol::btree::Way;
+use dbdyno_protocol::btree::{Distance, Keys, Scale, Setting};
 
 /// Minimum number of leaves of a block when it is scaled down.
 const BLOCK_LEAVES: u64 = 8;
@@ -50,7 +50,7 @@ fn by(setting: &Setting, factor: u64) -> Result<(Setting, Way), Impossible> {
             *size /= factor;
         }
         small.window = (setting.window / factor).max(1);
-        if let crate::Start::Bulk { rows, .. } = &mut small.start {
+        if let dbdyno_protocol::btree::Start::Bulk { rows, .. } = &mut small.start {
             *rows /= factor;
         }
         small.cache.pages = least("the cache, pages", factor, setting.cache.pages / factor, LEAST_PAGES)?;

@@ -1,5 +1,5 @@
 use super::run::Run;
-use crate::input::*;
+use dbdyno_protocol::btree::*;
 use proptest::prelude::*;
 
 pub(crate) fn setting(split: SplitRule, keys: Keys, pages: u64) -> Setting {
@@ -135,7 +135,7 @@ fn a_scaled_tree_represents_the_full_one() {
         let full = super::simulate(&setting).unwrap().sizes[0];
         setting.scale = Scale::Factor { factor: 16 };
         let small = super::simulate(&setting).unwrap().sizes[0];
-        let figures = |f: &crate::Figures| {
+        let figures = |f: &dbdyno_protocol::btree::Figures| {
             [
                 f.fill,
                 f.reads,

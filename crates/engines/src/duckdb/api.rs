@@ -1,7 +1,7 @@
 //! Functions of DuckDB's C API, loaded from a shared library (<https://duckdb.org/docs/stable/clients/c/api>).
 
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_void};
 

@@ -3,10 +3,10 @@
 use super::api::{Api, Handle, OK};
 use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, kind, text_for_c, text_of};
 use dbdyno_engine::Failure;
-use dbdyno_engine::rows::{Loaded, RowSource};
-use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode};
+use dbdyno_engine::rows::{Loaded, RowSource, loaded};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::{FailureKind, Load, LoadTable, PrepareMode};
 use std::ptr::null_mut;
 
 /// Creates the tables and fills them. When the function returns, the file is complete and synced, and its log has been
@@ -31,12 +31,12 @@ pub fn load(target: &DuckdbTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
         let start = clock.now();
         let rows = fill(&engine.database.api, &session, table, seed)
             .map_err(|failure| failure.explained(|message| format!("{message}: loading `{}`", table.name)))?;
-        report.push(Loaded::since(table.name.clone(), rows, clock, start));
+        report.push(loaded(table.name.clone(), rows, clock, start));
     }
     for sql in &load.after {
         let start = clock.now();
         run(sql)?;
-        report.push(Loaded::since(sql.clone(), 0, clock, start));
+        report.push(loaded(sql.clone(), 0, clock, start));
     }
     let start = clock.now();
     run("checkpoint")?;
@@ -47,7 +47,7 @@ pub fn load(target: &DuckdbTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
             .and_then(|file| file.sync_all())
             .map_err(|error| Failure::new(FailureKind::Other, format!("syncing {}: {error}", target.path)))?;
     }
-    report.push(Loaded::since("(checkpoint)".into(), 0, clock, start));
+    report.push(loaded("(checkpoint)".into(), 0, clock, start));
     Ok(report)
 }
 

@@ -5,8 +5,8 @@
 
 use dbdyno_engine::Failure;
 use dbdyno_engine::probe::ThreadCounters;
-use dbdyno_plan::document::FailureKind;
 use dbdyno_probes::Clock;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem;

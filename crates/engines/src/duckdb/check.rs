@@ -9,9 +9,9 @@ use dbdyno_contract::{Check, Fails as _, Outcome, carry_out, ensure, same};
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Control, Failure};
-use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::transaction::BeginMode;
 use dbdyno_program::value::Value as Sent;
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
+use dbdyno_protocol::plan::transaction::BeginMode;
 use serde_json::{Value, json};
 use std::io;
 

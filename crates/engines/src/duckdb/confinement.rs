@@ -12,7 +12,7 @@ use crate::external_access::find_external_access;
 use crate::tokens::{Kind, Token, statements, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
-use dbdyno_plan::document::{PrepareMode, Statement};
+use dbdyno_protocol::plan::document::{PrepareMode, Statement};
 
 /// The settings and the values that confine statements.
 const READ_ONLY: (&str, &str) = ("access_mode", "read_only");

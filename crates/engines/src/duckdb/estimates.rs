@@ -5,7 +5,7 @@ use super::{DIALECT, DuckdbEngine, DuckdbSession};
 use crate::sql_text::{Template, values_of};
 use dbdyno_engine::Failure;
 use dbdyno_engine::estimates::{Estimate, Estimates, TimeBudget};
-use dbdyno_plan::document::Statement;
+use dbdyno_protocol::plan::document::Statement;
 use serde_json::Value;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;

@@ -7,8 +7,8 @@ use crate::sql_text::{Template, with_example};
 use dbdyno_engine::catalog::{Catalog, Column, Key, names};
 use dbdyno_engine::estimates::TimeBudget;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
-use dbdyno_plan::document::Statement;
 use dbdyno_program::value::{Value as Sent, Values};
+use dbdyno_protocol::plan::document::Statement;
 use serde_json::Value;
 
 /// Reads the version, the effective settings, the durability, the query plans and the catalog.

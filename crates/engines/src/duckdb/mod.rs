@@ -27,7 +27,7 @@ use api::{Api, Handle, OK};
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::{Probe, ThreadCounters};
 use dbdyno_engine::{Engine, Facts, Failure};
-use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode, Statement};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

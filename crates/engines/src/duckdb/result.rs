@@ -3,8 +3,8 @@
 use super::api::{Api, Handle, OK, QueryResult};
 use super::{kind, text_of};
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::Owned;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::ffi::c_int;
 
 /// `duckdb_result_type`: the result contains the number of changed rows.

@@ -5,7 +5,7 @@ use super::{DuckdbEngine, DuckdbSession, DuckdbTarget, statement_types};
 use crate::tokens::{Token, tokenize};
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 
 /// Whether a text is a single query.
 pub fn is_query(session: &DuckdbSession, sql: &str) -> bool {

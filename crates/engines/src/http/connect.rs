@@ -3,7 +3,7 @@
 use super::target::HttpTarget;
 use crate::server::net::{self, Connection};
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use tokio::net::TcpStream;

@@ -9,8 +9,8 @@ use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Facts, Failure};
-use dbdyno_plan::document::{self, FailureKind, Load, Trial};
 use dbdyno_program::Programs;
+use dbdyno_protocol::plan::document::{self, FailureKind, Load, Trial};
 
 impl Driver for HttpTarget {
     fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {

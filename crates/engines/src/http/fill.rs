@@ -2,8 +2,8 @@
 
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::FailureKind;
 use std::io::Write as _;
 
 /// A piece of a message.

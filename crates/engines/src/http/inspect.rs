@@ -4,9 +4,9 @@ use super::{HttpEngine, HttpTarget};
 use crate::server::located;
 use crate::server::net::block_on;
 use dbdyno_engine::{Capture, Durability, Facts, Failure, Marks, Session as _, Wanted, printable};
-use dbdyno_plan::document::Statement;
-use dbdyno_plan::request::{Piece, Request, Take};
 use dbdyno_program::value::{Owned, Values};
+use dbdyno_protocol::plan::document::Statement;
+use dbdyno_protocol::plan::request::{Piece, Request, Take};
 use std::collections::BTreeMap;
 use std::task::Poll;
 

@@ -29,7 +29,7 @@ use connect::Way;
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::Probe;
 use dbdyno_engine::{Engine, Facts, Failure};
-use dbdyno_plan::document::{FailureKind, Statement};
+use dbdyno_protocol::plan::document::{FailureKind, Statement};
 use request::Ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! The head of a reply in HTTP/1.1, and how long its body is (RFC 9112).
 
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use httparse::{EMPTY_HEADER, Response, Status};
 use std::mem::MaybeUninit;
 

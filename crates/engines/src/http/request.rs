@@ -7,9 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
 use dbdyno_engine::{Failure, check_count};
-use dbdyno_plan::document::{FailureKind, Statement};
-use dbdyno_plan::request::{Body, Field, JsonPiece, Piece, Request, Template};
 use dbdyno_program::value::Values;
+use dbdyno_protocol::plan::document::{FailureKind, Statement};
+use dbdyno_protocol::plan::request::{Body, Field, JsonPiece, Piece, Request, Template};
 
 /// What stands for a secret.
 const MASK: &str = "***";

@@ -5,8 +5,8 @@ use super::one::One;
 use super::target::Version;
 use super::two::Two;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited};
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::Values;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::sync::Arc;
 use std::task::Poll;
 

@@ -1,8 +1,8 @@
 //! What is taken from a reply, as the columns of a row.
 
 use dbdyno_engine::Capture;
-use dbdyno_plan::request::Take;
 use dbdyno_program::value::Value;
+use dbdyno_protocol::plan::request::Take;
 use regex::bytes::Regex;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;

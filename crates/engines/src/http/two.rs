@@ -12,8 +12,8 @@ use super::{NO_CONNECTION, NO_REPLY, Shared};
 use crate::server::net::Connection;
 use bytes::BytesMut;
 use dbdyno_engine::{Capture, Failure, Marks, check_count};
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::Values;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

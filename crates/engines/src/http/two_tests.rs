@@ -3,8 +3,8 @@
 use super::HttpEngine;
 use bytes::Bytes;
 use dbdyno_engine::{Capture, Engine as _, Failure, Marks, Session as _, Wanted};
-use dbdyno_plan::document::{FailureKind, Statement};
 use dbdyno_program::value::{Owned, Values};
+use dbdyno_protocol::plan::document::{FailureKind, Statement};
 use h2::server::{Builder, SendResponse};
 use h2::{Reason, RecvStream};
 use http::{Request, Response};

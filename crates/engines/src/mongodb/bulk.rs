@@ -11,9 +11,9 @@ use crate::server::net::block_on;
 use bson::rawdoc;
 use dbdyno_engine::Failure;
 use dbdyno_engine::rows::{self, Loaded, Loader};
-use dbdyno_plan::document::{FailureKind, Load, LoadTable};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::{FailureKind, Load, LoadTable};
 
 /// Approximate size in bytes, and maximum number of documents, of one insert. No server accepts more than 100,000
 /// documents.

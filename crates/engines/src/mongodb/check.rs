@@ -11,9 +11,9 @@ use dbdyno_contract::{Check, Fails as _, Outcome, Problem, carry_out, checks, en
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Control, DurabilityClass, Engine as _, Failure, Rows};
-use dbdyno_plan::document::{FailureKind, PrepareMode};
-use dbdyno_plan::transaction::BeginMode;
 use dbdyno_program::value::{Owned, Value};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
+use dbdyno_protocol::plan::transaction::BeginMode;
 use serde_json::json;
 
 /// Runs the checks in the target's database.

@@ -7,8 +7,8 @@ use super::{encode, values};
 use bson::oid::ObjectId;
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::{Failure, check_count};
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::FailureKind;
 
 /// A command, ready to be sent with parameter values.
 #[derive(Debug)]

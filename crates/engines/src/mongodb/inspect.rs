@@ -11,8 +11,8 @@ use super::values::{find, integer, shown};
 use crate::server::ServerProcess;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::FailureKind;
 use std::collections::BTreeMap;
 
 type Settings = BTreeMap<String, String>;

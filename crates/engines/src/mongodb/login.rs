@@ -10,7 +10,7 @@ use bson::spec::BinarySubtype;
 use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
 use dbdyno_engine::Failure;
 use dbdyno_engine::time_limits::{answer_limit, answered, logged_in};
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::ops::Range;
 
 const MECHANISM: &str = "SCRAM-SHA-256";

@@ -11,7 +11,7 @@ use super::values::{find, integer};
 use crate::server::net::block_on;
 use bson::{RawDocumentBuf, rawdoc};
 use dbdyno_engine::{Failure, LostUpdates, Session as _};
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::time::{Duration, Instant};
 
 /// Concurrent sessions, and the maximum number of updates and duration for each.

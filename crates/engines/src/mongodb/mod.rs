@@ -34,7 +34,7 @@ use command::Command;
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::Probe;
 use dbdyno_engine::{Engine, Facts, Failure};
-use dbdyno_plan::document::{FailureKind, Statement};
+use dbdyno_protocol::plan::document::{FailureKind, Statement};
 use options::Options;
 use std::sync::Arc;
 

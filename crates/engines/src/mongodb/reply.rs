@@ -6,7 +6,7 @@ use super::kind_of;
 use super::values::{document, find, garbled, integer};
 use bson::RawDocument;
 use dbdyno_engine::{Capture, Failure, Rows};
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 
 /// A successful response.
 #[derive(Debug, Default)]

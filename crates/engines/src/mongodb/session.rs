@@ -9,8 +9,8 @@ use super::wire::Wire;
 use bson::raw::cstr;
 use bson::rawdoc;
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited};
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::Values;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::sync::Arc;
 use std::task::Poll;
 

@@ -3,8 +3,8 @@
 use bson::oid::ObjectId;
 use bson::{Bson, DateTime, Decimal128, RawBsonRef, RawDocument};
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
 use dbdyno_program::value::Owned;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::fmt::Write as _;
 
 /// Interprets bytes as a document.

@@ -9,11 +9,11 @@ use crate::server::net::block_on;
 use crate::sql_text::backquoted;
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
-use dbdyno_engine::rows::{self, Loaded, Loader};
+use dbdyno_engine::rows::{self, Loaded, Loader, loaded};
 use dbdyno_engine::time_limits::WORK;
-use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::{FailureKind, Load, LoadTable, PrepareMode};
 use mysql_common::constants::{CapabilityFlags, Command};
 
 /// Approximate size in bytes of the packets with rows.
@@ -37,7 +37,7 @@ async fn fill(engine: &MysqlEngine, load: &Load, seed: u64) -> Result<Vec<Loaded
     for table in rows::names(load) {
         session.run(&format!("analyze table {}", backquoted(table))).await?;
     }
-    report.push(Loaded::since("(analyze)".into(), 0, clock, start));
+    report.push(loaded("(analyze)".into(), 0, clock, start));
     Ok(report)
 }
 

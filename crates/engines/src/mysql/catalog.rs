@@ -4,7 +4,7 @@ use super::MysqlEngine;
 use super::session::MysqlSession;
 use dbdyno_engine::Failure;
 use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 
 const TABLES: &str = "select table_name, engine, data_length + index_length, table_rows from information_schema.tables \
      where table_schema = database() and table_type = 'BASE TABLE' order by table_name";

@@ -9,8 +9,8 @@ use dbdyno_contract::{Check, Outcome, Problem, carry_out, checks, ensure, same};
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Durability, DurabilityClass, Engine as _, Failure};
-use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::{Owned, Value as Sent};
+use dbdyno_protocol::plan::document::PrepareMode;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

@@ -8,11 +8,11 @@ use crate::statements_as_sent::as_sent;
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
-use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
-use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
 use dbdyno_program::Programs;
+use dbdyno_protocol::event::Object;
+use dbdyno_protocol::plan::document::{self, Load, PrepareMode, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

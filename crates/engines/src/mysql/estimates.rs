@@ -11,8 +11,8 @@ use crate::tokens::tokenize;
 use dbdyno_engine::estimates::{Estimate, Estimates, TimeBudget};
 use dbdyno_engine::time_limits::answer_limit;
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::{PrepareMode, Statement};
-use dbdyno_plan::literal::Literal;
+use dbdyno_protocol::plan::document::{PrepareMode, Statement};
+use dbdyno_protocol::plan::literal::Literal;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -7,8 +7,8 @@ use super::estimates::estimates;
 use super::session::MysqlSession;
 use dbdyno_engine::estimates::TimeBudget;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
-use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::PrepareMode;
 use std::collections::BTreeMap;
 
 /// Variables that affect a result, reported whether or not they were changed. No server has all of them.
@@ -190,7 +190,9 @@ async fn plans(engine: &MysqlEngine, session: &mut MysqlSession) -> Result<(BySt
                     plans.insert(text.statement.name.clone(), lines);
                     break;
                 }
-                Err(failure) if failure.kind == dbdyno_plan::document::FailureKind::Connection => return Err(failure),
+                Err(failure) if failure.kind == dbdyno_protocol::plan::document::FailureKind::Connection => {
+                    return Err(failure);
+                }
                 Err(_) => {}
             }
         }

@@ -8,7 +8,7 @@ use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncrypti
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
 use dbdyno_engine::time_limits::logged_in;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use mysql_common::auth::plugins::{caching_sha2_password::scramble_sha256, mysql_native_password::scramble_native};
 use mysql_common::constants::CapabilityFlags;
 use mysql_common::io::ParseBuf;

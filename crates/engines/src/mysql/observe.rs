@@ -4,7 +4,7 @@ use super::MysqlEngine;
 use super::session::MysqlSession;
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 use std::collections::BTreeMap;
 
 /// MariaDB's status contains the length of the purge history; MySQL reports it elsewhere.

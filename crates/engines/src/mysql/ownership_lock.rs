@@ -6,7 +6,7 @@ use crate::server::ServerTarget;
 use crate::server::net::block_on;
 use crate::server::ownership_lock;
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
 
 const NAMES: [&str; 2] = ["_trial", "_template"];
 

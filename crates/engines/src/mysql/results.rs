@@ -176,8 +176,8 @@ mod tests {
     use super::super::session::MysqlSession;
     use crate::server::net::block_on;
     use dbdyno_engine::{Failure, Rows, Session as _};
-    use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
     use dbdyno_program::value::{Owned, Values};
+    use dbdyno_protocol::plan::document::{FailureKind, PrepareMode, Statement};
     use mysql_common::constants::CapabilityFlags;
 
     const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];

@@ -11,8 +11,8 @@ use crate::sql_text::{Dialect, backquoted, check_parameters};
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::time_limits::{answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
-use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Values;
+use dbdyno_protocol::plan::document::PrepareMode;
 use mysql_common::constants::{CapabilityFlags, Command, StatusFlags};
 use std::sync::Arc;
 use std::task::Poll;
@@ -329,8 +329,8 @@ mod tests {
     use super::*;
     use crate::server::net::{Connection, block_on};
     use dbdyno_engine::Wanted;
-    use dbdyno_plan::document::Statement;
     use dbdyno_program::value::{Owned, Value};
+    use dbdyno_protocol::plan::document::Statement;
     use proptest::prelude::*;
 
     fn session_with(sent: &[u8], prepare: PrepareMode) -> MysqlSession {

@@ -4,11 +4,11 @@ use super::DIALECT;
 use super::session::MysqlSession;
 use crate::server::ServerTarget;
 use crate::sql_text::{backquoted, write_literal};
-use dbdyno_engine::space::Object;
 use dbdyno_engine::time_limits::WORK;
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Value;
+use dbdyno_protocol::event::Object;
+use dbdyno_protocol::plan::document::PrepareMode;
 
 /// Reads the sizes after updating the statistics. A user without access to InnoDB's statistics only gets the table
 /// sizes.

@@ -4,7 +4,7 @@ use super::MysqlEngine;
 use super::session::MysqlSession;
 use dbdyno_engine::waits::{self, Waits};
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 
 /// One sample of our user's sessions. The process list doesn't show InnoDB row lock waits, but the transaction list
 /// does. This query doesn't interpret other states.

@@ -5,7 +5,7 @@ use super::kind;
 use crate::server::net::{self, Connection, too_long};
 use bytes::{Buf as _, BufMut as _, BytesMut};
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::ops::Range;
 
 /// A packet of this length is followed by another one with the same payload.

@@ -10,7 +10,7 @@ use crate::server::{ServerTarget, error_of};
 use crate::tokens::{Call, Syntax, Token, calls, only_controls_transaction, statements, tokenize};
 use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode, Statement};
 use std::collections::BTreeSet;
 
 /// First words of a query, in addition to a parenthesis.

@@ -7,11 +7,11 @@ use crate::server::net::block_on;
 use crate::sql_text::quoted;
 use bytes::BufMut as _;
 use dbdyno_engine::Failure;
-use dbdyno_engine::rows::{self, Loaded, Loader};
+use dbdyno_engine::rows::{self, Loaded, Loader, loaded};
 use dbdyno_engine::time_limits::WORK;
-use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::{Load, LoadTable, PrepareMode};
 
 /// Approximate size in bytes of the messages with rows.
 const MESSAGE: usize = 64 * 1024;
@@ -33,7 +33,7 @@ async fn fill(engine: &PostgresqlEngine, load: &Load, seed: u64) -> Result<Vec<L
     }
     // Requires a privilege; without it, the server checkpoints some minutes later.
     let _ = session.query_within(WORK, "checkpoint").await;
-    report.push(Loaded::since("(vacuum and checkpoint)".into(), 0, clock, start));
+    report.push(loaded("(vacuum and checkpoint)".into(), 0, clock, start));
     Ok(report)
 }
 

@@ -4,7 +4,7 @@ use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
 use dbdyno_engine::Failure;
 use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 
 /// The collation `c` of a column or index key: name, provider, locale, and whether it is deterministic. The default
 /// collation is resolved to the database's. Columns that a version lacks are null.

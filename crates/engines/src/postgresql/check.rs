@@ -9,7 +9,7 @@ use dbdyno_contract::{Check, Problem, carry_out};
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Engine as _, Failure};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

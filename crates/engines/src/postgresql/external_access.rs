@@ -6,7 +6,7 @@ use crate::external_access::{Bounds, find_external_access as find, kind_of, with
 use crate::server::ServerTarget;
 use crate::tokens::{Kind, Token, calls, statements, tokenize};
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 use std::sync::Arc;
 
 /// Statements that stay within the database.

@@ -6,7 +6,7 @@ use super::estimates::estimates;
 use super::session::PostgresqlSession;
 use dbdyno_engine::estimates::TimeBudget;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 use std::collections::BTreeMap;
 
 /// Settings that affect a result, reported whether or not they were changed.
@@ -118,19 +118,19 @@ async fn plans(
         };
         // Each text is sent separately, so that a failing one doesn't abort the others.
         let prepared = session
-            .query_one(&format!("prepare dbdyno_plan as {}", text.numbered))
+            .query_one(&format!("prepare dbdyno_protocol::plan as {}", text.numbered))
             .await;
         if prepared.is_err() {
             continue;
         }
         if let Ok(rows) = session
-            .query(&format!("explain (costs off) execute dbdyno_plan{arguments}"))
+            .query(&format!("explain (costs off) execute dbdyno_protocol::plan{arguments}"))
             .await
         {
             let lines = rows.into_iter().flatten().flatten().collect();
             plans.insert(text.statement.name.clone(), lines);
         }
-        session.query("deallocate dbdyno_plan").await?;
+        session.query("deallocate dbdyno_protocol::plan").await?;
     }
     Ok((plans, passed_over))
 }

@@ -30,7 +30,7 @@ use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::probe::Probe;
 use dbdyno_engine::waits::Waits;
 use dbdyno_engine::{Engine, Facts, Failure};
-use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode, Statement};
 use std::sync::Arc;
 
 /// Lexical rules of PostgreSQL with `standard_conforming_strings`.

@@ -7,7 +7,7 @@ use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
 use dbdyno_engine::observed::{Backlog, Counters};
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 
 /// Since version 18, syncs are part of the I/O statistics.
 const SYNCS_OF_18: &str = "select sum(fsyncs), null from pg_stat_io where object = 'wal'";

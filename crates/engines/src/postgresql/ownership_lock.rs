@@ -6,7 +6,7 @@ use crate::server::ServerTarget;
 use crate::server::net::block_on;
 use crate::server::ownership_lock;
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
 
 /// The high bits of the lock number, "db", which distinguish dbdyno's locks from other applications'.
 const OURS: i64 = 0x6462 << 48;

@@ -8,8 +8,8 @@ use crate::server::ServerTarget;
 use crate::server::net::{LONGEST_ANSWER, answer_too_long};
 use dbdyno_engine::time_limits::{WORK, answer_limit, answered};
 use dbdyno_engine::{Capture, Control, Failure, Marks, Rows, Session, awaited, check_count};
-use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::{Value, Values};
+use dbdyno_protocol::plan::document::PrepareMode;
 use postgres_protocol::Oid;
 use postgres_protocol::message::frontend;
 use std::sync::Arc;
@@ -491,8 +491,8 @@ mod tests {
     use super::*;
     use crate::server::net::{Connection, block_on};
     use dbdyno_engine::Wanted;
-    use dbdyno_plan::document::Statement;
     use dbdyno_program::value::Owned;
+    use dbdyno_protocol::plan::document::Statement;
     use proptest::collection::vec;
     use proptest::prelude::*;
 

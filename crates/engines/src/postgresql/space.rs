@@ -4,11 +4,11 @@ use super::DIALECT;
 use super::session::PostgresqlSession;
 use crate::server::ServerTarget;
 use crate::sql_text::{quoted, write_literal};
-use dbdyno_engine::space::Object;
 use dbdyno_engine::time_limits::WORK;
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Value;
+use dbdyno_protocol::event::Object;
+use dbdyno_protocol::plan::document::PrepareMode;
 
 /// The extension pgstattuple, if available, reports the leaves of indexes. It reads the whole index.
 const EXTENSION: &str = "create extension if not exists pgstattuple";

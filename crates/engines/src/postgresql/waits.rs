@@ -4,7 +4,7 @@ use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
 use dbdyno_engine::waits::{self, Waits};
 use dbdyno_engine::{Failure, Session as _};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 
 /// One sample. Idle sessions outside a transaction, and sessions of other applications, are left out.
 const LOOK: &str = "select coalesce(wait_event_type, 'CPU'), coalesce(wait_event, 'running'), count(*) \

@@ -6,7 +6,7 @@ use crate::server::net::{Connection, FULL, LONGEST, LONGEST_AT_LOGIN, too_long};
 use crate::server::tls;
 use dbdyno_engine::Failure;
 use dbdyno_engine::time_limits::logged_in;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;

@@ -6,7 +6,7 @@ pub(crate) mod tls;
 
 use dbdyno_engine::Failure;
 use dbdyno_engine::driver::Site;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -6,7 +6,7 @@ mod unix;
 use crate::server::Tls;
 use bytes::BytesMut;
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use delayed::Delayed;
 use std::future::{Future, poll_fn};
 use std::io::{self, Write as _};

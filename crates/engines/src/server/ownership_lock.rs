@@ -1,7 +1,7 @@
 //! Helpers for sessions that hold a lock on a server.
 
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::time::Duration;
 
 /// Digits of a token.

@@ -1,7 +1,7 @@
 //! SQLite's functions as a table, so that one driver serves the bundled library and any shared one.
 
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use libsqlite3_sys as ffi;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::path::Path;

@@ -4,11 +4,11 @@
 use super::{SqliteEngine, Watch};
 use crate::sql_text::quoted;
 use crate::sqlite::target::SqliteTarget;
-use dbdyno_engine::rows::{Loaded, RowSource};
+use dbdyno_engine::rows::{Loaded, RowSource, loaded};
 use dbdyno_engine::{Capture, Failure, Marks};
-use dbdyno_plan::document::{FailureKind, Load, LoadTable, PrepareMode, Statement};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::Values;
+use dbdyno_protocol::plan::document::{FailureKind, Load, LoadTable, PrepareMode, Statement};
 use std::os::unix::fs::FileExt as _;
 
 /// Settings used only while loading. The file stores none of them.
@@ -43,12 +43,12 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
         session.query("begin", |_| {})?;
         let rows = fill(&mut session, index, table, seed)?;
         session.query("commit", |_| {})?;
-        report.push(Loaded::since(table.name.clone(), rows, clock, start));
+        report.push(loaded(table.name.clone(), rows, clock, start));
     }
     for sql in &load.after {
         let start = clock.now();
         run(&mut session, sql)?;
-        report.push(Loaded::since(sql.clone(), 0, clock, start));
+        report.push(loaded(sql.clone(), 0, clock, start));
     }
     let start = clock.now();
     if logged {
@@ -59,7 +59,7 @@ pub fn load(target: &SqliteTarget, load: &Load, seed: u64) -> Result<Vec<Loaded>
     std::fs::File::open(&target.path)
         .and_then(|file| file.sync_all())
         .map_err(|error| Failure::new(FailureKind::Other, format!("syncing {}: {error}", target.path)))?;
-    report.push(Loaded::since("(sync)".into(), 0, clock, start));
+    report.push(loaded("(sync)".into(), 0, clock, start));
     Ok(report)
 }
 

@@ -6,7 +6,7 @@ use dbdyno_contract::{Check, Fails as _, Outcome, carry_out, ensure};
 use dbdyno_engine::Failure;
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
-use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
 use serde_json::{Value, json};
 use std::io;
 

@@ -1,7 +1,7 @@
 //! Copies the database file for each client during a trial, so that clients never wait for each other's locks.
 
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;

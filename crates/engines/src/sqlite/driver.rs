@@ -7,13 +7,13 @@ use super::{
 use dbdyno_engine::changes::Changeable;
 use dbdyno_engine::driver::{Driver, Measure, Site, Tell};
 use dbdyno_engine::rows::Loaded;
-use dbdyno_engine::space::Object;
 use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
-use dbdyno_plan::changes::Changes;
-use dbdyno_plan::document::{self, FailureKind, Load, PrepareMode, Trial};
 use dbdyno_probes::locks::LockRange;
 use dbdyno_program::Programs;
+use dbdyno_protocol::event::Object;
+use dbdyno_protocol::plan::changes::Changes;
+use dbdyno_protocol::plan::document::{self, FailureKind, Load, PrepareMode, Trial};
 use std::path::Path;
 
 /// The bytes of SQLite's locks. In the `-shm` file: writer, checkpoint and recovery locks. In the database file: writer

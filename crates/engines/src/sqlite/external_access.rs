@@ -7,7 +7,7 @@
 use super::{SqliteEngine, SqliteTarget, Watch};
 use crate::tokens::{Token, calls, statements, tokenize};
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 use libsqlite3_sys as ffi;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -7,7 +7,7 @@
 use super::{SqliteEngine, SqliteSession, Watch};
 use crate::sqlite::target::SqliteTarget;
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
 
 /// Settings that take effect in a file with tables only by rewriting it.
 const REWRITTEN: [&str; 2] = ["page_size", "auto_vacuum"];

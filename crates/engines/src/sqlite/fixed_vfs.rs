@@ -3,7 +3,7 @@
 
 use super::api::Api;
 use dbdyno_engine::Failure;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, c_char, c_int};
 

@@ -28,7 +28,7 @@ use copies::Copies;
 use dbdyno_engine::observed::Backlog;
 use dbdyno_engine::probe::{Contention, Probe, Slices, ThreadCounters};
 use dbdyno_engine::{Engine, Facts, Failure};
-use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode, Statement};
 use libsqlite3_sys as ffi;
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;

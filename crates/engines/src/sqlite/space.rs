@@ -2,8 +2,8 @@
 
 use super::{SqliteEngine, SqliteTarget, Watch};
 use dbdyno_engine::Failure;
-use dbdyno_engine::space::Object;
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::event::Object;
+use dbdyno_protocol::plan::document::PrepareMode;
 
 /// The usable space of a leaf excludes its header of 8 bytes (<https://sqlite.org/fileformat2.html#b_tree_pages>).
 const LEAVES: &str = "select s.name, m.tbl_name, m.type, sum(s.pgsize), sum(s.pagetype = 'leaf'), \

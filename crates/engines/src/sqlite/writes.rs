@@ -4,7 +4,7 @@ use super::{SqliteEngine, Watch};
 use crate::sqlite::target::SqliteTarget;
 use dbdyno_engine::Failure;
 use dbdyno_engine::writes::Writes;
-use dbdyno_plan::document::{FailureKind, PrepareMode};
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode};
 
 /// Determines for each statement of a file whether it writes. A statement that cannot be prepared is unknown, for
 /// example because an earlier one creates its table, or because it accesses something outside the file.

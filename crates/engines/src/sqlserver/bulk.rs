@@ -10,11 +10,11 @@ use super::target::SqlserverTarget;
 use crate::server::net::block_on;
 use crate::sql_text::{bracketed, write_literal};
 use dbdyno_engine::Failure;
-use dbdyno_engine::rows::{self, Loaded, Loader};
+use dbdyno_engine::rows::{self, Loaded, Loader, loaded};
 use dbdyno_engine::time_limits::WORK;
-use dbdyno_plan::document::{Load, LoadTable, PrepareMode};
 use dbdyno_probes::Clock;
 use dbdyno_program::value::Values;
+use dbdyno_protocol::plan::document::{Load, LoadTable, PrepareMode};
 
 /// Maximum number of rows in an INSERT (error 10738).
 const ROWS: usize = 1000;
@@ -39,7 +39,7 @@ async fn fill(engine: &SqlserverEngine, load: &Load, seed: u64) -> Result<Vec<Lo
         let start = clock.now();
         // Requires a privilege; without it, the server checkpoints later.
         let _ = session.query_within(WORK, "checkpoint").await;
-        report.push(Loaded::since("(checkpoint)".into(), 0, clock, start));
+        report.push(loaded("(checkpoint)".into(), 0, clock, start));
     }
     Ok(report)
 }

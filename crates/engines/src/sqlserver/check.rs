@@ -8,7 +8,7 @@ use dbdyno_contract::{Check, Fails as _, Outcome, Problem, carry_out, ensure};
 use dbdyno_engine::driver::Tell;
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::{Engine as _, Failure};
-use dbdyno_plan::document::PrepareMode;
+use dbdyno_protocol::plan::document::PrepareMode;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

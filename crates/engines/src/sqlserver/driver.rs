@@ -7,8 +7,8 @@ use dbdyno_engine::driver::{Driver, Measure, Tell};
 use dbdyno_engine::rows::Loaded;
 use dbdyno_engine::writes::Writes;
 use dbdyno_engine::{Engine as _, Facts, Failure};
-use dbdyno_plan::document::{self, Load, PrepareMode, Trial};
 use dbdyno_program::Programs;
+use dbdyno_protocol::plan::document::{self, Load, PrepareMode, Trial};
 
 impl Driver for SqlserverTarget {
     fn measure<M: Measure>(&self, trial: &Trial, measure: M) -> Result<M::Output, Failure> {

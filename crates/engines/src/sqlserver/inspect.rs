@@ -3,8 +3,8 @@
 use super::SqlserverEngine;
 use super::session::SqlserverSession;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
-use dbdyno_plan::document::PrepareMode;
 use dbdyno_program::value::Owned;
+use dbdyno_protocol::plan::document::PrepareMode;
 use std::collections::BTreeMap;
 
 /// Database settings that affect a result.

@@ -5,7 +5,7 @@ use super::target::SqlserverTarget;
 use crate::server::TlsMode;
 use dbdyno_engine::Failure;
 use dbdyno_engine::time_limits::logged_in;
-use dbdyno_plan::document::FailureKind;
+use dbdyno_protocol::plan::document::FailureKind;
 use tiberius::{AuthMethod, Client, Config, EncryptionLevel};
 use tokio::net::TcpStream;
 use tokio_util::compat::{Compat, TokioAsyncWriteCompatExt as _};

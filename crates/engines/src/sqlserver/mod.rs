@@ -24,8 +24,8 @@ use crate::server::net::block_on;
 use crate::sql_text::{Dialect, Template, with_example};
 use crate::tokens::Syntax;
 use dbdyno_engine::{Engine, Facts, Failure};
-use dbdyno_plan::document::{FailureKind, PrepareMode, Statement};
 use dbdyno_program::value::Owned;
+use dbdyno_protocol::plan::document::{FailureKind, PrepareMode, Statement};
 use std::sync::Arc;
 use tiberius::error::IoErrorKind;
 

@@ -4,7 +4,7 @@ use super::error::EvaluationError;
 use super::functions;
 use crate::random::{Stream, mix};
 use crate::value::Owned;
-use dbdyno_plan::expression::Function;
+use dbdyno_protocol::plan::expression::Function;
 
 /// A value of an expression.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,9 +2,9 @@ use super::*;
 use crate::program::{Op, Programs};
 use crate::random::{Stream, client_stream};
 use crate::value::Owned;
-use dbdyno_plan::expression::{Branch, Function};
-use dbdyno_plan::generator::Generator;
-use dbdyno_plan::transaction::{Step, Transaction};
+use dbdyno_protocol::plan::expression::{Branch, Function};
+use dbdyno_protocol::plan::generator::Generator;
+use dbdyno_protocol::plan::transaction::{Step, Transaction};
 use proptest::prelude::*;
 use serde::Deserialize;
 

@@ -4,10 +4,10 @@ use super::op::{Execute, Op};
 use crate::expression::Compiled;
 use crate::names::Names;
 use crate::sampler::{Place, Sampler, probability};
-use dbdyno_plan::PlanError;
-use dbdyno_plan::generator::Generator;
-use dbdyno_plan::limits::{MOST_REPETITIONS, within};
-use dbdyno_plan::transaction::{Compare, Step};
+use dbdyno_protocol::plan::PlanError;
+use dbdyno_protocol::plan::generator::Generator;
+use dbdyno_protocol::plan::limits::{MOST_REPETITIONS, within};
+use dbdyno_protocol::plan::transaction::{Compare, Step};
 
 /// The state of a compilation.
 pub(super) struct Compiler {

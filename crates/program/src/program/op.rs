@@ -2,7 +2,7 @@
 
 use crate::expression::Compiled;
 use crate::sampler::Sampler;
-use dbdyno_plan::transaction::{BeginMode, Compare};
+use dbdyno_protocol::plan::transaction::{BeginMode, Compare};
 
 /// One operation of a program. Jumps refer to operations by index.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 use super::*;
-use dbdyno_plan::generator::Generator;
-use dbdyno_plan::literal::Literal;
-use dbdyno_plan::transaction::Step;
+use dbdyno_protocol::plan::generator::Generator;
+use dbdyno_protocol::plan::literal::Literal;
+use dbdyno_protocol::plan::transaction::Step;
 
 fn constant(value: i64) -> Generator {
     Generator::Constant {

@@ -3,7 +3,7 @@
 use super::scope::{Scope, index};
 use super::timestamps::unix_milliseconds;
 use crate::value::{Text, Values};
-use dbdyno_plan::generator::{UuidFormat, UuidKind};
+use dbdyno_protocol::plan::generator::{UuidFormat, UuidKind};
 use rand::Rng as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::{Uuid, Variant, Version};

@@ -1,7 +1,7 @@
 //! Probabilities and weighted choices as bounds on a random number.
 
 use crate::random::Stream;
-use dbdyno_plan::PlanError;
+use dbdyno_protocol::plan::PlanError;
 use rand::Rng as _;
 
 /// A probability as a bound on a random 64-bit number.

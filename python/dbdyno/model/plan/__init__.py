@@ -1,1 +1,1 @@
-"""What a trial is, as a plan says it (crates/plan): nothing here does anything."""
+"""What a trial is, as a plan says it (crates/protocol/src/plan): nothing here does anything."""

@@ -1,6 +1,6 @@
 //! What a trial changes on purpose, to see what its rate depends on.
 
-use crate::error::PlanError;
+use crate::plan::error::PlanError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
-//! A transaction as the plan writes it: a tree of steps. [`crate::program`] flattens it.
+//! A transaction as the plan writes it: a tree of steps. [`crate::plan::program`] flattens it.
 
-use crate::generator::Generator;
+use crate::plan::generator::Generator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@
 //! [`Generator::Reference`] repeats another table's key without a look at the table. In a transaction the stream is the
 //! client's, and the index counts the uses of that generator, interleaved so that no two clients share one.
 
-use crate::expression::Expression;
-use crate::literal::Literal;
+use crate::plan::expression::Expression;
+use crate::plan::literal::Literal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! The tree of an expression, as the plan has it.
 
-use crate::literal::Literal;
+use crate::plan::literal::Literal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

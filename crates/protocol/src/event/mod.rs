@@ -1,18 +1,51 @@
-//! The events that a worker writes: one JSON object a line. `docs/event.schema.json` is generated from their types.
+//! The events that a worker writes: one JSON object per line. `docs/event.schema.json` is generated from their types.
 
+mod accounting;
+pub mod catalog;
+mod changed;
+mod contention;
+mod cpu;
+mod cycles;
+mod device;
+mod disk;
+mod ended_by;
+mod estimate;
+mod facts;
+mod failures;
 mod latency;
-mod result;
+mod loaded;
+mod locks;
+mod observed;
+mod rate;
+pub mod result;
+mod space;
+mod tally;
+mod waits;
+mod writes;
 
-pub use latency::{EncodingFailed, Summary};
+pub use accounting::Accounting;
+pub use changed::{Calls, Changed};
+pub use contention::{Contention, ContentionSite};
+pub use cpu::{CpuShare, Throttling};
+pub use cycles::Cycles;
+pub use device::{DeviceFacts, RandomAccess};
+pub use disk::{DeviceFlushes, DiskActivity};
+pub use ended_by::EndedBy;
+pub use estimate::{Estimate, Estimates};
+pub use facts::{Durability, DurabilityClass, Facts, LostUpdates};
+pub use failures::FailedByCode;
+pub use latency::Summary;
+pub use loaded::Loaded;
+pub use locks::{LockHolder, LockHolders};
+pub use observed::{Backlog, Counters, Observed};
+pub use rate::{Few, Rate, Whole};
 pub use result::TrialResult;
+pub use space::{Object, ObjectKind};
+pub use tally::Tally;
+pub use waits::{Wait, Waits};
+pub use writes::Writes;
 
-use dbdyno_engine::Facts;
-use dbdyno_engine::probe::Tally;
-use dbdyno_engine::rows::Loaded;
-use dbdyno_engine::space::Object;
-use dbdyno_engine::writes::Writes;
-use dbdyno_probes::device::DeviceFacts;
-use dbdyno_probes::disk::DiskActivity;
+use crate::btree::Report;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -117,7 +150,7 @@ pub enum Event<'a> {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct BtreeAnswer {
     /// The figures.
-    pub report: Option<dbdyno_btree::Report>,
+    pub report: Option<Report>,
     /// Why there are none.
     pub impossible: Option<String>,
 }
@@ -150,63 +183,40 @@ pub struct StatementWrites {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Interval {
     /// Its number, from 0.
-    index: u64,
+    pub index: u64,
     /// Its start in seconds of the window.
-    start_s: f64,
+    pub start_s: f64,
     /// Its end.
-    end_s: f64,
+    pub end_s: f64,
     /// Transactions that ended well in it.
-    ok: u64,
+    pub ok: u64,
     /// Those that failed.
-    failed: u64,
+    pub failed: u64,
     /// Statements run in it.
-    statements: u64,
+    pub statements: u64,
     /// Rows returned or changed.
-    rows: u64,
+    pub rows: u64,
     /// Service times of the transactions in it.
-    service_ms: Option<ServiceTimes>,
+    pub service_ms: Option<ServiceTimes>,
     /// CPU of the process, in percent of one processor.
-    cpu_percent: f64,
+    pub cpu_percent: f64,
     /// That of its busiest thread.
-    hottest_thread_percent: f64,
+    pub hottest_thread_percent: f64,
     /// That of the whole machine.
-    machine_percent: f64,
+    pub machine_percent: f64,
     /// What the disk did.
-    disk: Option<DiskActivity>,
+    pub disk: Option<DiskActivity>,
 }
 
 /// Service times of an interval in milliseconds.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ServiceTimes {
     /// The median.
-    p50: f64,
+    pub p50: f64,
     /// The 99th percentile.
-    p99: f64,
+    pub p99: f64,
     /// The greatest.
-    max: f64,
-}
-
-impl From<&dbdyno_load::Interval> for Interval {
-    fn from(interval: &dbdyno_load::Interval) -> Self {
-        Self {
-            index: interval.index,
-            start_s: interval.span_s.0,
-            end_s: interval.span_s.1,
-            ok: interval.counts.ok,
-            failed: interval.counts.failed,
-            statements: interval.counts.statements,
-            rows: interval.counts.rows,
-            service_ms: interval.service_ns.map(|(p50, p99, max)| ServiceTimes {
-                p50: ms(p50),
-                p99: ms(p99),
-                max: ms(max),
-            }),
-            cpu_percent: interval.cpu.process_percent,
-            hottest_thread_percent: interval.cpu.hottest_thread_percent,
-            machine_percent: interval.cpu.machine_percent,
-            disk: interval.disk.clone(),
-        }
-    }
+    pub max: f64,
 }
 
 /// The JSON Schema (2020-12) of events, as they are written.
@@ -216,8 +226,4 @@ pub fn json_schema() -> serde_json::Value {
         .into_generator()
         .into_root_schema_for::<Event<'_>>()
         .to_value()
-}
-
-fn ms(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e6
 }

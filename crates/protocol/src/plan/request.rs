@@ -1,6 +1,6 @@
 //! A request to a service, as a plan writes it: texts with places for parameters, and what is taken from the reply.
 
-use crate::error::PlanError;
+use crate::plan::error::PlanError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 //!
 //! The controller has the same limits, in `dbdyno.model.limits`, and names the key of the experiment.
 
-use crate::document::{DeviceTask, Load, Trial};
-use crate::error::PlanError;
+use crate::plan::document::{DeviceTask, Load, Trial};
+use crate::plan::error::PlanError;
 
 /// Clients of a trial.
 pub const MOST_CLIENTS: u32 = 100_000;
@@ -64,7 +64,7 @@ impl Trial {
                 return Err(PlanError::invalid("task.record.interval_ms", problem));
             }
         }
-        if let crate::document::Arrival::Open { rate, .. } = self.arrival {
+        if let crate::plan::document::Arrival::Open { rate, .. } = self.arrival {
             within(rate, f64::MIN_POSITIVE, HIGHEST_RATE, "task.arrival.rate")?;
         }
         if let Some(interleaving) = self.interleaving {

@@ -1,12 +1,12 @@
 //! The plan document: one JSON object that says everything about one piece of work of one worker process.
 
-use crate::changes::Changes;
-use crate::error::PlanError;
-use crate::generator::Generator;
-use crate::literal::Literal;
-use crate::request::Request;
-use crate::target::Target;
-use crate::transaction::Transaction;
+use crate::plan::changes::Changes;
+use crate::plan::error::PlanError;
+use crate::plan::generator::Generator;
+use crate::plan::literal::Literal;
+use crate::plan::request::Request;
+use crate::plan::target::Target;
+use crate::plan::transaction::Transaction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -517,7 +517,7 @@ pub struct Btree {
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The tree, its keys, its cache, and the sizes.
-    pub setting: dbdyno_btree::Setting,
+    pub setting: crate::btree::Setting,
     /// How.
     pub by: Means,
 }

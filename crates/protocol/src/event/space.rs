@@ -1,29 +1,29 @@
-//! Disk space of tables and indexes.
+//! The space that tables and indexes take.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A stored table or index.
+/// A table or an index, as an engine stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Object {
     /// Its name.
     pub name: String,
-    /// The table that it belongs to. A table belongs to itself.
+    /// The table that it belongs to; its own name, of a table.
     pub table: String,
-    /// Table or index. A table stored in primary key order counts as a table.
+    /// Whether it is the table's rows or an index. A table kept in the order of its primary key is its rows.
     pub kind: ObjectKind,
-    /// Bytes on disk.
+    /// Bytes it takes on disk.
     pub bytes: u64,
-    /// Leaf pages with entries, if it is a tree and the engine reports them.
+    /// Pages with entries, if it is a tree, where the engine tells.
     pub leaves: Option<u64>,
-    /// Mean fill factor of a leaf, 0 to 1.
+    /// The mean share of a leaf that its entries take, 0 to 1.
     pub leaf_fill: Option<f64>,
-    /// Number of leaves that `leaf_fill` covers, if only some were examined (those in the engine's cache).
+    /// How many leaves `leaf_fill` is of, where those are not all: the ones in the engine's cache.
     pub leaves_seen: Option<u64>,
 }
 
 impl Object {
-    /// An index, or a table if `index` is `None`, of which only the size is known.
+    /// An index of a table, or where none is named the table's rows, of which no more is known than the bytes.
     pub fn of(table: &str, index: Option<&str>, bytes: u64) -> Self {
         Self {
             name: index.unwrap_or(table).to_owned(),
@@ -41,12 +41,12 @@ impl Object {
     }
 }
 
-/// Kind of object.
+/// What is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectKind {
-    /// Table rows.
+    /// Rows.
     Table,
-    /// Index entries.
+    /// References to them.
     Index,
 }

@@ -1,0 +1,33 @@
+//! Whether a statement writes.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What is known of a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "writes", content = "why", rename_all = "snake_case")]
+pub enum Writes {
+    /// It only reads.
+    No,
+    /// It cannot be told, and why.
+    Unknown(String),
+    /// The system does not accept it, and its error.
+    Rejected(String),
+    /// It writes, and what told it.
+    Yes(String),
+}
+
+impl Writes {
+    /// Takes another answer to the same question where that is the worse one.
+    pub fn worsen(&mut self, other: Self) {
+        let rank = |answer: &Self| match answer {
+            Self::No => 0,
+            Self::Unknown(_) => 1,
+            Self::Rejected(_) => 2,
+            Self::Yes(_) => 3,
+        };
+        if rank(&other) > rank(self) {
+            *self = other;
+        }
+    }
+}
