@@ -1,7 +1,7 @@
-//! HTTP, and what holds of it in its own words.
+//! Contract checks for HTTP services.
 //!
-//! Some checks ask the target's service, which need do nothing but answer. Those that need a service which does as it is
-//! told have one of their own.
+//! Some checks send requests to the target's service, which only has to answer. The other checks start a scripted
+//! service.
 
 use super::scripted::Scripted;
 use super::{HttpEngine, HttpSession, HttpTarget};
@@ -84,7 +84,7 @@ impl System for Http {
     }
 }
 
-/// The checks of all systems that say nothing of HTTP.
+/// The common checks that do not apply to HTTP.
 const NOT_HERE: [&str; 4] = [
     "a_transaction_commits_or_rolls_back",
     "a_failure_in_a_transaction_is_rolled_back",
@@ -123,7 +123,7 @@ fn engine(target: &HttpTarget, requests: Vec<serde_json::Value>) -> Result<HttpE
     HttpEngine::new(target, &statements)
 }
 
-/// An engine for the service that does as it is told.
+/// An engine for the scripted service.
 fn told(
     service: &Scripted,
     changes: serde_json::Value,
@@ -149,7 +149,7 @@ fn get(path: &str) -> serde_json::Value {
     json!({"method": "GET", "path": [path], "take": [{"from": "header", "name": "x-target"}]})
 }
 
-/// One that has the first parameters sent back in a list of JSON.
+/// A request whose reply is a JSON list of the first parameters.
 fn echo(path: &str, values: usize) -> serde_json::Value {
     let mut pieces = vec![json!("[")];
     for number in 0..values {
@@ -279,7 +279,7 @@ fn failures_have_their_kind_and_leave_the_session_usable(_: &Http) -> Outcome {
         let (_, seen) = client.fetch(2, &[], 1)?;
         same!(seen, [text("/fine")]);
     }
-    // What does not fit into its place is never sent.
+    // A value that is not valid in its place is never sent.
     let before = service.requests();
     let unfit = client.run(3, &[Value::Text("a\r\nb: c")]).failure()?;
     ensure!(unfit.message.contains("end of a line"), "{unfit}");
@@ -318,7 +318,7 @@ fn a_request_that_takes_too_long_is_a_timeout(_: &Http) -> Outcome {
         }
         for _ in 0..2 {
             same!(client.run(0, &[]).failure()?.kind, FailureKind::Timeout);
-            // What may still come is not taken for the next reply.
+            // A late reply is not mistaken for the reply to the next request.
             let (_, seen) = client.fetch(1, &[], 1)?;
             same!(seen, [text("/fine")]);
         }
@@ -354,7 +354,7 @@ fn a_connection_that_ended_between_requests_is_opened_again(_: &Http) -> Outcome
         }
         same!(service.opened() - before, 3);
     }
-    // Where it ends again, that is told, and not tried for ever.
+    // If the connection ends again, the request fails: it is not retried forever.
     let mut client = client(&service, json!({}), vec![get("/drop")])?;
     let before = service.requests();
     same!(client.run(0, &[]).failure()?.kind, FailureKind::Connection);
@@ -461,7 +461,7 @@ fn a_transaction_cannot_be_begun(_: &Http) -> Outcome {
         let failure = client.control(control).failure()?;
         ensure!(failure.message.contains("no transactions"), "{failure}");
     }
-    // None is open, which is what rolling back is to bring about.
+    // No transaction is open, so rolling back succeeds.
     ensure!(matches!(client.0.control(Control::Rollback), Poll::Ready(Ok(()))));
     client.run(0, &[])?;
     Ok(())

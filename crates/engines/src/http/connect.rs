@@ -8,10 +8,10 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use tokio::net::TcpStream;
 
-/// Bytes of room for what comes: most heads fit, and ten thousand connections take little memory.
+/// Bytes of the read buffer: most heads fit, and ten thousand connections need little memory.
 const ROOM: usize = 4096;
 
-/// Where a service is: its name is resolved once, so that no connection waits for it.
+/// The address of a service. Its name is resolved once, so that no connection waits for that.
 #[derive(Debug)]
 pub struct Way {
     pub target: HttpTarget,

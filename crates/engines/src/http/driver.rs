@@ -1,4 +1,4 @@
-//! HTTP as the worker drives it.
+//! The HTTP driver.
 
 use super::request::SAFE;
 use super::target::Version;
@@ -26,7 +26,7 @@ impl Driver for HttpTarget {
         Err(Failure::new(FailureKind::Other, problem))
     }
 
-    /// By the method (RFC 9110, 9.2.1): what else a service does nobody can see.
+    /// Decides by the method (RFC 9110, 9.2.1): dbdyno cannot see what the service does with a request.
     fn writes(&self, task: &document::Writes, _programs: &Programs, _seed: u64) -> Result<Vec<Writes>, Failure> {
         let method = |statement: &document::Statement| statement.request.as_ref().map(|request| request.method.clone());
         let writes = task.statements.iter().map(|statement| match method(statement) {
@@ -50,7 +50,7 @@ impl Driver for HttpTarget {
         Changeable {
             files: false,
             copies: false,
-            // Those of version 2 are more than requests and replies.
+            // HTTP/2 sends more messages than requests and replies.
             messages: self.version == Version::One,
         }
     }

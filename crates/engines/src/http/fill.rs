@@ -1,4 +1,4 @@
-//! Texts with places, made ready once; at each use the values are written into the places, each as its place wants it.
+//! Templates of requests: parsed once, and filled with values at each use. A value is encoded as its position requires.
 
 use bytes::{BufMut as _, BytesMut};
 use dbdyno_engine::Failure;
@@ -6,7 +6,7 @@ use dbdyno_program::value::{Value, Values};
 use dbdyno_protocol::plan::document::FailureKind;
 use std::io::Write as _;
 
-/// A piece of a message.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// Bytes as they are.
@@ -15,7 +15,7 @@ pub enum Part {
     Place(usize, Form),
 }
 
-/// How a value is written, by where it stands.
+/// How a value is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// In a path or a query: all but the unreserved characters as `%XX` (RFC 3986, 2.3).
@@ -64,7 +64,7 @@ impl Parts {
         }
     }
 
-    /// The bytes, where there is no place among them.
+    /// The bytes, if the parts contain no parameter.
     pub fn fixed(&self) -> Option<&[u8]> {
         match &self.0[..] {
             [] => Some(&[]),
@@ -97,7 +97,7 @@ fn put(value: Value<'_>, form: Form, out: &mut BytesMut) -> Result<(), Failure> 
         Value::Real(number) => put_real(number, form, out),
         Value::Text(text) => put_bytes(text.as_bytes(), form, out)?,
         Value::Bytes(bytes) => match form {
-            // JSON has no bytes: they are written as most write them there.
+            // JSON cannot hold bytes, so they are encoded in base64.
             Form::Json | Form::Within => {
                 let text = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes);
                 put_bytes(text.as_bytes(), form, out)?;
@@ -113,8 +113,7 @@ fn put_real(number: f64, form: Form, out: &mut BytesMut) {
         out.extend_from_slice(b"null");
         return;
     }
-    // Shortest form that gives the same number again; it has no sign that would have to be encoded, but for `+` which it
-    // does not write.
+    // The shortest form that parses to the same number. It contains no character that must be encoded.
     let _ = write!(out.writer(), "{number:?}");
 }
 
@@ -140,7 +139,7 @@ fn put_bytes(bytes: &[u8], form: Form, out: &mut BytesMut) -> Result<(), Failure
     Ok(())
 }
 
-/// Writes bytes as a query or a path has them.
+/// Percent-encodes bytes for a path or a query.
 pub fn percent(bytes: &[u8], plus: bool, out: &mut BytesMut) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in bytes {
@@ -155,7 +154,7 @@ pub fn percent(bytes: &[u8], plus: bool, out: &mut BytesMut) {
     }
 }
 
-/// Writes a text as it stands within a string of JSON.
+/// Escapes a string for JSON.
 fn escape(text: &[u8], out: &mut BytesMut) {
     let mut written = 0;
     for (at, byte) in text.iter().enumerate() {
@@ -194,7 +193,7 @@ mod tests {
         Ok(out.to_vec())
     }
 
-    /// Undoes what percent-encoding did, as a service does.
+    /// Decodes percent-encoding.
     fn decoded(bytes: &[u8], plus: bool) -> Vec<u8> {
         let mut out = Vec::new();
         let mut rest = bytes.iter();

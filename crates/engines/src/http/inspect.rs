@@ -1,4 +1,4 @@
-//! What a service is, as far as it tells.
+//! The facts about a service that HTTP shows.
 
 use super::{HttpEngine, HttpTarget};
 use crate::server::located;
@@ -10,10 +10,10 @@ use dbdyno_protocol::plan::request::{Piece, Request, Take};
 use std::collections::BTreeMap;
 use std::task::Poll;
 
-/// Characters of what a service calls itself that are told.
+/// Characters of the field `server` that are kept.
 const LONGEST: usize = 100;
 
-/// Asks a service for the head of what is at its base, whatever that is.
+/// Sends a HEAD request for the base path. Any status will do.
 pub fn facts(target: &HttpTarget) -> Result<Facts, Failure> {
     block_on(ask(target)).map_err(|failure| located(failure, &target.place()))
 }

@@ -1,15 +1,13 @@
-//! A service that speaks HTTP, in version 1.1 or 2, in the clear or over TLS.
+//! HTTP services, in version 1.1 or 2, unencrypted or over TLS.
 //!
-//! A statement is a request. It is made ready once: its head and body become bytes with places in them, and at each use the
-//! values are written into the places. A session is a client's connection; where connections are not kept it opens one for
-//! each request. Of a reply only what is taken from it is looked into.
+//! A statement is a request. Its template is parsed once and filled with values at each use. A session is a client's
+//! connection; if connections are not kept, it opens one for each request. Only the parts of a reply that the
+//! experiment takes are parsed.
 
 mod check;
 mod connect;
 mod driver;
 mod fill;
-mod frames;
-mod hpack;
 mod inspect;
 mod one;
 mod reply;
@@ -36,15 +34,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A service, and the requests that its sessions send.
 pub struct HttpEngine {
-    /// At each of the service's places.
+    /// One for each place of the service.
     places: Vec<Arc<Shared>>,
 }
 
-/// What all sessions at one place share.
+/// The data that all sessions at one place share.
 struct Shared {
     way: Way,
-    /// What requests in HTTP/2 call the service.
-    authority: String,
     requests: Box<[Ready]>,
     /// Connections that were opened.
     opened: AtomicU64,
@@ -59,7 +55,6 @@ impl Shared {
         let requests = statements.iter().map(|statement| Ready::new(statement, target));
         Ok(Self {
             way: Way::new(target)?,
-            authority: target.authority(),
             requests: requests.collect::<Result<_, _>>()?,
             opened: AtomicU64::new(0),
             resent: AtomicU64::new(0),
@@ -74,14 +69,14 @@ impl Shared {
     }
 }
 
-/// What did not come in time: its name, and a clause.
+/// A timeout: its code, and a clause for the message.
 type Late = (&'static str, &'static str);
 
 const NO_CONNECTION: Late = ("no-connection", "no connection was made");
 const NO_REPLY: Late = ("no-reply", "no whole reply came");
 
 impl HttpEngine {
-    /// An engine for a service; nothing is connected yet. An error names the statement that is no request.
+    /// An engine for a service; it connects later. An error names the statement that is not a request.
     pub fn new(target: &HttpTarget, statements: &[Statement]) -> Result<Self, Failure> {
         let places = target
             .each()
@@ -91,7 +86,7 @@ impl HttpEngine {
         })
     }
 
-    /// Opens a session of a client: clients are dealt to the places in turn.
+    /// Opens a client's session. Clients are distributed over the places round-robin.
     async fn open(&self, client: u32) -> Result<HttpSession, Failure> {
         HttpSession::open(self.places[client as usize % self.places.len()].clone()).await
     }
@@ -107,7 +102,7 @@ impl Engine for HttpEngine {
         self.open(client).await
     }
 
-    /// At its first place: the others are the same service.
+    /// Asks the first place only: all places are the same service.
     fn facts(&self) -> Result<Facts, Failure> {
         inspect::facts(&self.places[0].way.target)
     }
@@ -118,7 +113,7 @@ impl Engine for HttpEngine {
 }
 
 impl Probe for HttpEngine {
-    /// Nothing that could be seen; what is counted is told with it.
+    /// Always empty. It exists because counters are reported with a backlog.
     fn backlog(&self) -> Option<Result<Backlog, Failure>> {
         Some(Ok(Backlog::new()))
     }

@@ -12,27 +12,27 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A body of which something is taken is shorter: it is kept as a whole, for each client.
+/// The longest body from which values are taken. Each client keeps such a body in memory.
 pub const MOST_TAKEN: usize = 16 * 1024 * 1024;
 
-/// A body that is longer is read with as much room at most.
+/// The largest read buffer, for long bodies.
 const MOST_ROOM: u64 = 64 * 1024;
 
 /// A session.
 pub struct One {
     shared: Arc<Shared>,
     connection: Option<Connection>,
-    /// Whether the connection was there before the request: the service may have closed it meanwhile.
+    /// Whether the connection existed before the request, so that the service may have closed it.
     kept: bool,
-    /// Whether something of the reply has come.
+    /// Whether a part of the reply has arrived.
     came: bool,
-    /// Nobody else uses the thread.
+    /// No other client shares the thread.
     blocking: bool,
     /// The request, which may have to be sent again.
     request: BytesMut,
-    /// Room for a body that is sent.
+    /// A buffer for the body that is sent.
     scratch: BytesMut,
-    /// What is kept of the body that comes.
+    /// The part of the reply's body that is kept.
     body: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ impl One {
         self.connection.as_ref().and_then(Connection::encryption)
     }
 
-    /// From now on nobody else has anything to do in the thread while an answer is awaited.
+    /// From now on the session may block its thread while it waits for an answer.
     pub fn hold_up_thread(&mut self) -> Result<(), Failure> {
         self.blocking = self.shared.way.is_plain();
         self.block()
@@ -106,7 +106,7 @@ impl One {
         if let Err(failure) = &answered
             && failure.kind != FailureKind::Status
         {
-            // What is still to come on it would be taken for the next reply.
+            // The rest of this reply would be mistaken for the next one.
             self.connection = None;
         }
         answered.map_err(|failure| match failure.kind {
@@ -125,7 +125,8 @@ impl One {
             }
             let replied = self.reply(ready, capture, marks).await;
             match replied {
-                // The service closed the connection while nobody asked anything. What can be asked again is (RFC 9112, 9.3.1).
+                // The service closed the connection between two requests. Idempotent requests are sent again (RFC 9112,
+                // 9.3.1).
                 Err(failure)
                     if failure.kind == FailureKind::Connection && self.kept && !self.came && ready.repeatable =>
                 {
@@ -181,11 +182,11 @@ impl One {
     }
 }
 
-/// After so long at least the kernel acknowledges a segment on which the program does not answer. A sender that holds back
-/// the rest of a reply until then (Nagle's algorithm) makes each request take that long.
+/// The kernel delays the acknowledgment of a segment by this much if the program sends nothing. If the sender holds
+/// back its next segment until then (Nagle's algorithm), each request takes that long.
 const DELAYED_ACK: std::ops::RangeInclusive<Duration> = Duration::from_millis(35)..=Duration::from_millis(60);
 
-/// How long a reply that comes in pieces has been waited for.
+/// How long the client has waited for a reply that arrives in several reads.
 #[derive(Default)]
 struct Patience {
     reads: u32,
@@ -193,10 +194,10 @@ struct Patience {
 }
 
 impl Patience {
-    /// Reads more, at least a byte unless the other side has ended; fails where that has gone on for too long.
+    /// Reads at least a byte, or 0 at the end of the connection. Fails if the reply has taken too long.
     async fn read(&mut self, connection: &mut Connection, shared: &Shared) -> Result<usize, Failure> {
         self.reads += 1;
-        // The first reading has an end of its own.
+        // The first read has its own timeout.
         if self.reads > 1 && self.since.get_or_insert_with(Instant::now).elapsed() > shared.way.target.timeout() {
             return Err(shared.late(NO_REPLY));
         }
@@ -230,7 +231,7 @@ async fn head(
             }
             Some(head) if head.status == 101 => return Err(reply::garbled("another protocol, which nobody asked for")),
             Some(head) => {
-                // Only informs: the reply is still to come.
+                // This response is informational: the reply follows.
                 connection.take(head.length);
             }
             None => match patience.read(connection, shared).await? {
@@ -282,7 +283,7 @@ async fn read_body(
     }
 }
 
-/// The failure of a body that nobody wants in memory.
+/// The failure for a body that is too long for memory.
 #[cold]
 pub fn too_long() -> Failure {
     let most = MOST_TAKEN / 1024 / 1024;

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 const MOST_FIELDS: usize = 128;
 const LONGEST: usize = 256 * 1024;
 
-/// What the head of a reply says.
+/// The head of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// The status.
@@ -25,7 +25,7 @@ pub struct Head {
 /// How the end of a body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// It has so many bytes.
+    /// A body with this length.
     Length(u64),
     /// It comes in chunks, each with its length.
     Chunked,
@@ -33,8 +33,8 @@ pub enum Body {
     UntilEnd,
 }
 
-/// Reads the head of a reply, if all of it is there. `is_head`: the request's method was HEAD. `field`: is given the status,
-/// and name and value of each field.
+/// Parses the head of a reply if it has arrived completely. `is_head`: the request's method was HEAD. `field`: is given
+/// the status, and name and value of each field.
 #[inline]
 pub fn head(bytes: &[u8], is_head: bool, mut field: impl FnMut(u16, &str, &[u8])) -> Result<Option<Head>, Failure> {
     let mut fields = [const { MaybeUninit::uninit() }; MOST_FIELDS];
@@ -95,7 +95,7 @@ pub fn head(bytes: &[u8], is_head: bool, mut field: impl FnMut(u16, &str, &[u8])
 }
 
 fn number(value: &[u8]) -> Option<u64> {
-    // Some send a length twice, as a list.
+    // Some services send the length twice, in one list.
     let mut all = words(value).map(|word| {
         let digits = word.iter().all(u8::is_ascii_digit).then_some(word)?;
         std::str::from_utf8(digits).ok()?.parse::<u64>().ok()
@@ -108,18 +108,18 @@ fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// The failure of what does not speak HTTP.
+/// The failure for a peer that does not speak HTTP.
 #[cold]
 pub fn garbled(what: &str) -> Failure {
     let message = format!("the server sent what is no reply of HTTP/1.1: {}", what.to_lowercase());
     Failure::new(FailureKind::Connection, message)
 }
 
-/// A body that comes in chunks, read as its bytes come (RFC 9112, 7.1).
+/// Parses a body in chunks, in as many reads as it takes (RFC 9112, 7.1).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chunks {
     state: State,
-    /// The length of the chunk, as far as it is read, or what is left of it.
+    /// The length of the chunk so far; later, the number of bytes left in it.
     left: u64,
 }
 
@@ -129,7 +129,7 @@ enum State {
     #[default]
     Begin,
     Size,
-    /// What may stand behind a length.
+    /// An extension after a length.
     Extension,
     /// The end of the line with the length.
     SizeEnd,
@@ -146,7 +146,7 @@ enum State {
 }
 
 impl Chunks {
-    /// Reads on; gives how many bytes are the body's, and whether it has ended. `data`: is given what the chunks hold.
+    /// Parses more bytes. Returns how many belong to the body, and whether it has ended. `data` receives the contents.
     pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<(usize, bool), Failure> {
         let mut at = 0;
         while self.state != State::Over {
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reads a reply whose bytes come in pieces: status, body, whether the connection closes, bytes that were taken.
+    /// Parses a reply that arrives in several reads: status, body, whether the connection closes, bytes consumed.
     fn read(bytes: &[u8], cuts: &[usize], is_head: bool) -> Result<(u16, Vec<u8>, bool, usize), Failure> {
         let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
         ends.push(bytes.len());
@@ -303,7 +303,7 @@ mod tests {
                 (by_length, 200, false, true), (in_chunks, 201, false, true), (to_the_end, 404, true, false),
             ] {
                 let length = reply.len();
-                // What follows belongs to another reply.
+                // The bytes after it belong to another reply.
                 let bytes = if ends { [reply, more.clone()].concat() } else { reply };
                 let seen = read(&bytes, &cuts, false).expect("a reply");
                 prop_assert_eq!(seen, (status, body.clone(), closes, length));

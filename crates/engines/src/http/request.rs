@@ -1,8 +1,9 @@
-//! A plan's request, made ready once: its head and body in parts.
+//! Requests of a plan, parsed once into parts.
 
 use super::fill::{Form, Part, Parts, fill, percent};
 use super::take::Taking;
-use super::target::HttpTarget;
+use super::target::{HttpTarget, Version};
+use ::http::uri::PathAndQuery;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
@@ -11,22 +12,22 @@ use dbdyno_program::value::Values;
 use dbdyno_protocol::plan::document::{FailureKind, Statement};
 use dbdyno_protocol::plan::request::{Body, Field, JsonPiece, Piece, Request, Template};
 
-/// What stands for a secret.
+/// Replaces a secret in messages.
 const MASK: &str = "***";
 
-/// So much of a body is told where its status was not expected.
+/// Bytes of a body that the message of an unexpected status quotes.
 pub const TOLD: usize = 200;
 
-/// What a service sees who asks it.
+/// The value of the field `user-agent`.
 const AGENT: &str = concat!("dbdyno/", env!("CARGO_PKG_VERSION"));
 
 /// Methods that change nothing (RFC 9110, 9.2.1).
 pub const SAFE: [&str; 4] = ["GET", "HEAD", "OPTIONS", "TRACE"];
 
-/// Methods besides that may be sent again when it is not known what came of them (RFC 9110, 9.2.2).
+/// Further methods that may be sent again if their outcome is unknown (RFC 9110, 9.2.2).
 const IDEMPOTENT: [&str; 2] = ["PUT", "DELETE"];
 
-/// A request, ready to be filled in.
+/// A parsed request.
 #[derive(Debug)]
 pub struct Ready {
     /// Its name in the plan.
@@ -35,28 +36,28 @@ pub struct Ready {
     pub method: String,
     /// Path and query.
     pub path: Vec<Part>,
-    /// Header fields but for those of the connection and the body's length; names in small letters.
+    /// Header fields, except connection fields and the body's length. Names are in lower case.
     pub headers: Vec<(String, Vec<Part>)>,
     /// The body.
     pub body: Option<Parts>,
-    /// The head as HTTP/1.1 has it, without the body's length where that depends on parameters, and without its end.
+    /// The head in HTTP/1.1. If the body's length depends on parameters, the head lacks that length and its end.
     head: Vec<Part>,
-    /// The statuses that are expected; none: 200 to 299.
+    /// The expected statuses; empty means 200 to 299.
     expect: Vec<u16>,
-    /// What is taken from the reply.
+    /// The values to take from the reply.
     pub taking: Taking,
     /// How many parameters there are.
     pub parameters: usize,
-    /// Whether it may be sent again when nothing of a reply has come.
+    /// Whether it may be sent again if no part of a reply has arrived.
     pub repeatable: bool,
-    /// Whether the reply has no body whatever its head says.
+    /// Whether the reply never has a body (HEAD).
     pub is_head: bool,
-    /// What no message may hold: who the requests come from, in each form in which a reply could repeat it.
+    /// The secrets that no message may contain, in each form in which a reply could repeat them.
     secrets: Vec<String>,
 }
 
 impl Ready {
-    /// Makes a statement's request ready. An error says what about it can be none.
+    /// Parses a statement's request. An error says what is wrong with it.
     pub fn new(statement: &Statement, target: &HttpTarget) -> Result<Self, Failure> {
         let wrong = |problem: &str| Failure::new(FailureKind::Other, format!("{problem}: in {}", statement.name));
         let Some(request) = statement.request.as_deref() else {
@@ -94,6 +95,11 @@ impl Ready {
         {
             return Err("a path has only printed ASCII characters: write others as `%20` and so on".into());
         }
+        if target.version == Version::Two && !is_path(&path) {
+            return Err(
+                "HTTP/2 does not allow this path: write `#`, `<`, `>` and backquotes as `%23` and so on".into(),
+            );
+        }
         let (body, kind) = body(request.body.as_ref());
         let headers = headers(request, target, kind)?;
         let head = head(request, target, &path, &headers, body.as_ref());
@@ -113,7 +119,7 @@ impl Ready {
         })
     }
 
-    /// Writes the whole request as HTTP/1.1 has it; `scratch`: room for a body.
+    /// Writes the whole request in HTTP/1.1. `scratch` is a buffer for the body.
     #[inline]
     pub fn write(&self, values: &Values, scratch: &mut BytesMut, out: &mut BytesMut) -> Result<(), Failure> {
         check_count(self.parameters, values.len())?;
@@ -141,7 +147,7 @@ impl Ready {
         }
     }
 
-    /// The failure of a reply with another status; `begins`: how its body does.
+    /// The failure for an unexpected status. `begins`: the first bytes of the body.
     #[cold]
     pub fn unexpected(&self, status: u16, begins: &[u8]) -> Failure {
         let expected = match &self.expect[..] {
@@ -176,7 +182,7 @@ impl Ready {
     }
 }
 
-/// The word by which a service names an error in the beginning of its body: `"error": "too-many-connections"`.
+/// The error code at the start of a JSON body: `"error": "too-many-connections"`.
 fn named_error(begins: &str) -> Option<&str> {
     let (_, rest) = begins.split_once("\"error\"")?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
@@ -185,8 +191,8 @@ fn named_error(begins: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(is_word)).then_some(name)
 }
 
-/// Name and password as basic authentication has them, as they are, and the password alone, or the name where there is
-/// no other.
+/// Name and password encoded for basic authentication, both in plain text, and the password alone (or the name if the
+/// password is empty).
 fn secrets(password: &str) -> Vec<String> {
     let (name, alone) = password.split_once(':').unwrap_or(("", password));
     let alone = if alone.is_empty() { name } else { alone };
@@ -196,7 +202,7 @@ fn secrets(password: &str) -> Vec<String> {
         .collect()
 }
 
-/// A text without a secret, nor the beginning of it where the text `is_cut` off in it.
+/// Masks a secret in a string, and its beginning at the end of a string that `is_cut` off.
 fn without(mut text: String, secret: &str, is_cut: bool) -> String {
     if text.contains(secret) {
         text = text.replace(secret, MASK);
@@ -225,7 +231,7 @@ fn write(template: &Template, form: Form, parts: &mut Parts) {
     }
 }
 
-/// Writes `name=value`, literal pieces encoded too.
+/// Writes `name=value`. Literal parts are encoded too.
 fn write_field(field: &Field, form: Form, parts: &mut Parts) {
     let encode = |text: &str| {
         let mut out = BytesMut::new();
@@ -242,7 +248,7 @@ fn write_field(field: &Field, form: Form, parts: &mut Parts) {
     }
 }
 
-/// The body's parts, and its media type where that is known.
+/// The body's parts, and its media type if that is known.
 fn body(body: Option<&Body>) -> (Option<Parts>, Option<&'static str>) {
     let mut parts = Parts::default();
     let kind = match body {
@@ -317,7 +323,7 @@ fn headers(
     Ok(headers)
 }
 
-/// Methods whose requests tell the length of a body even where there is none (RFC 9110, 8.6).
+/// Methods whose requests carry `content-length` even without a body (RFC 9110, 8.6).
 const WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
 fn head(
@@ -353,6 +359,17 @@ fn head(
         }
     }
     head.0
+}
+
+/// Whether the crate `http` accepts a path. Parameters are encoded, so only literal parts matter.
+fn is_path(path: &Parts) -> bool {
+    let fixed = path.0.iter().filter_map(|part| match part {
+        Part::Bytes(bytes) => Some(&bytes[..]),
+        _ => None,
+    });
+    let fixed: Vec<u8> = fixed.flatten().copied().collect();
+    // A fragment is cut off.
+    PathAndQuery::try_from(&fixed[..]).is_ok_and(|taken| taken.as_str().len() == fixed.len())
 }
 
 /// Characters of a token (RFC 9110, 5.6.2).
@@ -422,6 +439,20 @@ mod tests {
             text.ends_with("content-length: 22\r\n\r\nuser=%C3%A9+x&note=a+b"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn http_2_takes_no_path_with_a_fragment() {
+        for (path, version, fits) in [
+            ("/a#b", "2", false),
+            ("/a<b", "2", false),
+            ("/a?b=%23", "2", true),
+            ("/a#b", "1.1", true),
+        ] {
+            let target = json!({"host": "h", "port": 80, "version": version});
+            let made = ready(target, json!({"method": "GET", "path": [path]}));
+            assert_eq!(made.is_ok(), fits, "{path} {version}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A service for the checks, which does what a path says: a thread in this process, on the loopback interface.
+//! A service for the checks, on the loopback interface and in this process. The path of a request selects its behavior.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// One that runs until it is dropped.
+/// A scripted service. It runs until it is dropped.
 pub struct Scripted {
     /// Its port.
     pub port: u16,
@@ -36,7 +36,7 @@ impl Scripted {
                 counts.opened.fetch_add(1, Ordering::AcqRel);
                 let counts = counts.clone();
                 std::thread::spawn(move || {
-                    // Whoever is served ends a connection as it likes.
+                    // A client may end its connection in any way.
                     let _ = serve(stream, &counts);
                     counts.ended.fetch_add(1, Ordering::AcqRel);
                 });
@@ -55,7 +55,7 @@ impl Scripted {
         self.shared.requests.load(Ordering::Acquire)
     }
 
-    /// Whether all connections end, for which it waits.
+    /// Waits for all connections to end. Returns whether they did.
     pub fn all_end(&self) -> bool {
         let ended = || self.shared.ended.load(Ordering::Acquire) == self.opened();
         (0..1000).any(|_| {
@@ -68,7 +68,7 @@ impl Scripted {
 impl Drop for Scripted {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Release);
-        // It waits for somebody who connects.
+        // The thread waits in `accept`.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
@@ -123,7 +123,7 @@ fn serve(stream: TcpStream, counts: &Counts) -> io::Result<()> {
                 }
                 stream.write_all(b"0\r\n\r\n")?;
             }
-            // Until whoever asked has gone.
+            // Until the client has gone.
             "endless" => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
                 loop {
@@ -133,12 +133,12 @@ fn serve(stream: TcpStream, counts: &Counts) -> io::Result<()> {
             "drop" => return Ok(()),
             "half" => return stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab"),
             "garbage" => return stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"),
-            // It goes on when whoever asked has gone.
+            // Until the client has gone.
             "never" => {
                 let _ = reader.read(&mut [0]);
                 return Ok(());
             }
-            // A reply, and then the end, which nobody was told of.
+            // A reply, then the end of the connection without an announcement.
             "once" => return stream.write_all(&reply),
             _ => stream.write_all(&reply)?,
         }

@@ -1,4 +1,4 @@
-//! One session: what is asked of it, in either version of HTTP.
+//! Sessions, in either version of HTTP.
 
 use super::Shared;
 use super::one::One;
@@ -10,7 +10,7 @@ use dbdyno_protocol::plan::document::FailureKind;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// One session: a connection, or where none is kept one after another.
+/// A session: one connection, or one per request if connections are not kept.
 pub struct HttpSession {
     shared: Arc<Shared>,
     protocol: Protocol,
@@ -36,7 +36,7 @@ impl HttpSession {
         })
     }
 
-    /// The version of TLS by which it is encrypted.
+    /// The version of TLS.
     pub(super) fn encryption(&self) -> Option<String> {
         match &self.protocol {
             Protocol::One(one) => one.encryption(),
@@ -46,7 +46,7 @@ impl HttpSession {
 }
 
 impl Session for HttpSession {
-    /// Requests were made ready with the engine.
+    /// The engine has parsed the requests.
     async fn prepare_all(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Session for HttpSession {
 
     fn control(&mut self, control: Control) -> Poll<Result<(), Failure>> {
         match control {
-            // None is ever open.
+            // No transaction is ever open.
             Control::Rollback => Poll::Ready(Ok(())),
             Control::Begin(_) | Control::Commit => Poll::Ready(Err(Failure::new(
                 FailureKind::Other,
@@ -98,7 +98,7 @@ impl Session for HttpSession {
         })
     }
 
-    /// HTTP has no word for it: the connection's end is the session's.
+    /// The session ends with its connection.
     async fn close(self) -> Result<(), Failure> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What is taken from a reply, as the columns of a row.
+//! Values of a reply, as the columns of a row.
 
 use dbdyno_engine::Capture;
 use dbdyno_program::value::Value;
@@ -8,13 +8,13 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// What a request takes, made ready.
+/// The values that a request takes, parsed once.
 #[derive(Debug)]
 pub struct Taking {
     columns: Vec<Column>,
-    /// Whether something is taken from the body, which is kept then.
+    /// Whether a value is taken from the body, so that the body is kept.
     pub from_body: bool,
-    /// Whether something is taken from header fields.
+    /// Whether a value is taken from header fields.
     pub from_fields: bool,
 }
 
@@ -30,7 +30,7 @@ enum Column {
 }
 
 impl Taking {
-    /// Makes it ready. The error says what can be none.
+    /// Parses the list. The error says what is wrong with it.
     pub fn new(takes: &[Take]) -> Result<Self, String> {
         let columns = takes.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let from_body = columns
@@ -46,7 +46,7 @@ impl Taking {
         })
     }
 
-    /// Takes what a header field holds.
+    /// Takes the value of a header field.
     pub fn field(&self, name: &str, value: &[u8], capture: &mut Capture<'_>, taken: &mut u64) {
         for (at, column) in self.columns.iter().enumerate() {
             let found = match column {
@@ -54,7 +54,7 @@ impl Taking {
                 Column::Cookie(wanted) if name.eq_ignore_ascii_case("set-cookie") => cookie(value, wanted),
                 _ => None,
             };
-            // Of several, the first.
+            // The first of several fields counts.
             let bit = 1u64.checked_shl(at as u32).unwrap_or(0);
             if let Some(found) = found
                 && *taken & bit == 0
@@ -65,7 +65,7 @@ impl Taking {
         }
     }
 
-    /// Takes what the status and the body hold.
+    /// Takes the status, and values from the body.
     pub fn rest(&self, status: u16, body: &[u8], capture: &mut Capture<'_>) {
         for (at, column) in self.columns.iter().enumerate() {
             match column {
@@ -132,11 +132,11 @@ fn cookie<'a>(field: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
     (name.trim_ascii() == wanted.as_bytes()).then(|| value[1..].trim_ascii())
 }
 
-/// Takes what a pointer finds; what is no JSON has nothing to be found.
+/// Takes the value at a pointer; null if the body is not JSON.
 fn json(body: &[u8], path: &[String], at: usize, capture: &mut Capture<'_>) {
     let mut found: Option<&RawValue> = None;
     let mut reader = serde_json::Deserializer::from_slice(body);
-    // The error that ends the reading, when what is wanted is found, is none.
+    // Parsing ends with an error as soon as the value is found. That error is ignored.
     let _ = Seek {
         path,
         found: &mut found,
@@ -161,7 +161,7 @@ fn json(body: &[u8], path: &[String], at: usize, capture: &mut Capture<'_>) {
     }
 }
 
-/// Goes to where a path leads, and reads no further.
+/// Parses up to the value at a path.
 struct Seek<'p, 'f, 'de> {
     path: &'p [String],
     found: &'f mut Option<&'de RawValue>,
@@ -324,7 +324,7 @@ mod tests {
                 Some(serde_json::Value::String(value)) => text(value),
                 Some(other) => text(&other.to_string()),
             };
-            // An index with a leading zero is none (RFC 6901, 4), which nobody is asked here.
+            // Skips an index with a leading zero, which RFC 6901 (4) does not allow.
             prop_assume!(!path.iter().any(|part| part.len() > 1 && part.starts_with('0')));
             prop_assert_eq!(seen, expected);
         }

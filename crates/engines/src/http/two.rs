@@ -1,141 +1,125 @@
-//! A session in HTTP/2 (RFC 9113): one request at a time, over a connection of its own.
+//! A session in HTTP/2 (RFC 9113): one request at a time, over a connection of its own. The crate `h2` speaks the protocol.
 //!
-//! The framing is our own, over the same connections as HTTP/1.1: the crate `h2` keeps 28 KiB of buffers for each, which
-//! ten thousand clients do not share.
+//! A session polls its connection while it waits for a reply. Nothing reads between two requests. Like in HTTP/1.1, a
+//! client notices only with its next request that the service closed the connection.
 
 use super::fill::{Part, fill};
-use super::frames::{self, CONTINUATION, DATA, Frame, GOAWAY, HEADERS, PING, PUSH_PROMISE, RST_STREAM, SETTINGS};
-use super::hpack::{self, Wrong};
 use super::one::{MOST_TAKEN, too_long};
 use super::request::{Ready, TOLD};
 use super::{NO_CONNECTION, NO_REPLY, Shared};
-use crate::server::net::Connection;
-use bytes::BytesMut;
+use crate::server::net::{self, Delayed, Io};
+use ::http::uri::{Authority, Scheme};
+use ::http::{HeaderName, HeaderValue, Method, Request, Uri, Version};
+use bytes::{Bytes, BytesMut};
 use dbdyno_engine::{Capture, Failure, Marks, check_count};
 use dbdyno_program::value::Values;
 use dbdyno_protocol::plan::document::FailureKind;
+use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
+use std::future::poll_fn;
+use std::io::ErrorKind;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
 
-/// What may come before it is taken, of one reply and of all (6.9.2): as much as browsers let come.
+/// Bytes of a reply, and of all replies, that the service may send before they are read (6.9.2). Browsers allow as many.
 const WINDOW: u32 = 1 << 20;
 
-/// What may come and be sent where nothing else is said.
-const FIRST_WINDOW: u32 = 65_535;
-
-/// A block of header fields that is longer is nobody's.
-const LONGEST_HEAD: usize = 1 << 20;
-
-/// The last number of a stream that a client may use is 2^31 - 1.
-const LAST_STREAM: u32 = (1 << 31) - 1;
+/// The longest header of a reply in bytes.
+const LONGEST_HEADER: u32 = 1 << 20;
 
 /// A session.
 pub struct Two {
     shared: Arc<Shared>,
+    authority: Authority,
     link: Option<Box<Link>>,
-    /// Whether the connection was there before the request.
+    /// Whether the connection existed before the request.
     kept: bool,
-    /// The request: its header fields, and its body.
-    head: BytesMut,
-    content: BytesMut,
-    has_body: bool,
-    /// What is kept of the body that comes.
+    /// The request, which may have to be sent again.
+    request: Request<()>,
+    content: Option<Bytes>,
+    /// The part of the reply's body that is kept.
     body: Vec<u8>,
 }
 
-/// A connection, and what both sides have said of it.
+/// A connection.
 struct Link {
-    connection: Connection,
-    /// The stream of the request.
-    stream: u32,
-    /// What may be sent on the connection, on the stream, and on a stream that begins.
-    windows: (i64, i64, i64),
-    /// The longest frame that may be sent.
-    longest: usize,
-    /// What of the request's body has been sent.
-    sent: usize,
-    /// What has come on the connection and on the stream since the other side was told that it was taken.
-    received: (u32, u32),
-    /// The other side takes no further stream.
-    ends: bool,
-}
-
-/// What has come of a reply.
-#[derive(Default)]
-struct Came {
-    /// Its status, where its header fields have come.
-    status: Option<u16>,
-    /// Which columns are taken.
-    taken: u64,
-    /// It is whole.
-    over: bool,
+    connection: Connection<Io, Bytes>,
+    sender: SendRequest<Bytes>,
+    encryption: Option<String>,
+    /// The delays of its messages, if the trial delays messages.
+    delayed: Option<Box<Delayed>>,
+    /// The reply to the request that was sent.
+    awaited: Option<ResponseFuture>,
 }
 
 impl Two {
     /// Connects.
     pub async fn open(shared: Arc<Shared>) -> Result<Self, Failure> {
+        let authority = shared.way.target.authority();
+        let authority = authority.parse().map_err(|_| malformed("host", &authority))?;
         let link = Some(Link::open(&shared).await?);
         Ok(Self {
             shared,
+            authority,
             link,
             kept: false,
-            head: BytesMut::new(),
-            content: BytesMut::new(),
-            has_body: false,
+            request: Request::default(),
+            content: None,
             body: Vec::new(),
         })
     }
 
     /// The version of TLS.
     pub fn encryption(&self) -> Option<String> {
-        self.link.as_ref().and_then(|link| link.connection.encryption())
+        self.link.as_ref().and_then(|link| link.encryption.clone())
     }
 
-    /// Makes a request, and sends what can be sent at once.
+    /// Queues a request on the connection. [`Two::answer`] sends it.
     pub fn ask(&mut self, ready: &Ready, params: &Values) -> Result<(), Failure> {
         check_count(ready.parameters, params.len())?;
-        self.content.clear();
-        if let Some(parts) = &ready.body {
-            fill(&parts.0, params, &mut self.content)?;
-        }
-        self.has_body = ready.body.is_some();
-        self.make_head(ready, params)?;
-        if self.link.as_ref().is_some_and(|link| link.stream >= LAST_STREAM) {
+        self.content = match &ready.body {
+            Some(parts) => {
+                let mut content = BytesMut::new();
+                fill(&parts.0, params, &mut content)?;
+                Some(content.freeze())
+            }
+            None => None,
+        };
+        self.request = self.fill_in(ready, params)?;
+        if let Some(link) = &mut self.link
+            && link.begin(&self.request, self.content.as_ref()).is_err()
+        {
             self.link = None;
         }
         self.kept = self.link.is_some();
-        match &mut self.link {
-            Some(link) => {
-                link.begin(&self.head, self.has_body, &self.content);
-                link.connection.send()
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 
-    /// Writes the header fields. None is to be kept by the other side: each request stands for itself.
-    fn make_head(&mut self, ready: &Ready, params: &Values) -> Result<(), Failure> {
-        let target = &self.shared.way.target;
-        let head = &mut self.head;
-        head.clear();
-        match ready.method.as_str() {
-            "GET" => hpack::put_known(2, head),
-            "POST" => hpack::put_known(3, head),
-            method => hpack::put_named(2, method.as_bytes(), head),
-        }
-        hpack::put_known(if target.tls.is_some() { 7 } else { 6 }, head);
-        hpack::put_named(1, self.shared.authority.as_bytes(), head);
+    fn fill_in(&self, ready: &Ready, params: &Values) -> Result<Request<()>, Failure> {
         let mut room = BytesMut::new();
-        let path = text(&ready.path, params, &mut room)?;
-        if path == b"/" {
-            hpack::put_known(4, head);
+        let scheme = if self.shared.way.target.tls.is_some() {
+            Scheme::HTTPS
         } else {
-            hpack::put_named(4, path, head);
-        }
+            Scheme::HTTP
+        };
+        let path = text(&ready.path, params, &mut room)?;
+        let uri = Uri::builder().scheme(scheme).authority(self.authority.clone());
+        let uri = uri.path_and_query(path).build();
+        let mut request = Request::new(());
+        *request.version_mut() = Version::HTTP_2;
+        *request.uri_mut() = uri.map_err(|_| malformed("path", &ready.name))?;
+        *request.method_mut() =
+            Method::from_bytes(ready.method.as_bytes()).map_err(|_| malformed("method", &ready.name))?;
         for (name, value) in &ready.headers {
-            hpack::put(name.as_bytes(), text(value, params, &mut room)?, head);
+            let value = HeaderValue::from_bytes(text(value, params, &mut room)?);
+            let name = HeaderName::from_bytes(name.as_bytes());
+            let (Ok(name), Ok(value)) = (name, value) else {
+                return Err(malformed("header field", &ready.name));
+            };
+            request.headers_mut().append(name, value);
         }
-        Ok(())
+        Ok(request)
     }
 
     /// Waits for the reply.
@@ -158,30 +142,20 @@ impl Two {
         loop {
             if self.link.is_none() {
                 let mut link = Link::open(&self.shared).await?;
-                link.begin(&self.head, self.has_body, &self.content);
+                link.begin(&self.request, self.content.as_ref())?;
                 self.link = Some(link);
             }
             let Some(link) = &mut self.link else { continue };
-            let mut came = Came::default();
+            let mut status = None;
             self.body.clear();
-            let replied = link
-                .reply(
-                    ready,
-                    (&self.content, &mut self.body),
-                    &mut came,
-                    (&mut *capture, &mut *marks),
-                )
-                .await;
-            if link.ends {
+            let replied = link.reply(ready, &mut self.body, &mut status, (capture, marks)).await;
+            if link.has_ended() {
                 self.link = None;
             }
             match replied {
-                // The service ended the connection while nobody asked anything.
+                // The service closed the connection between two requests.
                 Err(failure)
-                    if failure.kind == FailureKind::Connection
-                        && self.kept
-                        && came.status.is_none()
-                        && ready.repeatable =>
+                    if failure.kind == FailureKind::Connection && self.kept && status.is_none() && ready.repeatable =>
                 {
                     self.kept = false;
                     self.link = None;
@@ -189,7 +163,7 @@ impl Two {
                 }
                 Err(failure) => return Err(failure),
                 Ok(()) => {
-                    let status = came.status.unwrap_or_default();
+                    let status = status.unwrap_or_default();
                     if !ready.expects(status) {
                         return Err(ready.unexpected(status, &self.body));
                     }
@@ -203,7 +177,7 @@ impl Two {
     }
 }
 
-/// A text with its places filled in.
+/// A string with its parameters filled in.
 fn text<'a>(parts: &'a [Part], params: &Values, room: &'a mut BytesMut) -> Result<&'a [u8], Failure> {
     match parts {
         [] => Ok(&[]),
@@ -219,363 +193,151 @@ fn text<'a>(parts: &'a [Part], params: &Values, room: &'a mut BytesMut) -> Resul
 impl Link {
     async fn open(shared: &Shared) -> Result<Box<Self>, Failure> {
         let opened = async {
-            let mut connection = shared.way.connect_for_two().await?;
-            frames::preface(WINDOW, &mut connection.out);
-            frames::window_update(0, WINDOW - FIRST_WINDOW, &mut connection.out);
-            connection.flush().await?;
-            Ok(connection)
+            let connection = shared.way.connect_for_two().await?;
+            let encryption = connection.encryption();
+            let (io, delayed) = connection.into_io()?;
+            let (sender, mut connection) = Builder::new()
+                .initial_window_size(WINDOW)
+                .initial_connection_window_size(WINDOW)
+                .max_header_list_size(LONGEST_HEADER)
+                .enable_push(false)
+                .handshake(io)
+                .await
+                .map_err(|error| failure(&error))?;
+            // Sends the settings.
+            poll_fn(|context| {
+                let _ = Pin::new(&mut connection).poll(context);
+                Poll::Ready(())
+            })
+            .await;
+            Ok(Self {
+                connection,
+                sender,
+                encryption,
+                delayed,
+                awaited: None,
+            })
         };
         let opened = tokio::time::timeout(shared.way.target.timeout(), opened).await;
-        let connection = opened.unwrap_or_else(|_| Err(shared.late(NO_CONNECTION)))?;
+        let link = opened.unwrap_or_else(|_| Err(shared.late(NO_CONNECTION)))?;
         shared.opened.fetch_add(1, Ordering::Relaxed);
-        let first = i64::from(FIRST_WINDOW);
-        Ok(Box::new(Self {
-            connection,
-            stream: 0,
-            windows: (first, first, first),
-            longest: frames::LONGEST,
-            sent: 0,
-            received: (0, 0),
-            ends: false,
-        }))
+        Ok(Box::new(link))
     }
 
-    /// Writes a request on a stream of its own, and of its body what may be sent.
-    fn begin(&mut self, head: &[u8], has_body: bool, content: &[u8]) {
-        self.stream = if self.stream == 0 { 1 } else { self.stream + 2 };
-        self.windows.1 = self.windows.2;
-        self.received.1 = 0;
-        self.sent = 0;
-        frames::headers(self.stream, head, !has_body, self.longest, &mut self.connection.out);
-        if has_body && content.is_empty() {
-            frames::data(self.stream, content, true, &mut self.connection.out);
+    /// Queues a request on a stream of its own.
+    fn begin(&mut self, request: &Request<()>, content: Option<&Bytes>) -> Result<(), Failure> {
+        let sent = self.sender.send_request(request.clone(), content.is_none());
+        let (awaited, mut stream) = sent.map_err(|error| failure(&error))?;
+        if let Some(content) = content {
+            stream
+                .send_data(content.clone(), true)
+                .map_err(|error| failure(&error))?;
         }
-        self.send_more(content);
-    }
-
-    /// Writes what may be sent of a body.
-    fn send_more(&mut self, content: &[u8]) {
-        while self.sent < content.len() {
-            let room = self.windows.0.min(self.windows.1).max(0) as usize;
-            let part = (content.len() - self.sent).min(self.longest).min(room);
-            if part == 0 {
-                return;
-            }
-            let end = self.sent + part;
-            frames::data(
-                self.stream,
-                &content[self.sent..end],
-                end == content.len(),
-                &mut self.connection.out,
-            );
-            self.sent = end;
-            self.windows.0 -= part as i64;
-            self.windows.1 -= part as i64;
-        }
-    }
-
-    async fn reply(
-        &mut self,
-        ready: &Ready,
-        (content, body): (&[u8], &mut Vec<u8>),
-        came: &mut Came,
-        (capture, marks): (&mut Capture<'_>, &mut Marks),
-    ) -> Result<(), Failure> {
-        while !came.over {
-            self.connection.flush().await?;
-            let frame = self.frame().await?;
-            let own = frame.stream == self.stream;
-            match frame.kind {
-                DATA => self.take_data(&frame, own, ready, body, came).await?,
-                HEADERS => {
-                    let first = own && came.status.is_none();
-                    self.take_head(&frame, ready, came, capture).await?;
-                    if first && came.status.is_some() {
-                        marks.note_first_row();
-                    }
-                }
-                RST_STREAM => {
-                    let code = self.whole(&frame).await?.first_chunk().copied().map(u32::from_be_bytes);
-                    self.connection.take(frame.length);
-                    if own {
-                        let name = frames::error_name(code.unwrap_or_default());
-                        return Err(broken(format!("the server reset the stream ({name})")).coded(name));
-                    }
-                }
-                GOAWAY => self.take_goodbye(&frame).await?,
-                CONTINUATION | PUSH_PROMISE => {
-                    return Err(broken("HTTP/2: the server sent a frame that has no place there".into()));
-                }
-                _ => {
-                    self.take_word(&frame).await?;
-                    self.send_more(content);
-                }
-            }
-        }
-        if self.sent < content.len() {
-            // Whoever has answered wants no more of it.
-            frames::reset(self.stream, frames::CANCEL, &mut self.connection.out);
-        }
+        self.awaited = Some(awaited);
         Ok(())
     }
 
-    /// Takes the head of the next frame.
-    async fn frame(&mut self) -> Result<Frame, Failure> {
-        loop {
-            if let Some(frame) = Frame::read(self.connection.there()) {
-                self.connection.take(frames::HEAD);
-                if frame.length > frames::LONGEST {
-                    return Err(broken(format!(
-                        "HTTP/2: the server sent a frame of {} bytes",
-                        frame.length
-                    )));
-                }
-                return Ok(frame);
-            }
-            self.connection.read().await?;
-        }
-    }
-
-    /// Reads until all that a frame holds is there.
-    async fn whole(&mut self, frame: &Frame) -> Result<&[u8], Failure> {
-        while self.connection.there().len() < frame.length {
-            self.connection.make_room(frame.length);
-            self.connection.read().await?;
-        }
-        Ok(&self.connection.there()[..frame.length])
-    }
-
-    /// Takes a part of a reply's body, as it comes.
-    async fn take_data(
+    /// Sends the request and reads its reply. If the reply ends before the request is sent completely, the remaining
+    /// body is dropped.
+    async fn reply(
         &mut self,
-        frame: &Frame,
-        own: bool,
         ready: &Ready,
         body: &mut Vec<u8>,
-        came: &mut Came,
+        status: &mut Option<u16>,
+        (capture, marks): (&mut Capture<'_>, &mut Marks),
     ) -> Result<(), Failure> {
-        if own && came.status.is_none() {
-            return Err(broken("HTTP/2: the server sent a body before its header fields".into()));
+        if let Some(delayed) = &mut self.delayed {
+            delayed.goes_out().await;
         }
-        let most = match (
-            came.status.is_some_and(|status| ready.expects(status)),
-            ready.taking.from_body,
-        ) {
-            _ if !own => 0,
+        let Some(mut awaited) = self.awaited.take() else {
+            return Err(closed());
+        };
+        let head = poll_fn(|context| self.poll(context, |context| Pin::new(&mut awaited).poll(context))).await?;
+        if let Some(delayed) = &mut self.delayed {
+            delayed.has_come().await;
+        }
+        let (head, mut stream) = head.map_err(|error| failure(&error))?.into_parts();
+        marks.note_first_row();
+        *status = Some(head.status.as_u16());
+        let is_expected = ready.expects(head.status.as_u16());
+        if ready.taking.from_fields && is_expected {
+            let mut taken = 0;
+            for (name, value) in &head.headers {
+                ready.taking.field(name.as_str(), value.as_bytes(), capture, &mut taken);
+            }
+        }
+        let most = match (is_expected, ready.taking.from_body) {
             (false, _) => TOLD,
             (true, true) => MOST_TAKEN,
             (true, false) => 0,
         };
-        let mut left = frame.length;
-        let mut padding = 0;
-        if frame.is(frames::PADDED) && left > 0 {
-            while self.connection.there().is_empty() {
-                self.connection.read().await?;
-            }
-            padding = usize::from(self.connection.there()[0]);
-            self.connection.take(1);
-            left -= 1;
-            if padding > left {
-                return Err(broken(
-                    "HTTP/2: the server sent more padding than the frame is long".into(),
-                ));
-            }
-        }
-        while left > 0 {
-            if self.connection.there().is_empty() {
-                self.connection.read().await?;
-            }
-            let there = self.connection.there();
-            let part = left.min(there.len());
-            let data = part.min(left.saturating_sub(padding));
-            let room = most.saturating_sub(body.len()).min(data);
-            body.extend_from_slice(&there[..room]);
-            self.connection.take(part);
-            left -= part;
+        while !stream.is_end_stream() {
+            let Some(data) = poll_fn(|context| self.poll(context, |context| stream.poll_data(context))).await? else {
+                // The body has ended, perhaps with trailers.
+                break;
+            };
+            let data = data.map_err(|error| failure(&error))?;
+            body.extend_from_slice(&data[..data.len().min(most - body.len())]);
+            let released = stream.flow_control().release_capacity(data.len());
+            released.map_err(|error| failure(&error))?;
             if body.len() == MOST_TAKEN {
                 return Err(too_long());
             }
         }
-        self.tell_taken(frame, own);
-        came.over |= own && frame.is(frames::END_STREAM);
         Ok(())
     }
 
-    /// Tells the other side, now and then, that what came was taken.
-    fn tell_taken(&mut self, frame: &Frame, own: bool) {
-        let length = frame.length as u32;
-        self.received.0 += length;
-        if self.received.0 >= WINDOW / 2 {
-            frames::window_update(0, self.received.0, &mut self.connection.out);
-            self.received.0 = 0;
-        }
-        if own && !frame.is(frames::END_STREAM) {
-            self.received.1 += length;
-            if self.received.1 >= WINDOW / 2 {
-                frames::window_update(self.stream, self.received.1, &mut self.connection.out);
-                self.received.1 = 0;
-            }
-        }
-    }
-
-    /// Takes header fields, those that come before a reply, begin it or end it.
-    async fn take_head(
+    /// Polls the connection and then a future of the stream.
+    fn poll<T>(
         &mut self,
-        frame: &Frame,
-        ready: &Ready,
-        came: &mut Came,
-        capture: &mut Capture<'_>,
-    ) -> Result<(), Failure> {
-        let own = frame.stream == self.stream;
-        let (skipped, padding) = {
-            let held = self.whole(frame).await?;
-            let padding = if frame.is(frames::PADDED) {
-                held.first().copied().map(usize::from)
-            } else {
-                Some(0)
-            };
-            let skipped = usize::from(frame.is(frames::PADDED)) + if frame.is(frames::PRIORITY) { 5 } else { 0 };
-            match padding {
-                Some(padding) if skipped + padding <= frame.length => (skipped, padding),
-                _ => {
-                    return Err(broken(
-                        "HTTP/2: the server sent more padding than the frame is long".into(),
-                    ));
-                }
-            }
-        };
-        let mut read = |block: &[u8]| {
-            if own {
-                head_of(block, ready, came, capture).map_err(|why| broken(format!("HTTP/2: header fields: {why}")))
-            } else {
-                Ok(())
-            }
-        };
-        if frame.is(frames::END_HEADERS) {
-            read(&self.connection.there()[skipped..frame.length - padding])?;
-            self.connection.take(frame.length);
-        } else {
-            let mut block = self.connection.there()[skipped..frame.length - padding].to_vec();
-            self.connection.take(frame.length);
-            loop {
-                let more = self.frame().await?;
-                if more.kind != CONTINUATION || more.stream != frame.stream || block.len() > LONGEST_HEAD {
-                    return Err(broken("HTTP/2: the server sent header fields without an end".into()));
-                }
-                block.extend_from_slice(self.whole(&more).await?);
-                self.connection.take(more.length);
-                if more.is(frames::END_HEADERS) {
-                    break;
-                }
-            }
-            read(&block)?;
+        context: &mut Context<'_>,
+        stream: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<Result<T, Failure>> {
+        // Its error is also the stream's.
+        let is_over = Pin::new(&mut self.connection).poll(context).is_ready();
+        match stream(context) {
+            Poll::Ready(found) => Poll::Ready(Ok(found)),
+            Poll::Pending if is_over => Poll::Ready(Err(closed())),
+            Poll::Pending => Poll::Pending,
         }
-        came.over |= own && frame.is(frames::END_STREAM);
-        if came.over && came.status.is_none() {
-            return Err(broken("HTTP/2: the server sent a reply without a status".into()));
-        }
-        Ok(())
     }
 
-    /// Takes it that the other side takes no further stream, and perhaps not this one.
-    async fn take_goodbye(&mut self, frame: &Frame) -> Result<(), Failure> {
-        let held = self.whole(frame).await?;
-        let numbers = held
-            .first_chunk()
-            .copied()
-            .zip(held.get(4..).and_then(|rest| rest.first_chunk().copied()));
-        self.connection.take(frame.length);
-        self.ends = true;
-        let (last, code) = numbers.map_or((0, 0), |(last, code)| {
-            (u32::from_be_bytes(last), u32::from_be_bytes(code))
-        });
-        if last & LAST_STREAM >= self.stream {
-            return Ok(());
-        }
-        let name = frames::error_name(code);
-        Err(broken(format!("the server ends the connection ({name})")).coded(name))
+    /// Whether the connection accepts no further request: the service ended it, or all stream numbers are used.
+    fn has_ended(&mut self) -> bool {
+        let ready = self.sender.poll_ready(&mut Context::from_waker(Waker::noop()));
+        !matches!(ready, Poll::Ready(Ok(())))
     }
-
-    /// Takes what concerns the connection: settings, a ping, room to send; and anything that nobody knows.
-    async fn take_word(&mut self, frame: &Frame) -> Result<(), Failure> {
-        self.whole(frame).await?;
-        let place = self.connection.take(frame.length);
-        let is_answer = frame.is(frames::ACK);
-        match frame.kind {
-            SETTINGS if !is_answer => {
-                let held = self.connection.taken(place);
-                let settings = frames::settings(held);
-                for (name, value) in settings {
-                    match name {
-                        frames::INITIAL_WINDOW_SIZE => {
-                            let (before, now) = (self.windows.2, i64::from(value));
-                            self.windows.1 += now - before;
-                            self.windows.2 = now;
-                        }
-                        frames::MAX_FRAME_SIZE => self.longest = (value as usize).clamp(frames::LONGEST, 1 << 20),
-                        _ => {}
-                    }
-                }
-                frames::answer(SETTINGS, &[], &mut self.connection.out);
-            }
-            PING if !is_answer => {
-                let held = self.connection.taken(place).to_vec();
-                frames::answer(PING, &held, &mut self.connection.out);
-            }
-            frames::WINDOW_UPDATE => {
-                let more = self
-                    .connection
-                    .taken(place)
-                    .first_chunk()
-                    .copied()
-                    .map_or(0, u32::from_be_bytes);
-                let more = i64::from(more & LAST_STREAM);
-                if frame.stream == 0 {
-                    self.windows.0 += more;
-                } else if frame.stream == self.stream {
-                    self.windows.1 += more;
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-/// Reads the header fields of a reply. Those that follow its body are nobody's.
-fn head_of(block: &[u8], ready: &Ready, came: &mut Came, capture: &mut Capture<'_>) -> Result<(), Wrong> {
-    if came.status.is_some() {
-        return Ok(());
-    }
-    let (mut names, mut values) = (Vec::new(), Vec::new());
-    let mut status = 0;
-    hpack::fields(block, |name, value| {
-        // The status comes before all others.
-        if status == 0 {
-            if name.read(&mut names)? == b":status" {
-                let digits = value.read(&mut values)?;
-                status = std::str::from_utf8(digits)
-                    .ok()
-                    .and_then(|digits| digits.parse().ok())
-                    .unwrap_or(0);
-            }
-        } else if ready.taking.from_fields && status >= 200 && ready.expects(status) {
-            let value = value.read(&mut values)?;
-            let name = name.read(&mut names)?;
-            ready
-                .taking
-                .field(std::str::from_utf8(name).unwrap_or(""), value, capture, &mut came.taken);
-        }
-        Ok(())
-    })?;
-    // Others only inform: the reply is still to come.
-    if status >= 200 {
-        came.status = Some(status);
-    }
-    Ok(())
 }
 
 #[cold]
-fn broken(why: String) -> Failure {
-    Failure::new(FailureKind::Connection, why)
+fn malformed(what: &str, name: &str) -> Failure {
+    Failure::new(FailureKind::Other, format!("{name}: HTTP/2 does not allow this {what}"))
+}
+
+#[cold]
+fn closed() -> Failure {
+    Failure::new(FailureKind::Connection, "the server closed the connection")
+}
+
+#[cold]
+fn failure(error: &h2::Error) -> Failure {
+    if let Some(error) = error.get_io() {
+        return match error.kind() {
+            // An end without an error of the kernel.
+            ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof if error.get_ref().is_some() => closed(),
+            _ => net::broken(error),
+        };
+    }
+    match error.reason() {
+        Some(reason) if error.is_remote() => {
+            let name = format!("{reason:?}");
+            let what = if error.is_reset() {
+                "reset the stream"
+            } else {
+                "ends the connection"
+            };
+            Failure::new(FailureKind::Connection, format!("the server {what} ({name})")).coded(name)
+        }
+        _ => Failure::new(FailureKind::Connection, format!("HTTP/2: {error}")),
+    }
 }

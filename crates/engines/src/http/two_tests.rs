@@ -1,4 +1,4 @@
-//! HTTP/2 against the server of the crate `h2`, which shares no code with the client.
+//! HTTP/2 against a server of the crate `h2`. `tests/servers/test_http_nginx.py` tests another implementation.
 
 use super::HttpEngine;
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use tokio::task::{LocalSet, spawn_local};
 
 const LONG: usize = 3_000_000;
 
-/// A server that answers as the path says, until the process ends; how often it was connected to is counted.
+/// A server whose answers depend on the path. It runs until the process ends and counts its connections.
 struct Peer {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -65,7 +65,7 @@ async fn serve(stream: tokio::net::TcpStream, builder: Builder) {
         match request.uri().path() {
             // The connection ends after the reply.
             "/last" => connection.graceful_shutdown(),
-            // It ends when nobody asks anything.
+            // It ends between two requests.
             "/drops" => {
                 answer(request, respond).await;
                 connection.graceful_shutdown();
@@ -121,7 +121,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>) 
         "/early" => {
             let mut stream = respond.send_response(fields(200).body(()).unwrap(), false).unwrap();
             stream.send_data("no more".into(), true).unwrap();
-            // The rest of the request is nobody's.
+            // The rest of the request is ignored.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         "/reset" => respond.send_reset(Reason::REFUSED_STREAM),
@@ -148,14 +148,14 @@ fn statement(request: serde_json::Value) -> Statement {
     }
 }
 
-/// A session, and what it waits in.
+/// A session and its runtime.
 struct Asking {
     runtime: tokio::runtime::Runtime,
     session: super::HttpSession,
 }
 
 impl Asking {
-    /// Sends a request; gives the values that it takes, as texts.
+    /// Sends a request. Returns the values that it takes as strings.
     fn ask(&mut self, request: usize, taken: usize) -> Result<Vec<String>, Failure> {
         let mut variables = vec![Owned::Null; taken];
         let slots: Vec<usize> = (0..taken).collect();
@@ -242,7 +242,7 @@ fn long_bodies_go_both_ways_however_small_the_windows_are() {
             let [status, method, long] = &asking.ask(0, 3).unwrap()[..] else {
                 panic!()
             };
-            // What follows a body is no header field of the reply's.
+            // Trailers are not header fields of the reply.
             assert_eq!(
                 (status.as_str(), method.as_str(), long.len()),
                 ("200", "GET", LONG),

@@ -7,14 +7,14 @@ use crate::server::Tls;
 use bytes::BytesMut;
 use dbdyno_engine::Failure;
 use dbdyno_protocol::plan::document::FailureKind;
-use delayed::Delayed;
+pub use delayed::Delayed;
 use std::future::{Future, poll_fn};
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite as _, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
@@ -43,6 +43,14 @@ pub struct Connection {
     /// Delays its messages, if the client's trial requests this.
     delayed: Option<Box<Delayed>>,
 }
+
+/// A stream that is read and written.
+pub type Io = Box<dyn ReadWrite>;
+
+/// What a library needs of a stream.
+pub trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
 
 const ROOM: usize = 16 * 1024;
 
@@ -110,6 +118,17 @@ impl Connection {
             }
             _ => Err(broken(&io::ErrorKind::NotConnected.into())),
         }
+    }
+
+    /// The stream by itself, for a library that reads and writes, and the delays of its messages, for the library's user.
+    pub fn into_io(self) -> Result<(Io, Option<Box<Delayed>>), Failure> {
+        let io: Io = match self.stream {
+            Stream::Unix(socket) => Box::new(socket.into_tokio().map_err(|error| broken(&error))?),
+            Stream::Tcp(stream) => Box::new(stream),
+            Stream::Tls(stream) => stream,
+            _ => return Err(broken(&io::ErrorKind::NotConnected.into())),
+        };
+        Ok((io, self.delayed))
     }
 
     /// Whether it is a Unix socket, which never leaves the machine's kernel.
@@ -351,8 +370,9 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
+/// The failure of a connection that broke.
 #[cold]
-fn broken(error: &io::Error) -> Failure {
+pub fn broken(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::WouldBlock {
         // Only blocking reads return this error, after their timeout.
         return Failure::new(FailureKind::Timeout, "the answer timed out");

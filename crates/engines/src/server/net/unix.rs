@@ -52,6 +52,11 @@ impl Socket {
         Ok(stream)
     }
 
+    /// The same socket, as tokio has it.
+    pub fn into_tokio(self) -> io::Result<tokio::net::UnixStream> {
+        tokio::net::UnixStream::from_std(self.0.into_inner())
+    }
+
     /// Writes as much as possible; `WouldBlock` if the socket's buffer is full.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.0.get_ref().write(bytes)
