@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Setting {
     /// The index and its engine's rules.
     pub tree: Tree,
-    /// In what order keys come.
+    /// The order in which keys are inserted.
     pub keys: Keys,
-    /// What the tree holds at first.
+    /// The initial contents of the tree.
     pub start: Start,
     /// The caches.
     pub cache: Cache,
@@ -21,22 +21,22 @@ pub struct Setting {
     /// The log of changes.
     #[serde(default)]
     pub log: Log,
-    /// Inserts per transaction, where each commit writes all pages it changed (SQLite); 0 where a commit writes no pages.
+    /// Inserts per transaction, if each commit writes all pages it changed (SQLite); 0 if a commit writes no pages.
     #[serde(default)]
     pub commit_every: u32,
-    /// Sizes at which figures are wanted, rows before the first insert of the window; in ascending order.
+    /// Sizes to report, in rows before the first insert of the window; in ascending order.
     pub sizes: Vec<u64>,
-    /// Inserts over which figures are taken, at each size.
+    /// Inserts that are measured at each size.
     pub window: u64,
-    /// Of all random draws.
+    /// Seed of all random draws.
     #[serde(default)]
     pub seed: u64,
-    /// How much smaller the simulated tree is. The model takes no notice.
+    /// The scale of the simulated tree. The model ignores it.
     #[serde(default)]
     pub scale: Scale,
 }
 
-/// A B-tree index and what its engine does when a leaf is full.
+/// A B-tree index and its engine's rule for full leaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
@@ -50,30 +50,30 @@ pub struct Tree {
     pub fanout: u32,
     /// How a full leaf is split.
     pub split: SplitRule,
-    /// Pages that each insert fills elsewhere, as at the right edge of the table's heap. They take room in the cache; their
-    /// writes are in no figure.
+    /// Pages that each insert fills elsewhere, such as at the right edge of the table's heap. They occupy the cache;
+    /// their writes are not reported.
     #[serde(default)]
     pub other_pages: f64,
 }
 
-/// What an engine does with a leaf that is full.
+/// How an engine splits a full leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "rule", deny_unknown_fields)]
 pub enum SplitRule {
-    /// In the middle, but the rightmost leaf keeps a share: PostgreSQL's nbtree (`nbtsplitloc.c`). Its rule for runs of inserts
-    /// within a group (`_bt_afternewitemoff`) leaves indexes of a single column alone, and has no part here.
+    /// In the middle, but the rightmost leaf keeps a share: PostgreSQL's nbtree (`nbtsplitloc.c`). Its rule for runs of
+    /// inserts within a group (`_bt_afternewitemoff`) does not apply to single-column indexes and is not modeled.
     Middle {
         /// Share that the left half of the rightmost leaf keeps; 0.9 unless the index says otherwise.
         rightmost: f64,
     },
-    /// In the middle, but at the insert where it is next to the page's last insert: InnoDB's (`btr0btr.cc`, `btr0cur.cc`).
+    /// In the middle, but at the insert if it is next to the page's last insert: InnoDB's (`btr0btr.cc`, `btr0cur.cc`).
     LastInsert {
-        /// Whether 1/16 of a page stays free where inserts follow each other, as in a clustered index.
+        /// Whether 1/16 of a page stays free if inserts follow each other, such as in a clustered index.
         reserve: bool,
     },
     /// Over the leaf and its two neighbours: SQLite's (`balance_nonroot` in `btree.c`).
     Neighbours {
-        /// Whether the right edge gets an empty leaf, as a table's tree does (`balance_quick`). An index does without.
+        /// Whether the right edge gets an empty leaf. A table's tree gets one (`balance_quick`), an index doesn't.
         empty_edge: bool,
     },
 }
@@ -95,7 +95,7 @@ pub enum Keys {
     },
 }
 
-/// What the tree holds at first. The cache is empty.
+/// The initial contents of the tree. The cache is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "way", deny_unknown_fields)]
 pub enum Start {
@@ -136,7 +136,8 @@ pub enum Policy {
     },
     /// The page unused for longest.
     Lru,
-    /// The clean page unused for longest; a changed page is written only where none is clean: SQLite's (`pcache1.c`).
+    /// The clean page unused for longest; a changed page is written only if all pages are changed: SQLite's
+    /// (`pcache1.c`).
     CleanFirst,
 }
 
@@ -198,8 +199,8 @@ pub enum Scale {
         /// Factor, at least 1.
         factor: u64,
     },
-    /// By the least factor that needs no more than so many inserts; by a smaller one where that is too large for the caches or
-    /// the blocks, up to 4 times as many inserts.
+    /// By the least factor that needs at most this many inserts. If the factor is too large for the caches or the
+    /// blocks, a smaller one is used, with up to 4 times as many inserts.
     Inserts {
         /// Rows that are inserted, or there at the start, at most.
         most: u64,
@@ -212,7 +213,8 @@ impl Tree {
         self.leaf_bytes / self.entry_bytes.max(1)
     }
 
-    /// Entries beyond which InnoDB splits a leaf of a clustered index where inserts follow each other; otherwise the capacity.
+    /// Entries beyond which InnoDB splits a leaf of a clustered index if inserts follow each other; otherwise the
+    /// capacity.
     pub fn reserved(&self) -> u32 {
         match self.split {
             SplitRule::LastInsert { reserve: true } => {
@@ -244,17 +246,17 @@ impl Setting {
     }
 }
 
-/// The figures at all sizes that were asked for.
+/// The figures at all requested sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// How they were found.
+    /// The method.
     pub way: Way,
     /// One per size, in the same order.
     pub sizes: Vec<Figures>,
 }
 
-/// How figures were found.
+/// The method by which figures were obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by", deny_unknown_fields)]
 pub enum Way {
@@ -262,14 +264,14 @@ pub enum Way {
     Simulation {
         /// Factor by which the simulated tree was smaller; 1 at full scale.
         factor: u64,
-        /// Of the factor, the part by which blocks are fewer rather than smaller; 1 for keys without blocks.
+        /// The part of the factor by which blocks are fewer rather than smaller; 1 for keys without blocks.
         fewer_blocks: u64,
     },
     /// Computed.
     Formula,
 }
 
-/// What an insert does at one size: means over the window. Leaves alone unless said otherwise.
+/// Costs of an insert at one size: means over the window. They count leaves only unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
@@ -281,15 +283,15 @@ pub struct Figures {
     pub fill: f64,
     /// Share of the uses of leaves that find them in the engine's cache; new leaves count as found.
     pub hit_ratio: f64,
-    /// Leaves read because the engine's cache had them not, per insert.
+    /// Leaves read because the engine's cache missed, per insert.
     pub reads: f64,
-    /// Of these, reads that the operating system's cache answered, per insert.
+    /// Reads among these that the operating system's cache answered, per insert.
     pub system_hits: f64,
     /// Pages of the level above the leaves that the engine's cache had not, per insert.
     pub inner_reads: f64,
-    /// Of these, reads that the operating system's cache answered, per insert.
+    /// Reads among these that the operating system's cache answered, per insert.
     pub inner_system_hits: f64,
-    /// Changed leaves written because their room was needed, per insert.
+    /// Changed leaves written because the cache was full, per insert.
     pub dirty_evictions: f64,
     /// Leaves written by checkpoints, per insert; where commits write pages, leaves brought from the log to the file.
     pub checkpoint_writes: f64,
@@ -298,10 +300,10 @@ pub struct Figures {
     /// Changes of leaves that are the first since the last checkpoint, per insert: PostgreSQL's full-page images. Without
     /// sharp checkpoints 0.
     pub first_changes: f64,
-    /// Bytes of log, per insert: the record, and a page per first change where that logs the page.
+    /// Bytes of log, per insert: the record, and a page per first change if that logs the page.
     pub log_bytes: f64,
-    /// Leaves that found no room for the entry, per insert.
+    /// Leaves that overflowed, per insert.
     pub overflows: f64,
-    /// Leaves that came to be, per insert.
+    /// New leaves, per insert.
     pub splits: f64,
 }

@@ -1,6 +1,6 @@
 //! The plans that the controller sends to a worker, and the events that the worker writes back.
 //!
-//! This crate has the types of both, their JSON Schemas, and checks that need nothing but a plan. It depends on no other crate
+//! It contains the types of both, their JSON Schemas, and checks that need only the plan. It depends on no other crate
 //! of dbdyno. Most types of events are filled in by the crate that measures them.
 
 pub mod btree;

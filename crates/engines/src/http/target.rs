@@ -1,4 +1,4 @@
-//! What a plan says of an HTTP service.
+//! The target of an HTTP service in a plan.
 
 use crate::server::{ServerProcess, Tls, place};
 use schemars::JsonSchema;
@@ -9,33 +9,34 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpTarget {
-    /// Its host; one that begins with `/` is the path of its Unix socket.
+    /// Its host, or the path of its Unix socket, which begins with `/`.
     pub host: String,
-    /// Its port; of a Unix socket, any.
+    /// Its port; ignored for a Unix socket.
     pub port: u16,
-    /// Where it is besides: clients are dealt to all places in turn, the first to `host` and `port`.
+    /// Further places of the service. Clients are distributed over all places round-robin, the first to `host` and
+    /// `port`.
     #[serde(default)]
     pub others: Vec<Place>,
-    /// What stands before the path of each request: empty, or a path without a `/` at its end.
+    /// The prefix of each request's path: empty, or a path that does not end with `/`.
     #[serde(default)]
     pub base: String,
-    /// Name and password of basic authentication (RFC 7617), with a colon between; left out: nobody says who they are.
-    /// They are one, since of some services the name is the secret.
+    /// Name and password of basic authentication (RFC 7617), separated by a colon; left out: no authentication. They
+    /// are one field because for some services the name is the secret.
     #[serde(default)]
     pub password: Option<String>,
     /// The version of HTTP.
     #[serde(default)]
     pub version: Version,
-    /// Whether a connection is kept for the next request; of version 1.1 only.
+    /// Whether a connection is kept for the next request; for version 1.1 only.
     #[serde(default = "yes")]
     pub keepalive: bool,
-    /// How connections are encrypted; left out: they are not.
+    /// How connections are encrypted; left out: not at all.
     #[serde(default)]
     pub tls: Option<Tls>,
     /// Milliseconds that a request may take, connecting included.
     #[serde(default = "half_a_minute")]
     pub timeout_ms: u64,
-    /// The service, where it runs on this machine and is the laboratory's.
+    /// The service's process, if it runs on this machine and dbdyno started it.
     #[serde(default)]
     pub process: Option<ServerProcess>,
 }
@@ -57,13 +58,13 @@ pub enum Version {
     #[default]
     #[serde(rename = "1.1")]
     One,
-    /// HTTP/2 (RFC 9113): over TLS by agreement, and else without asking.
+    /// HTTP/2 (RFC 9113): negotiated over TLS, and with prior knowledge otherwise.
     #[serde(rename = "2")]
     Two,
 }
 
 impl Version {
-    /// As people write it.
+    /// Its name in URLs.
     pub fn name(self) -> &'static str {
         match self {
             Self::One => "1.1",
@@ -81,7 +82,7 @@ fn half_a_minute() -> u64 {
 }
 
 impl HttpTarget {
-    /// Where it is, for messages.
+    /// Its address, for messages.
     pub fn place(&self) -> String {
         place(&self.host, self.port)
     }
@@ -106,7 +107,8 @@ impl HttpTarget {
         Duration::from_millis(self.timeout_ms)
     }
 
-    /// What the header field `host` says, or `:authority` (RFC 9110, 7.2): the port only where it is not the usual one.
+    /// The value of the field `host`, or of `:authority` (RFC 9110, 7.2). It contains the port unless that is the
+    /// default.
     pub fn authority(&self) -> String {
         let usual = if self.tls.is_some() { 443 } else { 80 };
         match self.host.as_str() {

@@ -1,24 +1,24 @@
-//! Where each transaction that was due went.
+//! Counts of transactions by outcome.
 
 use crate::plan::document::FailureKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The accounts of one client, or of all.
+/// The accounting of one client or of all clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Accounting {
     /// Transactions that were due.
     pub issued: u64,
-    /// Of them, those that ended well.
+    /// Transactions that completed.
     pub ok: u64,
-    /// Those that failed, by kind.
+    /// Transactions that failed, by kind.
     pub failed: BTreeMap<FailureKind, u64>,
-    /// Those that were skipped: due, and not begun.
+    /// Transactions that were skipped: due, but not begun.
     pub skipped: u64,
-    /// Those not ended.
+    /// Transactions that had not ended.
     pub in_flight: u64,
-    /// Further tries of transactions; no transaction of their own.
+    /// Retries. A retry is not a transaction by its own count.
     pub retries: u64,
 }
 
@@ -28,7 +28,7 @@ impl Accounting {
         self.failed.values().sum()
     }
 
-    /// Adds another's accounts.
+    /// Adds another accounting.
     pub fn add(&mut self, other: &Self) {
         self.issued += other.issued;
         self.ok += other.ok;

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The catalogue, as far as statements name what is in it.
+/// The parts of the catalog that the statements name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Catalog {
-    /// Bytes of the whole database's tables and indexes, as far as the engine tells.
+    /// Bytes of all tables and indexes of the database, if the engine reports them.
     pub data_bytes: Option<u64>,
-    /// The tables whose names stand in the statements.
+    /// The tables that the statements name.
     pub tables: Vec<Table>,
 }
 
@@ -17,14 +17,14 @@ pub struct Catalog {
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// What stores it, where an engine has several kinds of that.
+    /// Its storage engine, if the engine has several.
     pub storage_engine: Option<String>,
-    /// About how many rows it has, as far as the engine tells without counting them.
+    /// Its approximate number of rows, if the engine reports one without counting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     /// Its columns, in order.
     pub columns: Vec<Column>,
-    /// Its indexes. A key that SQLite keeps the table itself by is none.
+    /// Its indexes, without the key by which SQLite stores the table itself.
     pub indexes: Vec<Index>,
 }
 
@@ -36,7 +36,7 @@ pub struct Column {
     /// Its type, as it was declared.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How its texts are compared; none where they are no texts, or it is not known.
+    /// The collation of its strings; null for other types, or if it is unknown.
     pub collation: Option<Collation>,
 }
 
@@ -45,13 +45,13 @@ pub struct Column {
 pub struct Index {
     /// Its name.
     pub name: String,
-    /// What kind it is, in the engine's words and small letters: `btree`, `hash`, `fulltext`, `gin`.
+    /// Its kind, as the engine names it in lower case: `btree`, `hash`, `fulltext`, `gin`.
     pub method: String,
-    /// Whether it holds only rows of some kind.
+    /// Whether it covers only some rows.
     pub partial: bool,
-    /// Whether it may be used: it is whole, and neither invisible nor ignored.
+    /// Whether the planner may use it: it is complete, and neither invisible nor ignored.
     pub usable: bool,
-    /// What it is sorted by.
+    /// Its sort key.
     pub keys: Vec<Key>,
 }
 
@@ -60,29 +60,29 @@ pub struct Index {
 pub struct Key {
     /// The table's column; none: an expression.
     pub column: Option<String>,
-    /// How texts are ordered.
+    /// The collation of strings.
     pub collation: Option<Collation>,
     /// PostgreSQL's operator class.
     pub operator_class: Option<String>,
-    /// The characters it is of, where it is not of all.
+    /// The length of the prefix in characters, if it covers only a prefix.
     pub prefix: Option<u32>,
 }
 
-/// How texts are compared and ordered.
+/// How strings are compared and ordered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Collation {
-    /// Its name; of a database's own, the locale's.
+    /// Its name; for the database's default, the name of the locale.
     pub name: String,
-    /// Where it comes from: PostgreSQL's `libc`, `icu`, `builtin`.
+    /// Its provider: PostgreSQL's `libc`, `icu`, `builtin`.
     pub provider: Option<String>,
-    /// Whether texts are ordered as their bytes are.
+    /// Whether strings are ordered by their bytes.
     pub by_bytes: Option<bool>,
-    /// Whether capital letters differ from small ones.
+    /// Whether it is case-sensitive.
     pub regards_case: Option<bool>,
 }
 
 impl Catalog {
-    /// The table of a name; where there is none yet, an empty one.
+    /// The table with a name; an empty one is added if necessary.
     pub fn table(&mut self, name: &str) -> &mut Table {
         let at = self.tables.iter().position(|table| table.name == name);
         let at = at.unwrap_or_else(|| {
@@ -97,7 +97,7 @@ impl Catalog {
 }
 
 impl Table {
-    /// The index of a name; where there is none yet, one of that kind that may be used.
+    /// The index with a name; a usable one of that kind is added if necessary.
     pub fn index(&mut self, name: &str, method: &str) -> &mut Index {
         let at = self.indexes.iter().position(|index| index.name == name);
         let at = at.unwrap_or_else(|| {

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Calls that were changed, by kind; null where the plan does not name the kind, or the server was never seen to make such a
-/// call: then it may make them in a way that the preloaded library does not see.
+/// Calls that were changed, by kind. Null if the plan does not name the kind, or if the preloaded library saw no such
+/// call of the server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
     /// Flushes of the device.
@@ -26,8 +26,9 @@ pub struct Changed {
 pub struct Calls {
     /// How many.
     pub calls: u64,
-    /// Seconds in the calls themselves: of a message, from its sending until its answer began to come; null for transactions.
+    /// Seconds in the calls themselves. For a message: from sending it to the first byte of its answer. Null for
+    /// transactions.
     pub own_s: Option<f64>,
-    /// Seconds that were added to them, by the clock.
+    /// Seconds added to them, by the clock.
     pub added_s: f64,
 }

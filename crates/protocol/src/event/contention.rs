@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Mutexes that were not free when they were wanted.
+/// Waits for contended mutexes.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Contention {
     /// How often.
     pub contended: u64,
     /// Seconds waited, all threads together.
     pub wait_s: f64,
-    /// Where, most time first. The times are of all waits; the stacks of a sample of them, scaled to all.
+    /// The places of the waits, most time first. Their times are scaled from a sample.
     pub sites: Vec<ContentionSite>,
 }
 
 impl Contention {
-    /// Makes figures of a part of the time, which is one in `by`, into figures of the whole, of which so many seconds can
-    /// have been waited.
+    /// Scales figures of one part in `by` of the time to the whole time. `wait_s`: the seconds of waiting in the whole
+    /// time.
     pub fn scale(&mut self, by: f64, wait_s: f64) {
         let count = |n: u64| (n as f64 * by).round() as u64;
         let longer = if self.wait_s > 0.0 { wait_s / self.wait_s } else { 0.0 };
@@ -34,7 +34,7 @@ impl Contention {
 pub struct ContentionSite {
     /// The function that wanted (and, once it had it, held) the mutex.
     pub function: String,
-    /// What kind of mutex it is.
+    /// The kind of mutex.
     pub mutex: String,
     /// How often it waited (scaled from the sample).
     pub waits: u64,

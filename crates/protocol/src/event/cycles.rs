@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Times of transactions: how many, their sum in seconds, and that of their squares.
+/// Durations of transactions: their number, sum and sum of squares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Cycles {
-    /// How many, those that failed included.
+    /// The number of transactions, including failed ones.
     pub count: u64,
     /// Their sum in seconds.
     pub seconds: f64,

@@ -20,7 +20,7 @@ pub struct DiskActivity {
     pub write_bytes: u64,
     /// Milliseconds a write took on average.
     pub write_ms: f64,
-    /// Requests to flush the device's cache; 0 also where the device has none to flush.
+    /// Requests to flush the device's cache; also 0 if the device has no cache.
     pub flushes: u64,
     /// Milliseconds a flush took on average.
     pub flush_ms: f64,
@@ -28,14 +28,14 @@ pub struct DiskActivity {
     pub queue_length: f64,
 }
 
-/// What the disks below the data were asked between two readings, by dbdyno and by all other programs.
+/// Requests of all programs to the disks below the data, between two readings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DeviceFlushes {
-    /// The disk's name; of several, those that hold the data together.
+    /// The disk's name; for several disks, the names of all that hold the data.
     pub device: String,
-    /// Flushes that completed; of several disks the most of any.
+    /// Flushes that completed; for several disks, the largest number of any.
     pub flushes: u64,
-    /// Writes that completed, if the disk has no volatile cache or can write past it (FUA), so that any of them may have
-    /// replaced a flush; 0 for other disks.
+    /// Writes that completed, if the disk has no volatile cache or can bypass it (FUA). Such a write may replace a
+    /// flush. 0 for other disks.
     pub forced_writes: u64,
 }

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 /// The estimates of the statements' plans, by a statement's name.
 pub type Estimates = BTreeMap<String, Vec<Estimate>>;
 
-/// What the planner expected of a step, and what came of it.
+/// The expected and the actual rows of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
-    /// The step, in the engine's words.
+    /// The step, as the engine describes it.
     pub step: String,
-    /// The table that it reads, by its name or its alias; none: it works on what other steps give.
+    /// The table that it reads, by name or alias; null if it reads the output of other steps.
     pub table: Option<String>,
-    /// How many steps lie above it.
+    /// Its depth in the plan.
     pub depth: u32,
     /// Rows that were expected of one execution of it.
     pub expected: f64,
@@ -22,13 +22,13 @@ pub struct Estimate {
     pub found: f64,
     /// How often it was executed.
     pub executions: f64,
-    /// Whether it was, or may have been, ended early, as below a `LIMIT`: it would have given as many rows, or more.
+    /// Whether it may have ended early, such as below a `LIMIT`. The number of rows is then a lower bound.
     pub at_least: bool,
 }
 
 impl Estimate {
-    /// Keeps it where its two numbers can be compared. Those of a step that was ended early cannot, unless more rows had
-    /// come by then than were expected.
+    /// Adds it if its two numbers can be compared. A step that ended early counts only if it returned more rows than
+    /// expected.
     pub fn add_to(self, all: &mut Vec<Self>) {
         let known = self.executions > 0.0 && self.expected.is_finite() && self.found.is_finite();
         if known && (!self.at_least || self.found > self.expected) {

@@ -1,4 +1,4 @@
-//! What a system is, read back from the system itself.
+//! Facts about a system, read back from the system itself.
 
 use super::catalog::Catalog;
 use super::estimate::Estimates;
@@ -6,44 +6,45 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a system is.
+/// Facts about a system.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Facts {
     /// The engine's name.
     pub engine: String,
     /// Its version.
     pub version: String,
-    /// Its exact source, where it tells.
+    /// Its exact source version, if it reports one.
     pub source_id: Option<String>,
-    /// The options it was compiled with.
+    /// Its compile-time options.
     pub compile_options: Vec<String>,
     /// The settings in force, read back.
     pub settings: BTreeMap<String, String>,
     /// What an acknowledged commit survives.
     pub durability: Durability,
-    /// How the engine means to carry out each statement of the plan, by its name, a step a line; where it tells.
+    /// The engine's query plan of each statement, by the statement's name, one step per line; if the engine reports
+    /// plans.
     pub plans: BTreeMap<String, Vec<String>>,
-    /// The indexes by which the engine could look up rows of a statement, and by its plan does not, by the statement's
-    /// name: as far as it tells.
+    /// Indexes that the engine could use for a statement but does not use in its query plan, by the statement's name;
+    /// if the engine reports them.
     pub passed_over: BTreeMap<String, Vec<String>>,
-    /// How many rows the planner expected of the steps of each statement's plan, and how many there were, by the
-    /// statement's name: of those that the plan has run once for this, as far as the engine tells.
+    /// Expected and actual rows of the steps of each query plan, by the statement's name. Only for statements that were
+    /// run once for this purpose, and if the engine reports them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub estimates: Estimates,
-    /// What the tables and indexes of the statements are.
+    /// The tables and indexes that the statements use.
     pub catalog: Catalog,
-    /// What came of updates of several sessions to one document at once, where that was tried.
+    /// The result of concurrent updates to one document, if that was tested.
     pub lost_updates: Option<LostUpdates>,
 }
 
 /// Updates that several sessions made to one document at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LostUpdates {
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: u32,
     /// The updates that the server acknowledged.
     pub acknowledged: u64,
-    /// Those that the document had in the end.
+    /// The updates that the document contains afterwards.
     pub counted: u64,
 }
 
@@ -52,11 +53,11 @@ pub struct LostUpdates {
 pub struct Durability {
     /// The class.
     pub class: DurabilityClass,
-    /// The settings that make it so.
+    /// The settings that determine the class.
     pub because: String,
 }
 
-/// The classes of durability, weakest first.
+/// The durability classes, weakest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurabilityClass {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 pub struct FailedByCode {
     /// The kind of the failures.
     pub kind: FailureKind,
-    /// The system's own name or number for them; `other`: they have none, or one of the many that came later.
+    /// The system's error code; `other` if the failure has no code, or if there were too many codes already.
     pub code: Cow<'static, str>,
     /// How many transactions.
     pub count: u64,

@@ -7,14 +7,14 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Summary {
-    /// Of no times.
+    /// Without any times.
     Empty {
-        /// None.
+        /// Always 0.
         count: u64,
     },
-    /// Of some.
+    /// With at least one time.
     Full {
-        /// How many.
+        /// The number of times.
         count: u64,
         /// Their mean.
         mean: f64,
@@ -28,7 +28,7 @@ pub enum Summary {
         p99_9: f64,
         /// The greatest.
         max: f64,
-        /// Which of these are lower bounds.
+        /// The names of the statistics that are lower bounds.
         at_least: Vec<&'static str>,
     },
 }

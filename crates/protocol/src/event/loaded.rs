@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What loading a table took.
+/// The time to load a table.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Loaded {
-    /// The table, the statement that came when all were filled, or in parentheses what the loader did by itself.
+    /// The table, the statement that ran after all tables were filled, or in parentheses a step of the loader itself.
     pub table: String,
     /// Its rows.
     pub rows: u64,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Other programs that held a lock which one of the engine's would have had to wait for.
+/// Other programs that held a lock that conflicts with the engine's locks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LockHolders {
     /// Samples taken.

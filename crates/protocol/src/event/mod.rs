@@ -57,11 +57,11 @@ use std::collections::BTreeMap;
 pub enum Event<'a> {
     /// The plan could not be carried out.
     Error {
-        /// What kind of failure it is.
+        /// The kind of failure.
         kind: &'a str,
-        /// What went wrong.
+        /// The problem.
         message: String,
-        /// The system's own name or number for it, where it was the system.
+        /// The system's error code, if the system failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<String>,
     },
@@ -70,7 +70,7 @@ pub enum Event<'a> {
         /// Its name.
         phase: &'a str,
     },
-    /// A coordinated trial waits to be told when a phase starts.
+    /// A coordinated trial waits for the start of a phase.
     Ready {
         /// The phase's name.
         phase: &'a str,
@@ -81,41 +81,41 @@ pub enum Event<'a> {
     Result(Box<TrialResult<'a>>),
     /// The tables are filled.
     Loaded {
-        /// What was done, in order.
+        /// The steps, in order.
         tables: Vec<Loaded>,
     },
     /// The file has its settings.
     FileSet,
-    /// What an engine is.
+    /// Facts about an engine.
     Facts {
         /// Read back from itself.
         engine: Facts,
     },
     /// The space that tables and their indexes take.
     Space {
-        /// Each of them.
+        /// The tables and indexes.
         objects: Vec<Object>,
     },
     /// The value that answers a question.
     Answer {
-        /// As text; null where there is none.
+        /// As a string; null if the query returned no value.
         answer: Option<String>,
     },
-    /// What inserts do to the pages of B-trees.
+    /// The costs of inserts into B-trees.
     Btree {
         /// An answer to each question, in order.
         answers: Vec<BtreeAnswer>,
     },
-    /// What a storage device can do.
+    /// The capabilities of a storage device.
     Device {
         /// As it was measured.
         device: DeviceFacts,
     },
     /// Which statements and transactions write.
     Writes {
-        /// Of each statement.
+        /// For each statement.
         statements: Vec<StatementWrites>,
-        /// Whether a transaction writes, by its name; one of which it cannot be told does.
+        /// Whether each transaction writes, by name; true if that is unknown.
         transactions: BTreeMap<String, bool>,
     },
     /// Which statements lead beyond their database.
@@ -130,32 +130,32 @@ pub enum Event<'a> {
     },
     /// A check of the contract has ended.
     Check {
-        /// What is checked.
+        /// The name of the check.
         name: String,
-        /// What came of it.
+        /// The outcome.
         outcome: CheckOutcome,
         /// Why it failed or was not applicable.
         why: Option<String>,
     },
     /// All checks have ended.
     Checked,
-    /// What each group of statements did.
+    /// The work of each group of statements.
     Counted {
         /// The groups, in the order of the plan.
         groups: Vec<Tally>,
     },
 }
 
-/// What inserts do to the pages of a B-tree.
+/// The costs of inserts into a B-tree, or why they cannot be computed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct BtreeAnswer {
     /// The figures.
     pub report: Option<Report>,
-    /// Why there are none.
+    /// Why the figures cannot be computed.
     pub impossible: Option<String>,
 }
 
-/// What came of a check.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 pub enum CheckOutcome {
     /// The engine does what is asked.
@@ -169,7 +169,7 @@ pub enum CheckOutcome {
     NotApplicable,
 }
 
-/// What was told of a statement.
+/// Whether a statement writes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StatementWrites {
     /// Its name.

@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The share of the window that whole transactions of clients which do not depend on one another cover at least.
+/// The least share of the window that the whole transactions of independent clients cover.
 const COVERED: f64 = 0.5;
 
-/// The rate of a trial in parts that can be added to those of other processes: transactions a second are `many_per_s`
-/// and, where they are not nothing, what [`Rate::few_per_s`] says and `whole.completed / whole.seconds`.
+/// The rate of a trial, in parts that add up across processes. Transactions per second are the sum of `many_per_s`,
+/// [`Rate::few_per_s`] and `whole.completed / whole.seconds`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Rate {
     /// The sum over clients of many transactions.
     pub many_per_s: f64,
     /// Clients of few transactions.
     pub few: Few,
-    /// A window that a number of transactions or statements ended, or one of an open loop: what was completed in it.
+    /// Transactions of a window that ended by a number of transactions or statements, or of an open loop.
     pub whole: Whole,
-    /// Seconds that the clients' transactions took, summed over clients.
+    /// Seconds that transactions took, summed over clients.
     pub client_s: f64,
     /// Clients.
     pub clients: u64,
@@ -25,38 +25,38 @@ pub struct Rate {
 /// Clients that completed few transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Few {
-    /// How many.
+    /// The number of clients.
     pub clients: u64,
-    /// What they completed.
+    /// The transactions that they completed.
     pub completed: u64,
-    /// The time it took, summed over them.
+    /// Seconds that these took, summed over clients.
     pub seconds: f64,
-    /// What they completed of the window's own time: whole transactions, and the parts of those that its ends cut.
+    /// Transactions within the window: whole ones, and the parts of transactions that its ends cut.
     pub within: f64,
-    /// The window's length, summed over them.
+    /// Seconds of the window, summed over these clients.
     pub window_s: f64,
 }
 
-/// What was completed in a time.
+/// Transactions completed in a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Whole {
-    /// Transactions; a fraction where the window's end cut some.
+    /// Transactions; a fraction if the window's end cut some.
     pub completed: f64,
     /// The time.
     pub seconds: f64,
 }
 
 impl Rate {
-    /// Transactions a second.
+    /// Transactions per second.
     pub fn per_s(&self) -> f64 {
         let by = |above: f64, below: f64| if below > 0.0 { above / below } else { 0.0 };
         self.many_per_s + self.few_per_s() + by(self.whole.completed, self.whole.seconds)
     }
 
-    /// Transactions a second of the clients of few.
+    /// Transactions per second of the clients with few transactions.
     ///
-    /// `clients · completed / seconds`; but `clients · within / window_s` beside clients of many, and where several
-    /// clients' transactions cover less than half the window.
+    /// `clients · completed / seconds`. If other clients completed many transactions, or if the transactions of several
+    /// clients cover less than half the window: `clients · within / window_s`.
     fn few_per_s(&self) -> f64 {
         let few = &self.few;
         let depend = self.many_per_s > 0.0 || few.seconds < COVERED * few.window_s;

@@ -12,84 +12,85 @@ use std::collections::BTreeMap;
 /// What a trial found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TrialResult<'a> {
-    /// Where each transaction that was due went.
+    /// Counts of transactions by outcome.
     pub accounting: &'a Accounting,
     /// The first message of each kind of failure.
     pub failures: &'a BTreeMap<FailureKind, String>,
-    /// The failures by code; left out where there is none.
+    /// The failures by code; left out if there are none.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub failed_by_code: &'a [FailedByCode],
-    /// Transactions begun in the window that ended well, in it or later.
+    /// Transactions that began in the window and completed, in it or later.
     pub completed: u64,
-    /// Transactions that ended well and do not count, of the warm-up and around the window.
+    /// Transactions that completed but do not count: those of the warm-up and around the window.
     #[serde(skip_serializing_if = "is_zero")]
     pub besides: u64,
-    /// Where later values of the clients' counters go on.
+    /// The next value of the clients' counters.
     #[serde(skip_serializing_if = "is_zero")]
     pub next_use: u64,
-    /// When the window began, nanoseconds of the kernel's monotonic clock.
+    /// The start of the window, in nanoseconds of the kernel's monotonic clock.
     #[serde(skip_serializing_if = "is_zero")]
     pub began_ns: u64,
-    /// How fast they were.
+    /// The rate.
     pub rate: &'a Rate,
-    /// The times that transactions took of their clients.
+    /// Durations of transactions, as their clients saw them.
     pub cycles: Cycles,
     /// Seconds of the window.
     pub elapsed_s: f64,
-    /// Seconds between the two readings of the machine's figures.
+    /// Seconds between the two readings of the machine's counters.
     pub watched_s: f64,
-    /// What ended the window.
+    /// Why the window ended.
     pub ended_by: EndedBy,
-    /// What came before the window.
+    /// The phase before the window.
     pub warmup: Warmup,
-    /// Of a trial that was interleaved with others.
+    /// For an interleaved trial.
     pub interleaving: Option<Interleaving>,
     /// Transactions by name.
     pub transactions: BTreeMap<&'a str, TransactionCounts>,
     /// Statements by name.
     pub statements: BTreeMap<&'a str, StatementCounts>,
-    /// What the completed transactions did.
+    /// The work of the completed transactions.
     pub work: Work,
     /// Histograms by name: base64 of HdrHistogram's V2 format, deflated.
     pub histograms: BTreeMap<&'a str, String>,
-    /// Times of transactions and their operations, each by itself; left out where the plan wants none.
+    /// Times of transactions and of their operations, by name; left out if the plan does not record them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operations: Option<Operations<'a>>,
     /// Latencies in milliseconds, by name: `service`, `response`, `queue`, and phases that were recorded.
     pub latency_ms: BTreeMap<&'a str, Summary>,
-    /// CPU used.
+    /// The CPU time of the worker.
     pub cpu: &'a CpuShare,
-    /// What CPU quotas of control groups did to the worker, `client`, and to the `server`; left out where there is none.
+    /// Throttling by CPU quotas of control groups: of the worker (`client`) and of the `server`; left out if there are
+    /// no quotas.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub throttling: BTreeMap<&'static str, Throttling>,
-    /// Of the server's processes, where they are known.
+    /// The server's processes, if they are known.
     pub server: Option<Server>,
-    /// CPU of the parts of the system that the plan names, in its order.
+    /// The CPU time of the parts of the system that the plan names, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Tier<'a>>,
-    /// What the kernel's scheduler did with the threads.
+    /// Decisions of the kernel's scheduler.
     pub scheduling: Scheduling,
-    /// What the disk did.
+    /// The activity of the disk.
     pub disk: Option<&'a DiskActivity>,
-    /// How often the disks below the data were flushed, by all programs, the slices of other trials included; left out
-    /// if the kernel does not count that.
+    /// Flushes of the disks below the data by all programs, including the slices of other trials; left out if the
+    /// kernel does not count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flushes: Option<&'a DeviceFlushes>,
-    /// What the process fetched from and sent to storage.
+    /// Bytes that the process read from and wrote to storage.
     pub process_io: ProcessIo,
-    /// What the engine is, read back.
+    /// Facts about the engine, read back from it.
     pub engine: &'a Facts,
-    /// Where the clients' time went.
+    /// The clients' time, by purpose.
     pub time: Time,
-    /// What the engine asked of the file system and waited for.
+    /// The engine's file I/O and waits.
     pub io: Io,
-    /// Contended mutexes, where they were watched.
+    /// Contended mutexes, if they were recorded.
     pub mutex: Option<&'a Contention>,
-    /// What the engine told of what it did beneath its transactions.
+    /// The engine's own counters.
     pub observed: Option<&'a Observed>,
-    /// What the server's sessions waited for.
+    /// The waits of the server's sessions.
     pub waits: Option<WaitsOrError<'a>>,
-    /// Other programs that locked the data during the window; left out where none was seen.
+    /// Other programs that locked the data during the window; left out if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_holders: Option<&'a LockHolders>,
     /// The calls that the plan changes.
@@ -97,53 +98,53 @@ pub struct TrialResult<'a> {
     pub changes: Option<&'a Changed>,
     /// Memory of the process.
     pub memory: Memory,
-    /// Where the clock's time comes from.
+    /// The source of the clock.
     pub clock: &'a str,
 }
 
-/// Times of transactions and their operations that ended well, by name; histograms as in `histograms`. One transaction
-/// that is one statement has `service` alone; one of several statements has these, and `service` for itself.
+/// Times of completed transactions and operations, by name; encoded as in `histograms`. If the only transaction is a
+/// single statement, only `service` exists. If the only transaction has several statements, `service` is its time.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Operations<'a> {
-    /// Of transactions, where there are several.
+    /// Times of transactions, if there are several.
     pub transactions: BTreeMap<&'a str, String>,
-    /// Of statements.
+    /// Times of statements.
     pub statements: BTreeMap<&'a str, String>,
-    /// Of `begin`, `commit` and `rollback`.
+    /// Times of `begin`, `commit` and `rollback`.
     pub controls: BTreeMap<&'a str, String>,
-    /// Seconds of all transactions whose statements were timed, each as often as it stands for.
+    /// Seconds of all transactions whose statements were timed, each with its sampling weight.
     pub timed_s: f64,
 }
 
-/// What came before the window.
+/// The phase before the window.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Warmup {
-    /// How long it took.
+    /// Its seconds.
     pub seconds: f64,
 }
 
-/// Of a trial that was interleaved with others.
+/// The interleaving of a trial with others.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Interleaving {
-    /// Seconds that it went on after its slices, by client.
+    /// Seconds that clients ran past their slices, per client.
     pub overrun_s: f64,
-    /// Seconds of its window, the others' slices included.
+    /// Seconds of its window, including the slices of other trials.
     pub real_s: f64,
 }
 
-/// How transactions of one name ended.
+/// Outcomes of transactions with one name.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TransactionCounts {
-    /// Well.
+    /// Completed.
     pub ok: u64,
-    /// Not.
+    /// Failed.
     pub failed: u64,
 }
 
-/// What a statement did.
+/// The work of a statement.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StatementCounts {
-    /// How often it was run.
+    /// The number of its executions.
     pub executions: u64,
     /// Rows it returned.
     pub rows: u64,
@@ -151,10 +152,10 @@ pub struct StatementCounts {
     pub changed: u64,
 }
 
-/// What the completed transactions did.
+/// The work of the completed transactions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Work {
-    /// How many.
+    /// The number of transactions.
     pub transactions: u64,
     /// Their statements.
     pub statements: u64,
@@ -171,7 +172,7 @@ pub struct Work {
 /// The server's processes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Server {
-    /// CPU used.
+    /// The CPU time.
     pub cpu: ServerCpu,
     /// Seconds that its threads were ready but had no CPU, summed over the threads that exist at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,40 +189,40 @@ pub struct ServerCpu {
 /// A part of the system.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Tier<'a> {
-    /// As the plan calls it.
+    /// Its name in the plan.
     pub name: &'a str,
-    /// CPU that its processes used, in percent of one processor; null where they were not there.
+    /// CPU time of its processes, in percent of one CPU; null if there were no processes.
     pub cpu_percent: Option<f64>,
-    /// Its busiest threads, the busiest first; left out where none was at work for a twentieth of the time.
+    /// Its busiest threads, busiest first; left out if no thread used 5% of the time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<BusyThread<'a>>,
 }
 
-/// A thread that was at work.
+/// A busy thread.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BusyThread<'a> {
     /// Its name, of at most 15 characters.
     pub name: &'a str,
     /// Its process.
     pub pid: i32,
-    /// CPU that it used, in percent of one processor.
+    /// CPU time, in percent of one CPU.
     pub cpu_percent: f64,
 }
 
-/// What the kernel's scheduler did with the threads.
+/// Decisions of the kernel's scheduler.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Scheduling {
     /// Switches of threads that waited.
     pub voluntary_switches: u64,
-    /// Switches of threads that were pushed off their processors.
+    /// Switches of threads that were preempted.
     pub involuntary_switches: u64,
-    /// Seconds that runnable threads waited for a processor.
+    /// Seconds that runnable threads waited for a CPU.
     pub run_queue_wait_s: f64,
-    /// Threads that took no processor from another.
+    /// Threads that never preempt others (`SCHED_BATCH`).
     pub batch_threads: u32,
 }
 
-/// What the process fetched from and sent to storage.
+/// Bytes that the process read from and wrote to storage.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProcessIo {
     /// Bytes fetched.
@@ -230,7 +231,7 @@ pub struct ProcessIo {
     pub write_bytes: u64,
 }
 
-/// Where the clients' time went.
+/// The clients' time, by purpose.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Time {
     /// All of it.
@@ -272,7 +273,7 @@ pub struct Segments {
     pub unknown: f64,
 }
 
-/// What the engine asked of the file system and waited for.
+/// The engine's file I/O and waits.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Io {
     /// Reads.
@@ -297,13 +298,13 @@ pub struct Io {
     pub cache_spills: u64,
 }
 
-/// What sessions waited for, or why that was not seen.
+/// The waits of the sessions, or why they could not be sampled.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum WaitsOrError<'a> {
-    /// What was seen.
+    /// The waits.
     Seen(&'a Waits),
-    /// The server did not tell.
+    /// The server did not report them.
     Error {
         /// Why.
         error: &'a str,
@@ -313,7 +314,7 @@ pub enum WaitsOrError<'a> {
 /// Memory of the process.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Memory {
-    /// The most that it had.
+    /// Its peak.
     pub peak_rss_bytes: u64,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A table or an index, as an engine stores it.
+/// A stored table or index.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Object {
     /// Its name.
@@ -14,16 +14,16 @@ pub struct Object {
     pub kind: ObjectKind,
     /// Bytes it takes on disk.
     pub bytes: u64,
-    /// Pages with entries, if it is a tree, where the engine tells.
+    /// Leaf pages, if it is a tree and the engine reports them.
     pub leaves: Option<u64>,
     /// The mean share of a leaf that its entries take, 0 to 1.
     pub leaf_fill: Option<f64>,
-    /// How many leaves `leaf_fill` is of, where those are not all: the ones in the engine's cache.
+    /// The number of leaves that `leaf_fill` covers, if it covers only those in the engine's cache.
     pub leaves_seen: Option<u64>,
 }
 
 impl Object {
-    /// An index of a table, or where none is named the table's rows, of which no more is known than the bytes.
+    /// An index of a table (without a name: the table's rows) whose size alone is known.
     pub fn of(table: &str, index: Option<&str>, bytes: u64) -> Self {
         Self {
             name: index.unwrap_or(table).to_owned(),
@@ -41,7 +41,7 @@ impl Object {
     }
 }
 
-/// What is stored.
+/// The kind of a stored object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ObjectKind {

@@ -1,25 +1,25 @@
-//! What the sessions of a server waited for.
+//! The waits of a server's sessions.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Sessions as they were seen now and then.
+/// Samples of the sessions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Waits {
-    /// How often was looked.
+    /// The number of samples.
     pub samples: u64,
-    /// Seconds that the server took to answer the looks.
+    /// Seconds that the server needed to answer the sampling queries.
     pub query_s: f64,
-    /// Sessions seen, by what they did, over all looks. Those that did nothing for anybody are not among them.
+    /// The sampled sessions, by wait, over all samples. Idle sessions are left out.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub seen: BTreeMap<Wait, u64>,
 }
 
-/// What a session did when it was looked at.
+/// The wait of a session when it was sampled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wait {
-    /// The class of the wait, as the server calls it; `CPU` where it waited for nothing.
+    /// The class of the wait, as the server names it; `CPU` if the session was running.
     pub class: String,
     /// The wait itself; `running`.
     pub event: String,

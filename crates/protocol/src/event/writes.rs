@@ -3,22 +3,22 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is known of a statement.
+/// Whether a statement writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "writes", content = "why", rename_all = "snake_case")]
 pub enum Writes {
     /// It only reads.
     No,
-    /// It cannot be told, and why.
+    /// Unknown, and why.
     Unknown(String),
     /// The system does not accept it, and its error.
     Rejected(String),
-    /// It writes, and what told it.
+    /// It writes, and the evidence.
     Yes(String),
 }
 
 impl Writes {
-    /// Takes another answer to the same question where that is the worse one.
+    /// Keeps the worse of two answers.
     pub fn worsen(&mut self, other: Self) {
         let rank = |answer: &Self| match answer {
             Self::No => 0,

@@ -24,10 +24,10 @@ pub struct Changes {
     /// Each opening of a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect: Option<Delay>,
-    /// Each transaction: the client computes for so long, where it sleeps in all other delays.
+    /// Each transaction. For this delay the client computes; in all other delays it sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Delay>,
-    /// The server that makes the flushes, reads and writes, where it was started with the preloaded library. Left out: the
+    /// The server that makes the flushes, reads and writes, if it was started with the preloaded library. Left out: the
     /// engine's own file layer makes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<PreloadedServer>,
@@ -73,7 +73,7 @@ impl Changes {
         self.sync.is_some() || self.read.is_some() || self.write.is_some()
     }
 
-    /// Fails where a delay is none.
+    /// Fails if a delay is not valid.
     pub fn check(&self) -> Result<(), PlanError> {
         let delays = [
             ("sync", self.sync.map(|sync| sync.delay_us)),

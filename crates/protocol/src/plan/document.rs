@@ -1,4 +1,4 @@
-//! The plan document: one JSON object that says everything about one piece of work of one worker process.
+//! The plan document: one JSON object that describes one task of one worker process.
 
 use crate::plan::changes::Changes;
 use crate::plan::error::PlanError;
@@ -26,7 +26,7 @@ pub struct Plan {
     pub schema: Schema,
     /// Seed of the run; every random stream is derived from it.
     pub seed: u64,
-    /// What to do.
+    /// The task.
     pub task: Task,
 }
 
@@ -64,7 +64,7 @@ pub enum Task {
     Reach(Box<Reach>),
     /// Ask a question that is answered by one value.
     Ask(Box<Ask>),
-    /// Hold a lock on a server until standard input ends, and tell which databases nobody holds one for.
+    /// Hold a lock on a server until standard input ends, and report databases without a lock.
     Hold(Box<Hold>),
     /// See whether a system's sessions do what every engine's must.
     Check(Box<Check>),
@@ -84,20 +84,20 @@ pub struct Trial {
     pub target: Target,
     /// Sessions at work at the same time; at least 1.
     pub clients: u32,
-    /// Where several processes run the clients: which these are. The process then says when it is ready for the warm-up and
-    /// the window, and is told on standard input when they start.
+    /// The part of the clients that this process runs, if several processes run them. The process then reports when it
+    /// is ready for the warm-up and the window, and reads on standard input when they start.
     #[serde(default)]
     pub part: Option<Part>,
-    /// Where several trials are interleaved: which of them are this one's. It is coordinated as a part of a trial is. Embedded engines and
-    /// closed loops only.
+    /// The slices of this trial, if several trials are interleaved. It is coordinated as a part of a trial is. Embedded
+    /// engines and closed loops only.
     #[serde(default)]
     pub interleaving: Option<Interleaving>,
     /// Threads that the clients of a server share; left out: one for each processor. An embedded engine has a thread for
     /// each client, whatever this says.
     #[serde(default)]
     pub threads: Option<u32>,
-    /// Whether the clients' threads take no processor away from a server on the same machine, where that is of use. An
-    /// ordinary client does take it, and the server is slower then.
+    /// Whether the clients' threads yield the CPU to a server on the same machine, if that helps. An ordinary client
+    /// does take it, and the server is slower then.
     #[serde(default)]
     pub give_way: bool,
     /// When transactions start.
@@ -114,14 +114,14 @@ pub struct Trial {
     /// How often a statement is parsed.
     #[serde(default)]
     pub prepare: PrepareMode,
-    /// What to do with a transaction that fails.
+    /// How failed transactions are retried.
     #[serde(default)]
     pub retry: Retry,
     /// The statements the transactions use, by index.
     pub statements: Vec<Statement>,
     /// The transactions, chosen by weight.
     pub transactions: Vec<Transaction>,
-    /// What to record beside the counts and latencies.
+    /// What to record in addition to counts and latencies.
     #[serde(default)]
     pub record: Record,
     /// The seed with which the tables were filled, for parameters that repeat their values. Left out: the plan's.
@@ -131,13 +131,14 @@ pub struct Trial {
     /// one trial to the next.
     #[serde(default)]
     pub first_use: u64,
-    /// Parts of the system whose CPU is told apart, where they run on this machine.
+    /// Parts of the system whose CPU time is reported separately, if they run on this machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Tier>,
-    /// What is changed on purpose. Left out: nothing is, and nothing is counted for it.
+    /// What is changed on purpose. Left out: no call is changed or counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
-    /// For tests of the statistics only: so many iterations of an empty loop are added to each transaction of a closed loop.
+    /// For tests of the statistics only: the number of iterations of an empty loop that each transaction of a closed
+    /// loop runs in addition.
     #[serde(default)]
     pub planted_work: u32,
 }
@@ -156,13 +157,14 @@ pub struct Tier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// The number of the first; the others follow it.
+    /// The number of the first client; the others follow.
     pub first: u32,
     /// How many clients all processes have.
     pub of: u32,
 }
 
-/// The slices of one of several trials, each of which runs while the others are suspended. The window's seconds are those of its slices.
+/// The slices of an interleaved trial, which runs while the other trials are suspended. The window's seconds count only
+/// its slices.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interleaving {
@@ -172,8 +174,9 @@ pub struct Interleaving {
     pub index: u32,
     /// How many trials are interleaved.
     pub of: u32,
-    /// Each client is on one processor in a slice, and on the next in its next: the first client is on that of this number
-    /// (counted round) in the first. Trials that are interleaved with the same number have them on the same processors.
+    /// Each client runs on one CPU per slice, and on the next CPU in the next slice. In the first slice the first
+    /// client runs on the CPU with this number (modulo the number of CPUs). Trials that are interleaved with the same
+    /// number have them on the same processors.
     #[serde(default)]
     pub cpu: u32,
 }
@@ -189,7 +192,7 @@ pub enum Arrival {
     Open {
         /// Transactions per second over all clients.
         rate: f64,
-        /// Whether the gaps between them are all alike or exponentially distributed.
+        /// Whether the gaps between arrivals are equal or exponentially distributed.
         #[serde(default)]
         gaps: Gaps,
     },
@@ -218,7 +221,7 @@ pub struct Warmup {
     pub transactions: u64,
 }
 
-/// What ends the measured window: whichever comes first of those given. At least one must be.
+/// The end of the measured window: the first condition that is met. At least one must be.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
@@ -256,11 +259,11 @@ pub enum PrepareMode {
     Once,
     /// At each use; parameters are bound.
     PerTransaction,
-    /// Never: the values stand in the text as literals, and the text is parsed at each use.
+    /// Never: the SQL contains the values as literals, and is parsed at each use.
     Never,
 }
 
-/// What to do with a transaction that fails. The default: count it as failed and go on.
+/// How failed transactions are retried. The default: count it as failed and go on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Retry {
@@ -290,7 +293,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Whether a failure of this kind is to be tried again.
+    /// Whether a failure of this kind is retried.
     pub fn covers(&self, kind: FailureKind) -> bool {
         if self.on.is_empty() {
             matches!(
@@ -307,7 +310,7 @@ impl Retry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// A lock was not to be had (SQLite: "database is locked"; servers: lock timeout, nowait).
+    /// A lock was not available (SQLite: "database is locked"; servers: lock timeout, nowait).
     Locked,
     /// The server chose this transaction to break a deadlock.
     Deadlock,
@@ -345,19 +348,19 @@ impl FailureKind {
 pub struct Statement {
     /// A name for reports.
     pub name: String,
-    /// Its text, with `?` for each parameter. Of a request, what people read of it.
+    /// Its text, with `?` for each parameter. For a request: its text for reports.
     pub sql: String,
     /// Byte offsets of the `?` that are parameters, in ascending order. MongoDB and HTTP find their parameters themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<usize>,
-    /// The request, where the system is a service that takes requests.
+    /// The request, if the system is an HTTP service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<Request>>,
-    /// Values with which its plan is asked for, one for each parameter; none where they are not the same each time.
+    /// Values with which its query plan is requested, one for each parameter; empty if they vary.
     #[serde(default)]
     pub example: Vec<Literal>,
-    /// Values, one for each parameter, with which the engine runs it once before the load, so as to tell how many rows its
-    /// planner expected and how many there were. Left out: it does not.
+    /// Values, one for each parameter, with which the engine runs the statement once before the load, to compare the
+    /// planner's estimates with the actual rows. Left out: it does not.
     #[serde(default)]
     pub analyze: Option<Vec<Literal>>,
 }
@@ -388,32 +391,34 @@ impl Statement {
     }
 }
 
-/// What to record beside the counts and the latencies of transactions.
+/// What to record in addition to the counts and latencies of transactions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// Time connecting, executing (until the first row) and fetching (the other rows), apart; three clock reads a statement.
+    /// Time connecting, executing (until the first row) and fetching (the other rows) separately; three clock reads per
+    /// statement.
     #[serde(default)]
     pub phases: bool,
-    /// Time each transaction of several, each statement, and each beginning and end, by itself; a clock read for each.
+    /// Time each transaction (if there are several), each statement, and each begin and end separately; one clock read
+    /// for each.
     #[serde(default = "yes")]
     pub operations: bool,
     /// Length of an interval of the timeline, in milliseconds.
     #[serde(default = "second")]
     pub interval_ms: u64,
-    /// Time and count what the engine asks of the file system, where the engine can be wrapped so.
+    /// Time and count the engine's file I/O, if the engine can be wrapped.
     #[serde(default = "yes")]
     pub io: bool,
-    /// Time contended mutexes and take stacks of the waiters, where the engine can be wrapped so. True: all the time; left
+    /// Time contended mutexes and record stacks of the waiters, if the engine can be wrapped. True: all the time; left
     /// out: in a sample of the time, with more than one client.
     #[serde(default)]
     pub mutexes: Option<bool>,
-    /// Look every now and then at what a server's sessions wait for, where the server can tell.
+    /// Sample the waits of a server's sessions, if the server reports them.
     #[serde(default = "yes")]
     pub waits: bool,
-    /// Run SQLite's statements so that callgrind can tell groups of them apart: for each statement of the plan the number
-    /// of its group, from 3 to 63 (0, 1 and 2 are beginning, committing and rolling back). Their rows are hashed, and the
-    /// library's clock and random seed are fixed. Left out: they are run as ever.
+    /// Run SQLite's statements so that callgrind can count them by group. The value is the group of each statement of
+    /// the plan, from 3 to 63 (0, 1 and 2 are begin, commit and rollback). Their rows are hashed, and the library's
+    /// clock and random seed are fixed. Left out: statements run without groups.
     #[serde(default)]
     pub groups: Option<Vec<u8>>,
 }
@@ -460,14 +465,14 @@ pub struct Load {
 pub struct LoadTable {
     /// The table's name.
     pub name: String,
-    /// The columns and what goes into them, in this order.
+    /// The columns and their contents, in this order.
     pub columns: Vec<LoadColumn>,
     /// How many rows to make; with `file`: the most rows to read from it.
     pub rows: u64,
-    /// The number of the first one: rows that are there already, which these follow. Not with `file`.
+    /// The number of the first row: the number of rows that the table already contains. Not with `file`.
     #[serde(default)]
     pub first: u64,
-    /// A tab-separated file to read the rows from, in place of the generators.
+    /// A tab-separated file to read the rows from, instead of the generators.
     #[serde(default)]
     pub file: Option<String>,
 }
@@ -480,7 +485,7 @@ pub struct LoadColumn {
     pub name: String,
     /// Number of the column's random stream, unique in the experiment; a reference to the column repeats it.
     pub stream: u64,
-    /// What goes into it.
+    /// The generator of its values.
     pub fill: Generator,
 }
 
@@ -532,8 +537,8 @@ pub enum Means {
     Simulation,
 }
 
-/// Give a SQLite file its `file_pragmas`, by one connection that is alone. What an earlier process has left beside the file
-/// (a log, a journal) becomes part of it.
+/// Give a SQLite file its `file_pragmas`, by one connection that is alone. Files that an earlier process left next to
+/// it (a log, a journal) are merged into it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetFile {
@@ -549,14 +554,14 @@ pub struct Inspect {
     pub target: Target,
 }
 
-/// Find out which statements of some transactions are known to be reads. None is executed: each is cut into tokens, prepared,
-/// and looked up in the system's catalog. What is not known is reported as unknown.
+/// Find out which statements of some transactions are known to be reads. None is executed: each is cut into tokens,
+/// prepared, and looked up in the system's catalog. An unknown outcome is reported as unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Writes {
     /// The system, with the tables that the statements are about.
     pub target: Target,
-    /// The statements, as those of a trial.
+    /// The statements, as in a trial.
     pub statements: Vec<Statement>,
     /// The transactions that use them.
     pub transactions: Vec<Transaction>,
@@ -573,7 +578,7 @@ pub struct Writes {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reach {
-    /// The system: a database of it to ask for the names of the others.
+    /// The system, with a database in which to query the names of the others.
     pub target: Target,
     /// The names of the databases that were made for the statements.
     #[serde(default)]
@@ -582,14 +587,14 @@ pub struct Reach {
     pub statements: Vec<String>,
 }
 
-/// Hold a lock on a server, by a session, until standard input ends. It stands for databases that are made under a name that
-/// is nobody else's; those of such names for which no session holds a lock were left behind.
+/// Hold a lock on a server, by a session, until standard input ends. The lock marks databases with a unique name as
+/// used. Databases with such names but without a lock were left behind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hold {
     /// The server: PostgreSQL, MariaDB or MySQL.
     pub target: Target,
-    /// What tells the names from others': twelve hexadecimal digits, in `dbdyno_DIGITS_trial` and `dbdyno_DIGITS_template`.
+    /// The unique part of the names: twelve hexadecimal digits, in `dbdyno_DIGITS_trial` and `dbdyno_DIGITS_template`.
     pub token: String,
 }
 

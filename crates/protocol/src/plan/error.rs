@@ -11,7 +11,7 @@ pub enum PlanError {
     Invalid {
         /// Path of the field in the plan, as `task.transactions[0].steps[1]`.
         place: String,
-        /// What is wrong, and what would be right.
+        /// The problem, and the fix.
         problem: String,
     },
 }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Expression {
-    /// A value: a number, a truth value or null.
+    /// A value: a number, a Boolean or null.
     Constant {
         /// It.
         value: Literal,
     },
-    /// What a variable of the transaction holds. Where no earlier step sets it, `client_id` is the client's number from
-    /// 0, `random_seed` the seed of the trial's random draws and `default_seed` a number that depends on the seed of the
-    /// data only.
+    /// The value of a transaction's variable. Unless an earlier step sets it, `client_id` is the client's number from
+    /// 0, `random_seed` the seed of the trial's random draws and `default_seed` a number that depends on the seed of
+    /// the data only.
     Variable {
         /// Its name.
         name: String,
@@ -31,7 +31,7 @@ pub enum Expression {
     Case {
         /// The branches; at least one.
         branches: Vec<Branch>,
-        /// The value where none holds; null if left out.
+        /// The value if no condition holds; null if left out.
         #[serde(default)]
         otherwise: Option<Box<Expression>>,
     },
@@ -47,11 +47,11 @@ pub struct Branch {
     pub then: Expression,
 }
 
-/// The operators and functions. Where nothing else is said, one null argument makes the result null.
+/// The operators and functions. Unless stated otherwise, one null argument makes the result null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Function {
-    /// `a + b`: a double if either is, as in the next three.
+    /// `a + b`: a double if either is. This also holds for the next three operators.
     Add,
     /// `a - b`.
     Subtract,
@@ -75,7 +75,7 @@ pub enum Function {
     Greater,
     /// `a >= b`.
     GreaterOrEqual,
-    /// `a and b` of truth values. If `a` decides (by being null, too), `b` is not computed.
+    /// `a and b` of Booleans. If `a` decides (by being null, too), `b` is not computed.
     And,
     /// `a or b`; likewise.
     Or,
@@ -95,7 +95,7 @@ pub enum Function {
     BitNot,
     /// `a << b`: by `b` modulo 64, as processors do it.
     ShiftLeft,
-    /// `a >> b`: likewise; the sign stays.
+    /// `a >> b`: an arithmetic shift, which keeps the sign.
     ShiftRight,
     /// The amount of a number.
     Abs,

@@ -1,9 +1,9 @@
 //! How a value is made: the plan's vocabulary of generators.
 //!
-//! A generator is a pure function of a random stream and an *index*. For a table being filled the index is the row's
-//! number from 0, and the stream starts anew at each row, so any row can be made again on its own: that is how
-//! [`Generator::Reference`] repeats another table's key without a look at the table. In a transaction the stream is the
-//! client's, and the index counts the uses of that generator, interleaved so that no two clients share one.
+//! A generator is a pure function of a random stream and an *index*. When a table is filled, the index is the row's
+//! number from 0, and the stream restarts at each row. So any row can be generated alone: [`Generator::Reference`]
+//! repeats another table's key without reading the table. In a transaction the stream belongs to the client, and the
+//! index counts the uses of that generator, interleaved so that no two clients share an index.
 
 use crate::plan::expression::Expression;
 use crate::plan::literal::Literal;
@@ -55,13 +55,13 @@ pub enum Generator {
         /// The bound above.
         high: f64,
     },
-    /// An integer from `low` to `high`: the k-th of them with a probability in proportion to 1 / k^exponent.
+    /// An integer from `low` to `high`: the k-th has a probability in proportion to 1 / k^exponent.
     Zipf {
         /// The least and, unless scattered, the most frequent value.
         low: i64,
         /// The greatest value.
         high: i64,
-        /// The exponent, above 0; 1 is Zipf's own.
+        /// The exponent, above 0; 1 gives Zipf's law.
         #[serde(default = "unit")]
         exponent: f64,
         /// Spread the frequent values over the range by a fixed permutation.
@@ -91,7 +91,7 @@ pub enum Generator {
         min: u32,
         /// The greatest number.
         max: u32,
-        /// Words to draw from; left out: each is made anew of two or three syllables.
+        /// Words to draw from; left out: words of two or three random syllables.
         #[serde(default)]
         vocabulary: Option<VocabularyOf>,
     },
@@ -99,7 +99,7 @@ pub enum Generator {
     Pick {
         /// The values; at least one.
         values: Vec<Literal>,
-        /// A weight for each; left out: all alike.
+        /// A weight for each; left out: equal weights.
         #[serde(default)]
         weights: Option<Vec<f64>>,
     },
@@ -133,7 +133,7 @@ pub enum Generator {
         /// The row's number, from 0.
         row: Box<Generator>,
     },
-    /// Null with a probability, else the value of another generator.
+    /// Null with a probability, otherwise the value of another generator.
     Nullable {
         /// The probability of null, from 0 to 1.
         share: f64,
@@ -148,7 +148,7 @@ pub enum Generator {
 pub struct VocabularyOf {
     /// How many words, from 1 to 1,000,000.
     pub size: u32,
-    /// The exponent, above 0; 1 is Zipf's own.
+    /// The exponent, above 0; 1 gives Zipf's law.
     #[serde(default = "unit")]
     pub exponent: f64,
     /// What no word contains.
@@ -177,7 +177,8 @@ pub enum UuidKind {
         /// Intervals before the prefix begins again.
         interval_count: u64,
     },
-    /// A version-4 UUID with a prefix that counts blocks of keys: as `time_blocked`, with the index in place of the seconds.
+    /// A version-4 UUID with a prefix that counts blocks of keys: like `time_blocked`, with the index instead of the
+    /// seconds.
     SequenceBlocked {
         /// Keys in a block.
         block_size: u64,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum Literal {
     /// SQL null.
     Null,
-    /// A truth value; sent as 0 or 1.
+    /// A Boolean; sent as 0 or 1.
     Boolean(bool),
     /// A 64-bit integer.
     Integer(i64),

@@ -1,8 +1,8 @@
-//! What a trial is.
+//! The plan of a task.
 //!
-//! A [`Plan`] is the JSON document the laboratory hands to a worker. This crate holds its types ([`document`]), with those of the
-//! values that a transaction sends ([`generator`]) and of its steps ([`transaction`]). The crate `dbdyno-program` makes flat
-//! programs of them. Nothing here does I/O or knows an engine.
+//! A [`Plan`] is the JSON document that the controller sends to a worker. This module contains its types: the document
+//! ([`document`]), the values that a transaction sends ([`generator`]) and its steps ([`transaction`]). The crate
+//! `dbdyno-program` compiles them.
 
 pub mod changes;
 pub mod document;

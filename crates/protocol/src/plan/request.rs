@@ -1,21 +1,21 @@
-//! A request to a service, as a plan writes it: texts with places for parameters, and what is taken from the reply.
+//! Requests to a service: templates with parameters, and the values to take from the reply.
 
 use crate::plan::error::PlanError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A request, and what is expected of its reply.
+/// A request, and the expected reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// The method, in capital letters.
     pub method: String,
-    /// The path, from its first `/`. The literal pieces are encoded already, the parameters are percent-encoded.
+    /// The path, from its first `/`. Literal parts are already encoded; parameters are percent-encoded.
     pub path: Template,
     /// Fields of the query, in order; names are encoded as values are.
     #[serde(default)]
     pub query: Vec<Field>,
-    /// Header fields, in order, beside those that the connection needs.
+    /// Header fields, in order, in addition to those that the connection needs.
     #[serde(default)]
     pub headers: Vec<Field>,
     /// The body.
@@ -24,15 +24,15 @@ pub struct Request {
     /// The statuses that are expected; none: 200 to 299.
     #[serde(default)]
     pub expect: Vec<u16>,
-    /// What is taken from the reply, as the columns of a row: null where it is not there.
+    /// The values to take from the reply, as the columns of a row; null if a value is missing.
     #[serde(default)]
     pub take: Vec<Take>,
 }
 
-/// A text in pieces.
+/// A template: a string in parts.
 pub type Template = Vec<Piece>;
 
-/// A piece of a text.
+/// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Piece {
@@ -56,7 +56,7 @@ pub struct Field {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Body {
-    /// A text; parameters stand in it as they are.
+    /// A string; parameters are inserted unchanged.
     Text {
         /// It.
         text: Template,
@@ -66,14 +66,14 @@ pub enum Body {
         /// In order.
         fields: Vec<Field>,
     },
-    /// JSON, in pieces.
+    /// JSON, in parts.
     Json {
         /// In order.
         pieces: Vec<JsonPiece>,
     },
 }
 
-/// A piece of a JSON text.
+/// A part of a JSON document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum JsonPiece {
@@ -92,7 +92,7 @@ pub enum JsonPiece {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Take {
-    /// The status, a whole number.
+    /// The status, an integer.
     Status,
     /// The value of a header field, the first of its name.
     Header {
@@ -109,7 +109,7 @@ pub enum Take {
         /// The pointer; an empty one is the whole.
         pointer: String,
     },
-    /// What the first group of a regular expression matches in the body, or all of it where it has no group.
+    /// The match of the first group of a regular expression in the body, or the whole match if it has no group.
     Regex {
         /// The expression.
         pattern: String,
@@ -119,7 +119,7 @@ pub enum Take {
 }
 
 impl Request {
-    /// How many parameters it has: those that its pieces name must be all from 0 on.
+    /// The number of parameters. The parts must name all numbers from 0 on.
     pub fn parameters(&self, place: &str) -> Result<usize, PlanError> {
         let mut named = Vec::new();
         self.each_parameter(&mut |number| named.push(number));

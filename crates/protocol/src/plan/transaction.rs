@@ -13,7 +13,7 @@ pub struct Transaction {
     /// How often it is chosen, in proportion to the others' weights.
     #[serde(default = "weight")]
     pub weight: f64,
-    /// What it does, in order.
+    /// Its steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -32,13 +32,13 @@ pub enum Step {
         /// A value for each `?`, in order.
         #[serde(default)]
         params: Vec<Generator>,
-        /// Variables that take the first row's columns, in order; null where there is no row.
+        /// Variables that take the first row's columns, in order; null if there is no row.
         #[serde(default)]
         into: Vec<String>,
     },
     /// Begin a transaction of the engine.
     Begin {
-        /// What it locks at once, where the engine lets one choose.
+        /// The lock that it takes at once, if the engine offers a choice.
         #[serde(default)]
         mode: BeginMode,
     },
@@ -56,7 +56,7 @@ pub enum Step {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         once: bool,
     },
-    /// Do `then` if a comparison holds, else `otherwise`.
+    /// Do `then` if a comparison holds, otherwise `otherwise`.
     When {
         /// The left side.
         left: Generator,
@@ -85,7 +85,7 @@ pub enum Step {
         /// The steps.
         steps: Vec<Step>,
     },
-    /// Wait, as a user who thinks. The time counts neither as service nor as response.
+    /// Wait, like a user who thinks. The time counts neither as service nor as response.
     Think {
         /// Milliseconds.
         milliseconds: Generator,
@@ -101,7 +101,7 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BeginMode {
-    /// What the engine does by itself (SQLite: nothing until the first statement).
+    /// The engine's default (SQLite: nothing until the first statement).
     #[default]
     Deferred,
     /// SQLite: the right to write, at once.
