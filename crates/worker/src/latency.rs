@@ -1,4 +1,4 @@
-//! Latencies in the form in which results have them: summaries, and histograms that other programs can read.
+//! Latencies in results: summaries, and histograms that other programs can read.
 
 use dbdyno_load::latency::Latencies;
 use dbdyno_protocol::event::Summary;
@@ -9,17 +9,17 @@ use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
 #[error("encoding a histogram: {0}")]
 pub struct EncodingFailed(String);
 
-/// A percentile that may be greater by less than this is known.
+/// A percentile counts as known if its upper bound is at most this many times its lower bound.
 const KNOWN: f64 = 1.01;
 
-/// Sums up times.
+/// Summarizes times.
 ///
-/// `at_least`: times that would have been so long or longer. A percentile is known where it is the same whether these are
-/// as long as they are known to be, or without an end; else the former is a lower bound of it.
+/// `at_least`: lower bounds of times that were cut off. The summary lists a percentile as a lower bound if it would be
+/// greater with all these times infinite. [`KNOWN`] is the tolerance.
 pub fn summary(histogram: &Latencies, at_least: Option<&Latencies>) -> Summary {
     let at_least = at_least.filter(|at_least| !at_least.is_empty());
     let mut all = histogram.clone();
-    // All have the same bounds, so nothing can fail to fit.
+    // Both histograms have the same bounds, so adding cannot fail.
     let _ = at_least.map(|at_least| all.add(at_least));
     if all.is_empty() {
         return Summary::Empty { count: 0 };
@@ -31,7 +31,7 @@ pub fn summary(histogram: &Latencies, at_least: Option<&Latencies>) -> Summary {
     };
     let mut quantile = |name: &'static str, q: f64| {
         let least = all.value_at_quantile(q);
-        // The same place from the shortest on, among those alone that are known.
+        // The rank of this percentile among the exact times alone, if all others were infinite.
         let place = q * all.len() as f64 / histogram.len() as f64;
         let known = place <= 1.0 && histogram.value_at_quantile(place) as f64 <= least as f64 * KNOWN;
         if at_least.is_some() && !known {
@@ -51,7 +51,7 @@ pub fn summary(histogram: &Latencies, at_least: Option<&Latencies>) -> Summary {
     }
 }
 
-/// A histogram of nanoseconds in HdrHistogram's second format, deflated, as base64: what its other implementations read.
+/// A histogram of nanoseconds in HdrHistogram's second format, deflated, as base64. Other implementations can read it.
 pub fn encode(histogram: &Latencies) -> Result<String, EncodingFailed> {
     use base64::Engine as _;
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The event of a trial's result, from what the load measured.
+//! The event with a trial's result, made from the load's measurements.
 
 use crate::latency::{self, EncodingFailed, encode};
 use dbdyno_load::latency::Latencies;
@@ -149,7 +149,7 @@ pub fn result<'a>(outcome: &'a Outcome, facts: &'a Facts, clock: &'a str) -> Res
     })
 }
 
-/// The histograms of what was done at all.
+/// The histograms of transactions, statements and controls, without empty ones.
 fn operations(outcome: &Outcome) -> Result<Option<Operations<'_>>, EncodingFailed> {
     let transactions = outcome.transactions.iter().map(|(name, ..)| name.as_str());
     let statements = outcome.statements.iter().map(|(name, ..)| name.as_str());

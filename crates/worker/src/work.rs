@@ -165,7 +165,7 @@ impl Measure for TrialRun<'_> {
     }
 }
 
-/// The event of an interval.
+/// The event for an interval.
 fn interval_event(interval: &dbdyno_load::Interval) -> Interval {
     Interval {
         index: interval.index,

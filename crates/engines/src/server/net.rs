@@ -44,10 +44,10 @@ pub struct Connection {
     delayed: Option<Box<Delayed>>,
 }
 
-/// A stream that is read and written.
+/// A boxed stream.
 pub type Io = Box<dyn ReadWrite>;
 
-/// What a library needs of a stream.
+/// A stream that can be read and written.
 pub trait ReadWrite: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> ReadWrite for T {}
@@ -120,7 +120,7 @@ impl Connection {
         }
     }
 
-    /// The stream by itself, for a library that reads and writes, and the delays of its messages, for the library's user.
+    /// Returns the stream, for a library that reads and writes it, and the delays of its messages.
     pub fn into_io(self) -> Result<(Io, Option<Box<Delayed>>), Failure> {
         let io: Io = match self.stream {
             Stream::Unix(socket) => Box::new(socket.into_tokio().map_err(|error| broken(&error))?),

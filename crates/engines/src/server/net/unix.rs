@@ -52,7 +52,7 @@ impl Socket {
         Ok(stream)
     }
 
-    /// The same socket, as tokio has it.
+    /// Converts the socket into a tokio stream.
     pub fn into_tokio(self) -> io::Result<tokio::net::UnixStream> {
         tokio::net::UnixStream::from_std(self.0.into_inner())
     }
