@@ -30,7 +30,7 @@ from dbdyno.cli.help import EXAMPLES, GROUPS
             ["run", "pk-lookup", "--set", "thread=1"],
             "`pk-lookup` has no factor `thread`; did you mean `threads`?",
         ),
-        (["run", "pk-lookup", "--system", "sqlte:"], "sqlte:: there is no engine `sqlte`; did you mean `sqlite:`?"),
+        (["run", "pk-lookup", "--system", "sqlte:"], "sqlte:: unknown engine `sqlte`; did you mean `sqlite:`?"),
         (
             ["run", "pk-lookup", "--system", "sqlite:?cache_sise=1"],
             "SQLite has no such setting; did you mean `cache_size`?",

@@ -205,7 +205,7 @@ TABLE = (
             ),
             ("e.toml", "postgresql:///db?host=/run/x&sslrootcert=/x", "connections to a Unix socket are not encrypted"),
             ("e.toml", "postgresql:///db?host=h&dbname=other", "the database is given twice"),
-            ("e.toml", "postgresql://h/db?password=x", "`password` among its settings"),
+            ("e.toml", "postgresql://h/db?password=x", "also the setting `password`"),
             ("e.toml", "postgresql://me@/db", "the host is missing"),
             ("h.toml", "http://h/?verify=off", "verify: it has no effect"),
             ("h.toml", "http://h/?ca=/x", "ca: it has no effect"),

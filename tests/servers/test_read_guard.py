@@ -895,7 +895,7 @@ def test_a_named_sqlite_file_and_its_directory_stay_as_they_are(cli: Cli, statem
     file = cli.write("mine.toml", HEAD.replace("[load]\n", '[load]\nprepare = "never"\n') + transaction(statement))
     said = cli("run", file, "--system", f"sqlite:{path}", "--store", "runs.db", code=2)
     assert "--allow-writes" in said
-    assert "not made by dbdyno" not in said
+    assert "dbdyno didn't create" not in said
     # What writes to the copy runs, and leaves the file alone.
     writing = cli.write("copy.toml", HEAD + transaction("update users set v = v + 1", "pragma user_version = 5"))
     cli("run", writing, "--system", f"sqlite:{path}", "--store", "runs.db")
@@ -931,7 +931,7 @@ def test_a_named_duckdb_file_and_the_files_beside_it_stay_as_they_are(cli: Cli) 
         text = HEAD.replace("[load]\n", '[load]\nprepare = "never"\n') + transaction(statement)
         said = cli("run", cli.write("mine.toml", text), "--system", url, "--store", "runs.db", code=2)
         assert "--allow-writes" in said
-        assert "not made by dbdyno" not in said
+        assert "dbdyno didn't create" not in said
         assert state_of(cli.directory) == before
     # What writes to the copy, or reads another file, runs.
     writing = transaction("update users set id = id + 1", "copy users from 'users.csv'", "set threads = 1")

@@ -1,4 +1,4 @@
-"""The engines that can be measured, each in a folder of its own behind one interface (:mod:`dbdyno.engines.engine`)."""
+"""The engines that dbdyno can measure; each package implements the interface :mod:`dbdyno.engines.engine`."""
 
 from dbdyno.engines.engine import Engine
 from dbdyno.engines.known import all_engines, engine_named, engine_of, engine_of_product, known_engine, names_program

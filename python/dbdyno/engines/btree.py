@@ -1,4 +1,4 @@
-"""What a prediction has to know of how an engine keeps a B-tree: its pages, splits, cache and checkpoints."""
+"""How an engine stores a B-tree, as input for predictions: its pages, splits, cache and checkpoints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class BtreeRules:
-    """An engine's rules for one tree, by the settings in force. ``docs/explanation/prediction.md`` has the sources.
+    """An engine's rules for one tree, under the settings in effect. ``docs/explanation/prediction.md`` cites sources.
 
-    ``leaf_bytes``: what entries can use of a page; ``split`` and ``policy``: as the worker's plan has them;
-    ``cache_pages``: of the engine's own cache.
+    ``leaf_bytes``: bytes of a leaf page available for entries; ``split`` and ``policy``: as in the worker's plan;
+    ``cache_pages``: size of the engine's own cache in pages.
     """
 
     page_bytes: int
@@ -19,16 +19,16 @@ class BtreeRules:
     cache_pages: int
     policy: Mapping[str, Any]
     checkpoint_log_bytes: float | None = None
-    """Bytes of log from one checkpoint to the next; ``None``: the log does not cause any."""
+    """Bytes of log between checkpoints; ``None``: the size of the log doesn't trigger checkpoints."""
     checkpoint_seconds: float | None = None
-    """Seconds from one checkpoint to the next; ``None``: time does not cause any."""
+    """Seconds between checkpoints; ``None``: time doesn't trigger checkpoints."""
     fuzzy: bool = False
-    """Whether each page is written when its oldest change is a checkpoint's distance back, rather than all at once."""
+    """Whether each page is written once its oldest change is one checkpoint distance old, not all pages at once."""
     page_images: bool = False
-    """Whether the first change of a page after a checkpoint has the page logged."""
+    """Whether the first change of a page after a checkpoint logs the whole page."""
     commits_log_pages: bool = False
-    """Whether the log consists of the pages that a commit changed."""
+    """Whether a commit logs the pages that it changed."""
     writer_checkpoints: bool = False
-    """Whether the session that inserts writes the checkpoint, and waits for it."""
+    """Whether the inserting session writes the checkpoint itself and waits for it."""
     one_writer: bool = False
     """Whether only one session can insert at a time."""

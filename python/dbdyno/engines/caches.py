@@ -1,17 +1,17 @@
-"""Changes of the size of a cache."""
+"""Changes to the size of a cache."""
 
 from collections.abc import Callable, Iterator
 
 from dbdyno.model.plan.change import Change
 
-#: By how much a cache is made smaller.
+#: Divisors of a cache's size.
 _DIVIDED = (2, 4)
 
 
 def smaller_caches(now: float | None, setting: str, written: Callable[[float], str], least: float) -> Iterator[Change]:
-    """Give caches of a half and of a quarter of the bytes it has ``now``, none below ``least``.
+    """Yield caches of half and a quarter of the bytes ``now``, but none smaller than ``least``.
 
-    ``written``: bytes as the ``setting`` takes them.
+    ``written``: formats bytes for the ``setting``.
     """
     for divided in _DIVIDED:
         if now is not None and now / divided >= least:
@@ -30,11 +30,11 @@ def smaller_caches(now: float | None, setting: str, written: Callable[[float], s
 def whole_data(
     now: float | None, data_bytes: float | None, setting: str, written: Callable[[float], str]
 ) -> Iterator[Change]:
-    """Give a cache that holds all data, where they are known to be larger than it is ``now``."""
+    """Yield a cache large enough for all data if the data are known to exceed the bytes ``now``."""
     if now is not None and data_bytes is not None and data_bytes > now:
         does = "the cache is as large as the data"
         yield Change("all in the cache", "read", "free", does, settings={setting: written(_ROOM * data_bytes)})
 
 
-# What caches keep beside the pages themselves.
+# Size of a cache relative to the pages in it: caches store more than the pages themselves.
 _ROOM = 1.25

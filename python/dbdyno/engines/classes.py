@@ -1,4 +1,4 @@
-"""The names of the classes of durability that can be asked for, as results have them."""
+"""The names of the durability classes that a user can request, as used in results."""
 
 POWER_SAFE = "power-safe"
 PROCESS_SAFE = "process-safe"

@@ -1,4 +1,4 @@
-"""Finding what a statement compares of a table with values."""
+"""Find the columns of a table that a statement compares with values."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def conditions_on(sql: str, engine: str, table: str, catalog: JsonObject) -> Conditions:
-    """Find what a statement asks of a table, which a plan names by its name or alias; ``catalog``: as it was read back.
+    """Return the conditions of a statement on a table. ``table``: its name or alias, as in the plan.
 
-    There are no columns where the text cannot be read.
+    ``catalog``: the catalog as read back. The result has no columns if the statement can't be parsed.
     """
     from sqlglot import exp
 
     grammar = known_engine(engine).grammar
     tree = sql_tree(numbered(sql, VALUE, engine), grammar) if grammar else None
     wanted = table.lower()
-    there = [] if tree is None else list(tree.find_all(exp.Table))
-    aliased = [each for each in there if each.alias_or_name.lower() == wanted]
-    named = (aliased or [each for each in there if each.name.lower() == wanted])[:1]
+    tables = [] if tree is None else list(tree.find_all(exp.Table))
+    aliased = [each for each in tables if each.alias_or_name.lower() == wanted]
+    named = (aliased or [each for each in tables if each.name.lower() == wanted])[:1]
     if not named:
         return Conditions(table)
     scope = named[0].find_ancestor(exp.Select, exp.Update, exp.Delete)
@@ -41,7 +41,7 @@ def conditions_on(sql: str, engine: str, table: str, catalog: JsonObject) -> Con
 
 
 def _compared(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> Iterator[str]:
-    """Give the table's columns in comparisons that name no column of another table."""
+    """Yield the table's columns in comparisons that don't name another table's column."""
     from sqlglot import exp
 
     alone = len([each for each in scope.find_all(exp.Table) if _scope_of(each) is scope]) == 1

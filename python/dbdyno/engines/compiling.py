@@ -1,4 +1,4 @@
-"""Running a compiler, so that nothing of it is left when dbdyno is ended."""
+"""Run a compiler and leave no process behind if dbdyno is interrupted."""
 
 import contextlib
 import os
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 def run_compiler(command: Sequence[str | Path], directory: Path) -> subprocess.CompletedProcess[str]:
-    """Run a compiler in a directory, which its own temporary files go to as well; give what it said and its code.
+    """Run a compiler in a directory and return its output and exit code. Its temporary files go to the same directory.
 
-    Compilers start programs of their own, which a signal to the first does not reach: all are ended where this is
-    interrupted.
+    Compilers start further processes, which a signal to the first does not reach. On an interrupt, this function kills
+    the whole process group.
     """
     process = subprocess.Popen(
         [str(each) for each in command],

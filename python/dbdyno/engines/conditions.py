@@ -1,4 +1,4 @@
-"""What a statement compares of a table with values, on which a planner's estimate of its rows rests."""
+"""A statement's conditions on a table, from which a planner estimates the number of its rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Conditions:
-    """A table by its own name, and its columns that a statement compares with values, in the order of its text.
+    """A table, and its columns that a statement compares with values, in the order of the statement.
 
-    ``indexed``: those of them with which an index begins.
+    ``table``: the table's name, not its alias. ``indexed``: the columns that are the first column of an index.
     """
 
     table: str
@@ -18,5 +18,5 @@ class Conditions:
 
     @property
     def unindexed(self) -> tuple[str, ...]:
-        """The columns with which no index begins."""
+        """The columns that are not the first column of any index."""
         return tuple(each for each in self.columns if each not in self.indexed)

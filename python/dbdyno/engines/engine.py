@@ -1,8 +1,8 @@
-"""What dbdyno asks of an engine: the interface that each one's folder implements.
+"""The interface that every engine implements in its own package.
 
-An engine is a class with one instance, named in :mod:`dbdyno.engines.registry`. What it says of itself are attributes;
-what it does are methods, which import the parts of its folder when they are called: the names of all engines are needed
-wherever an experiment is read, and the parts only where one is measured.
+An engine is a class with one instance, listed in :mod:`dbdyno.engines.registry`. Attributes describe the engine.
+Methods import the modules of its package when they are called: reading an experiment needs the names of all engines,
+but only measuring an engine needs its modules.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -40,227 +40,227 @@ if TYPE_CHECKING:
 
 Json = Mapping[str, Any]
 
-#: What a URL says after the engine's name: a server's host, a file, nothing, or a command line.
+#: What follows the engine's name in a URL: a server's host, a file, nothing, or a command line.
 Location = Literal["host", "file", "nothing", "command"]
 
-#: What a client that writes keeps others from writing: the same rows, or anything in the file.
+#: What a writing client locks against other writers: the rows it writes, or the whole file.
 Locks = Literal["rows", "file"]
 
-#: What an engine in the worker's own process is timed at: its files, its waits for locks and its cache, its mutexes,
-#: its computing; of a server, what the client and the server did.
+#: What dbdyno measures the time of. For an engine in the worker's process: its file calls, its lock waits and cache
+#: (``inside``), its mutexes, its computation. For a server: what the client and the server did.
 Timed = Literal["files", "inside", "mutexes", "computing", "server"]
 
 
 class Engine:
-    """One engine. An attribute or a method that it leaves out says that it has no such thing."""
+    """One engine. The defaults of attributes and methods mean that the engine doesn't have the feature."""
 
     name = ""
-    """As URLs and experiments call it."""
+    """Its name in URLs and experiments."""
 
     title = ""
-    """As people call it."""
+    """Its name in messages and reports."""
 
     aliases: tuple[str, ...] = ()
     """Further names in URLs."""
 
     products: tuple[str, ...] = ()
-    """The names that such systems give themselves, as results have them; their case does not matter."""
+    """The product names that its systems report and results contain; compared case-insensitively."""
 
     schemes: tuple[str, ...] = ()
-    """Those of its aliases that say how it is connected to, and so stay in the name of a system."""
+    """Aliases that select how to connect, and therefore stay in a system's name."""
 
     location: Location = "host"
 
-    # What it is.
+    # Properties.
 
     has_data = True
-    """Whether there is a database, to be made before a trial."""
+    """Whether it has a database that must be created before a trial."""
 
     has_checks: bool | None = None
-    """Whether the contract's checks can be made on it; ``None``: where there is a database."""
+    """Whether ``dbdyno check`` can check it; ``None``: if it has a database."""
 
     tells_durability = True
-    """Whether it can be known what a commit survives."""
+    """Whether dbdyno can determine which failures a commit survives."""
 
     shows_changes = True
-    """Whether clients are told how many rows a statement changed."""
+    """Whether it reports to clients how many rows a statement changed."""
 
     runs_programs = False
-    """Whether a transaction is a whole program of the user's."""
+    """Whether a transaction is one execution of the user's program."""
 
     in_worker = False
-    """Whether it runs in the worker's own process, where clients can be suspended and instructions can be counted."""
+    """Whether it runs in the worker's process, which can suspend clients and count instructions."""
 
     files_per_client = 1
-    """Files and connections that a client has open in the worker; as ``Engine::FILES`` in ``crates/engines``."""
+    """File descriptors that one client has open in the worker; equals ``Engine::FILES`` in ``crates/engines``."""
 
     locks: Locks = "rows"
 
     timed: frozenset[Timed] = frozenset({"server"})
 
     file_calls = False
-    """Whether its flushes, reads and writes of files are counted, and can be made slower, in the worker's process."""
+    """Whether the worker counts its file flushes, reads and writes, and can delay them."""
 
     message_calls = False
-    """Whether messages of its clients, and their connections, are counted, and can be made slower."""
+    """Whether the worker counts its clients' messages and connections, and can delay them."""
 
     original: str | None = None
-    """The product whose protocol others speak, where some do."""
+    """The product that defined the protocol, if other products implement it too."""
 
     # Its SQL.
 
     grammar: str | None = None
-    """The name of its dialect in sqlglot; ``None``: its statements are not read."""
+    """The name of its dialect in sqlglot; ``None``: dbdyno doesn't parse its statements."""
 
     syntax: Syntax = STANDARD
     """Its lexical rules."""
 
     numbered_by: str | None = None
-    """What stands before the number of a place for a value in a prepared statement; ``None``: it is ``?``."""
+    """The prefix of numbered parameters in prepared statements, e.g. ``$``; ``None``: parameters are ``?``."""
 
     backslash_escapes = False
-    """Whether a backslash takes the meaning from a wildcard of ``LIKE``, unless a statement says what does."""
+    """Whether a backslash escapes wildcards of ``LIKE`` if the statement has no ``ESCAPE`` clause."""
 
-    # For those who connect.
+    # Connecting.
 
     shows_user = True
-    """Whether a URL's user may be told to others; else the name is a part of the password, before a colon."""
+    """Whether a URL's user may be shown; otherwise dbdyno treats ``user:password`` as the password."""
 
     password_variable: str | None = None
-    """The environment variable with a password that the engine's own programs read."""
+    """The environment variable from which the engine's own client programs read a password."""
 
     leads_beyond: Collection[str] | None = None
-    """Words without which no statement leads beyond its database, so the worker isn't asked; ``None``: unknown."""
+    """A statement without these words can't access another database, so dbdyno needn't ask; ``None``: unknown."""
 
     check_settings: Mapping[str, str] = {}
-    """The settings that the contract's checks need on a server which dbdyno starts."""
+    """The settings that ``dbdyno check`` needs on a server that dbdyno starts."""
 
     # Durability.
 
     durability: Mapping[str, Mapping[str, str]] = {}
-    """The settings that each class of durability needs, by class."""
+    """The settings that each durability class requires, by class."""
 
     also_durable: Collection[tuple[str, str, str]] = ()
-    """Settings of a user's that serve a class as well: class, name, value."""
+    """Other settings that also satisfy a class: class, name, value."""
 
     @property
     def is_server(self) -> bool:
-        """Whether its sessions wait for a process of its own."""
+        """Whether it runs in a server process of its own."""
         return self.location == "host"
 
     def never_durable(self, settings: Mapping[str, str]) -> tuple[str, str] | None:
-        """Say what no setting makes durable on a system with these, and what to use in its place; clauses."""
+        """Return what no setting can make durable on a system with these settings, and what to use instead."""
         return None
 
     def behind(self, settings: Mapping[str, str]) -> "tuple[str, SystemSpec] | None":
-        """Give the database behind a system with these settings, and what stands before the names of its settings.
+        """Return the database behind a system with these settings, and the prefix of the database's settings.
 
-        ``None``: the system is the database. Raises InputError for a wrong one.
+        ``None``: the system is the database. Raises InputError if the settings name an invalid database.
         """
         return None
 
     # Statements.
 
     def placeholders(self, text: str) -> Sequence[Token]:
-        """Return the tokens of a statement that stand for values; none if a string or comment is not closed."""
+        """Return a statement's placeholders for values; none if a string or comment is not closed."""
         try:
             return placeholders(text, self.syntax)
         except UnterminatedError:
             return ()
 
     def places(self, text: str) -> int:
-        """Count the ``?`` of a statement that stand for values."""
+        """Count the ``?`` placeholders of a statement."""
         return sum(each.text == "?" for each in self.placeholders(text))
 
     def check_statement(self, text: str) -> tuple[str, str] | None:
-        """Say why a text can be no statement of its, a predicate, and what to write; ``None`` where it may be one."""
+        """Return why a string is not a statement of this engine, and a hint; ``None`` if it may be one."""
         return None
 
     def control_text(self, verb: str, mode: str) -> str:
-        """Write what it is sent for the step ``begin``, ``commit`` or ``rollback``; ``mode``: of beginning."""
+        """Return the statement for the step ``begin``, ``commit`` or ``rollback``; ``mode``: the mode of ``begin``."""
         return verb
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give its dialect; ``place``: the experiment's file, for errors. Raises InputError where it has none."""
+        """Return its dialect; ``place``: the experiment's file, for errors. Raises InputError if it has none."""
         raise NotImplementedError
 
     # Settings.
 
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> Settings:
-        """Check settings, as far as can be without the system. Raises InputError that begins with ``place``.
+        """Check settings as far as possible without the system. Raises InputError at ``place``.
 
-        ``named``: of a server that runs already, among whose settings are those of the connection to it.
+        ``named``: the system is a running server; its settings include connection options.
         """
         for name in settings:
             raise InputError(f"{place}: {name}", f"{self.title} has no settings", "leave it out")
         return Settings()
 
     def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
-        """Name a setting of a system's URL that has no effect, and say why, a clause."""
+        """Return a setting of a system's URL that has no effect, and the reason."""
         return None
 
     def check_setting(self, name: str, value: Scalar) -> None:
-        """Raise InputError for a setting of an experiment that can be seen to be none without more."""
+        """Raise InputError if a setting of an experiment is invalid regardless of the system."""
 
     def unfit(self, settings: Settings, clients: int, processes: int) -> tuple[str, str] | None:
-        """Say why settings cannot be used by so many clients of one process, or by several, and what to do; clauses.
+        """Return why settings don't work with this number of clients or processes, and a hint.
 
-        ``clients``: those that share a process; ``processes``: how many there are. ``None``: they can be used.
+        ``clients``: clients per process; ``processes``: number of processes. ``None``: the settings work.
         """
         return None
 
     def syncing(self, settings: Settings) -> tuple[tuple[str, str], ...]:
-        """Give the settings that decide what is synced of what is written, and when."""
+        """Return the settings that determine which writes are synced, and when."""
         return ()
 
     def leaves_behind(self, settings: Settings) -> bool:
-        """Whether it may say that a transaction is done before what it wrote is synced."""
+        """Whether it may acknowledge a transaction before its writes are synced."""
         return False
 
     def sets_syncing(self, statement: str) -> bool:
-        """Whether a statement changes what is synced, and when."""
+        """Whether a statement changes which writes are synced, or when."""
         return False
 
     def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
-        """Whether a setting is what was asked for, by what was read back of it (``None``: nothing).
+        """Whether a setting has the requested value. ``found``: the value read back, ``None`` if none was.
 
-        ``None``: that cannot be told.
+        ``None``: unknown.
         """
         return None
 
     def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
-        """Give lines that set what is set, in the engine's own words; by default as its configuration file has it."""
+        """Yield the lines that apply settings in the engine's own syntax; by default, lines of a configuration file."""
         yield from (f"{name} = {value}" for name, value in settings.items())
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
-        """Give the bytes of its own page cache, by the settings in force; ``None``: that is not known."""
+        """Return the size of its own page cache in bytes, from the settings in effect; ``None``: unknown."""
         return None
 
     def passes_os_cache_by(self, settings: Mapping[str, str]) -> bool:
-        """Whether the kernel caches nothing of its files, by the settings in force."""
+        """Whether it bypasses the kernel's page cache, according to the settings in effect."""
         return False
 
     def btree(self, settings: Mapping[str, str], kind: str, *, numbered: bool) -> "BtreeRules | None":
-        """Give its rules for a B-tree, by the settings in force; ``None``: no prediction is made for it.
+        """Return its B-tree rules under the settings in effect; ``None``: dbdyno doesn't predict this engine.
 
-        ``kind``: ``index``, or ``table`` for a table that is kept in the order of its primary key; ``numbered``: keys
-        are numbers that count up.
+        ``kind``: ``index``, or ``table`` for a table stored in primary-key order; ``numbered``: keys are ascending
+        numbers.
         """
         return None
 
     def tiers(self, settings: Mapping[str, str]) -> tuple[str, ...]:
-        """Name what can have processors of its own of a system with such settings, ``load`` too; none: it is one."""
+        """Return the tiers that can be pinned to CPUs, including ``load``; empty if the system has a single tier."""
         return ()
 
     def keeps_connections(self, settings: Mapping[str, str]) -> bool | None:
-        """Whether what stands before a database keeps its connections to it; ``None``: nothing stands before it.
+        """Whether the tier in front of a database keeps connections open; ``None``: no tier is in front of it.
 
-        ``settings``: those that were asked for, as a run's design has them.
+        ``settings``: the requested settings, as in a run's design.
         """
         return None
 
     def counted_calls(self, *, managed: bool) -> tuple[str, ...]:
-        """Give the kinds of calls that can be counted and made slower, as in the field ``changes`` of a plan.
+        """Return the kinds of calls that can be counted and delayed, named as in a plan's field ``changes``.
 
         ``managed``: dbdyno starts the system itself.
         """
@@ -271,149 +271,150 @@ class Engine:
     def changes(
         self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
     ) -> "Sequence[Change]":
-        """Give the changes of its own that show what a cell depends on: other settings, on data of dbdyno's own.
+        """Return engine-specific changes for ``why``: other settings, applied to data that dbdyno created.
 
-        ``settings``: in force; ``data_bytes``: what the data take, where that is known.
+        ``settings``: the settings in effect; ``data_bytes``: size of the data, ``None`` if unknown.
         """
         return ()
 
     def unix_socket(self, target: Json) -> Json | None:
-        """Give what a plan names the Unix socket of a server by; ``None`` where clients cannot use one, or do.
+        """Return the fields of a plan's target that select the server's Unix socket.
 
-        ``target``: the server as a plan names it.
+        ``None``: clients can't use one, or use it already. ``target``: the server as in a plan.
         """
         return None
 
     def fixes(self) -> "Sequence[Entry]":
-        """Give its catalogue of fixes: settings, and statements of its own, that may make a cell faster for good."""
+        """Return its catalog of fixes: settings and statements that may make a cell permanently faster."""
         return ()
 
     def would_use(
         self, target: Json, statements: Sequence[tuple[str, Sequence[Any]]], indexes: Sequence[str]
     ) -> Sequence[bool] | None:
-        """Say of indexes that are not there whether plans would use them; ``None`` where nothing tells.
+        """Return for each hypothetical index whether plans would use it; ``None`` if the system can't answer.
 
-        ``target``: a system that runs, as a plan names it; ``statements``: their texts with the values of their
-        parameters, none where these differ from use to use; ``indexes``: the statements that would make them.
+        ``target``: a running system, as in a plan; ``statements``: SQL with parameter values, or without values if
+        they vary; ``indexes``: the statements that would create the indexes.
         """
         return None
 
-    def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
-        """Give the settings with their files as a commit has them; ``there`` gives a file's path in it."""
+    def at_checkout(self, settings: Settings, path_in_checkout: Callable[[str | None], str | None]) -> Settings:
+        """Return the settings with their file paths mapped into a checkout by ``path_in_checkout``."""
         return settings
 
-    # Having a system ready.
+    # Provisioning.
 
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
-        """Give what has a system ready for trials. Raises InputError where it cannot be had."""
+        """Return the provisioner that prepares a system for trials. Raises InputError if there is none."""
         raise NotImplementedError
 
     def family(self) -> "Family | None":
-        """Say how its servers are found, started and filled; ``None``: dbdyno starts none."""
+        """Return how its servers are found, started and filled; ``None``: dbdyno doesn't start any."""
         return None
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
-        """Say what of it can be measured on this machine: URL, version, where, and a note; a row each."""
+        """Yield the systems that can be measured on this machine: URL, version, location and a note."""
         yield from ()
 
     def commands(self) -> "Typer | None":
-        """Give its own commands, as ``dbdyno sqlite get``; ``None``: it has none."""
+        """Return its own commands, such as ``dbdyno sqlite get``; ``None``: it has none."""
         return None
 
-    # What results say.
+    # Reading results.
 
     limits: "Mapping[str, Limit]" = MappingProxyType({})
-    """The limits that its own codes of failures tell of, by the code; :meth:`limit` gives those of the load too."""
+    """The limits that its error codes indicate, by code; :meth:`limit` also covers the load generator's."""
 
     @property
     def finding_kinds(self) -> "tuple[Kind, ...]":
-        """The kinds of what it finds itself."""
+        """The kinds of its own findings."""
         return ()
 
     def embedded(self, result: "TrialResult", clients: int) -> "Embedded":
-        """Give what is known of it in the worker's process when advice is given."""
+        """Return the facts that advice about an engine in the worker's process is based on."""
         from dbdyno.engines.embedded import Embedded
 
         return Embedded(self.title, clients)
 
     def server(self, result: "TrialResult", clients: int) -> "Server":
-        """Give what is known of a server when advice is given."""
+        """Return the facts that advice about a server is based on."""
         from dbdyno.engines.server.facts import Server
 
         return Server.of(result, clients)
 
     def against_locked(self, result: "TrialResult", begins: Collection[str] | None) -> str | None:
-        """Give what would help where transactions failed because something was locked; ``None``: the usual.
+        """Return what would help if transactions fail because of locks; ``None``: the general advice.
 
-        ``begins``: the modes in which they begin, ``None`` where that is not known.
+        ``begins``: the modes in which transactions begin, ``None`` if unknown.
         """
         return None
 
     def listen_setting(self, part: str) -> str | None:
-        """Name the setting that decides how many connections may wait to be accepted; ``None``: that is not known.
+        """Return the setting that limits how many connections may wait to be accepted; ``None``: unknown.
 
-        ``part``: of a system of several, whose it is; empty for the system itself.
+        ``part``: the tier of a system with several; empty for the system itself.
         """
         return None
 
     def limit(self, code: str) -> "Limit | None":
-        """Give the limit that was met where transactions fail with a code; ``None``: it tells of none."""
+        """Return the limit that an error code indicates; ``None``: the code doesn't indicate a limit."""
         from dbdyno.engines.limits import OF_THE_LOAD
 
         return self.limits.get(code) or OF_THE_LOAD.get(code)
 
     def waits(self, product: str) -> "WaitList | None":
-        """Give the list of what its sessions wait for; ``None``: it does not tell, or there is no list."""
+        """Return the list of its wait events; ``None``: it doesn't report them, or no list exists."""
         return None
 
     def findings(self, cells: "Sequence[Measured]") -> "list[Finding]":
-        """Say what only this engine's cells can show; of the kinds :attr:`finding_kinds`."""
+        """Return the findings specific to this engine, of the kinds in :attr:`finding_kinds`."""
         return []
 
-    # How it searches.
+    # Statements and plans.
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
-        """Whether a plan goes to the rows it wants by an index; ``None``: there is none, or none can be read here."""
+        """Whether a plan finds its rows by an index; ``None``: there is no plan, or dbdyno can't read it."""
         return None
 
     def sample(self, table: str, column: str, most: int) -> str | None:
-        """Write a query that gives values of a column as an array of JSON, drawn at random; ``None``: it has none."""
+        """Return a query for randomly chosen values of a column as a JSON array; ``None``: unsupported."""
         return None
 
     def analyzing(self, table: str) -> str | None:
-        """Give the statement that samples a table for the planner; ``None``: the engine's loader samples none."""
+        """Return the statement that samples a table for the planner; ``None``: loading doesn't sample tables."""
         return None
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
-        """Tell what a plan does with each table; ``None``: there is none, or reading all of a table is right."""
+        """Return how a plan reads each table; ``None``: there is no plan, or full scans are appropriate."""
         return None
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
-        """Give an index that would spare a statement reading a table whole; ``None``: none is known to.
+        """Return an index with which a statement wouldn't scan a whole table; ``None``: none is known.
 
-        ``table``: its name or alias in the plan; ``catalog``: as it was read back; ``inner``: the table is read once
-        for each row of another.
+        ``table``: its name or alias in the plan; ``catalog``: the catalog as read back; ``inner``: the table is read
+        once for each row of another table.
         """
         return None
 
     def most_by_index(self, rows: int) -> float:
-        """Give how many of a table's rows an index is worth going to; with more, reading all of it is faster."""
-        # PostgreSQL's planner turns to the scan at 5 to 20 % of the rows, by how they lie; the others are no bolder.
+        """Return up to how many rows an index lookup is faster than a full scan of a table with ``rows`` rows."""
+        # PostgreSQL's planner switches to a scan at 5 to 20% of the rows, depending on their physical order. The other
+        # planners switch no later.
         return 0.2 * rows
 
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
-        """Say what may better its planner's estimate of a step's rows, a clause; ``None``: nothing is known to.
+        """Return what may improve the planner's row estimate for a plan step; ``None``: nothing is known to.
 
-        ``product``: what the system calls itself; ``on``: the table that the step reads, and what the statement
-        compares of it, ``None`` where it works on what other steps give.
+        ``product``: the product name that the system reports; ``on``: the table that the step reads and the columns
+        that the statement compares, ``None`` if the step reads the output of other steps.
         """
         return None
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
-        """Say how ``LIKE`` compares capital letters with small ones; ``None`` where nothing that was read back tells.
+        """Return whether ``LIKE`` is case-sensitive; ``None`` if the settings and catalog don't determine it.
 
-        ``columns``: those that are compared, as the catalogue has them. ``own_tables``: of the experiment, their
-        columns made without a word on it, so that they have the database's collation.
+        ``columns``: the compared columns, as in the catalog. ``own_tables``: the experiment created the tables without
+        naming a collation, so their columns have the database's collation.
         """
         return self.equality_rule(settings, columns, own_tables=own_tables)
 
@@ -424,9 +425,9 @@ class Engine:
         *,
         own_tables: bool,
     ) -> "CaseRule | None":
-        """Say how ``=`` does; as :meth:`like_rule`."""
+        """Return whether ``=`` is case-sensitive; as :meth:`like_rule`."""
         return None
 
     def prefix_rules(self) -> "PrefixRules | None":
-        """Say which indexes serve a pattern that begins with fixed characters; ``None``: that is not known."""
+        """Return which indexes support a pattern with a fixed prefix; ``None``: unknown."""
         return None

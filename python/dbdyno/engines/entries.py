@@ -1,4 +1,4 @@
-"""The entries that catalogues of fixes are made of."""
+"""Entries of the catalogs of fixes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -9,20 +9,20 @@ from dbdyno.model.plan.fix import Fix, Source
 
 
 class Limited(Protocol):
-    """A cell of which it is known what limits it: :class:`dbdyno.engines.fixes.Situation`."""
+    """A cell whose bottleneck is known: :class:`dbdyno.engines.fixes.Situation`."""
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """The bottleneck, then the parts."""
+        """The bottleneck, then the other resources that limit the cell."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a catalogue.
+    """An entry of a catalog of fixes.
 
-    ``name``: of what it is about; ``against``: it is tried where one of these resources is the bottleneck or a part;
-    ``applies``: what else must hold, a clause for the documentation; ``make``: gives the fixes that it then is, of a
-    :class:`dbdyno.engines.fixes.Situation`, and none where it is in force already.
+    ``name``: its subject; ``against``: the entry is tried if one of these resources limits the cell; ``applies``:
+    further conditions, a clause for the documentation; ``make``: yields the fixes for a
+    :class:`dbdyno.engines.fixes.Situation`, none if they are in effect already.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Entry:
     make: Callable[[Any], Iterator[Fix]]
 
     def fixes(self, situation: Limited) -> Iterator[Fix]:
-        """Give its fixes; none where its resources are not those that limit the cell, or it does not apply."""
+        """Yield its fixes; none if other resources limit the cell, or the entry doesn't apply."""
         if not set(self.against) & set(situation.resources):
             return
         for each in self.make(situation):

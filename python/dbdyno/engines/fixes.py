@@ -1,4 +1,4 @@
-"""What is known of a cell when catalogues of fixes are asked, and what their fixes are made with."""
+"""The facts about a cell from which catalogs choose fixes, and helpers that build fixes."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _INSERTS = re.compile(r"\s*(?:insert|replace)\b", re.IGNORECASE)
 
 
 def standard_quote(name: str) -> str:
-    """Put a name into double quotes."""
+    """Return a name in double quotes."""
     return StandardDialect().quote(name)
 
 
-# Of the memory of the machine, a cache may have this share.
+# Largest share of the machine's memory that a recommended cache may have.
 _CACHE_SHARE = 0.4
-# What a cache keeps beside the pages themselves.
+# Size of a cache relative to the pages in it: caches store more than the pages themselves.
 _ROOM = 1.25
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A statement of a cell's transactions. ``values``: of its parameters, where they are the same each time.
+    """A statement of a cell's transactions. ``values``: parameter values, if every execution uses the same ones.
 
-    ``plan``: as the engine tells it, a step a line; ``rows``: that an execution returns.
+    ``plan``: the engine's plan, one step per line; ``rows``: rows returned per execution.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def writes(self) -> bool:
-        """Whether its text says that it changes rows."""
+        """Whether it changes rows, judged by its text."""
         return bool(_WRITES.match(self.sql) or _MAY_WRITE.match(self.sql))
 
     @property
@@ -71,13 +71,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Situation:
-    """A cell of which it is known what limits it.
+    """A cell whose bottleneck is known.
 
-    ``resources``: the bottleneck, then the parts; ``settings``: in force, as they were read back; ``asked``: those that
-    were set; ``begins``: the modes in which its transactions begin; ``data_bytes``: that its tables take;
-    ``memory_bytes``, ``processors``: of the machine; ``named``: the system runs already, and is not dbdyno's;
-    ``own_tables``: they are the experiment's; ``failed``: the kinds of failures; ``transactions``: as a plan has them;
-    ``quote``: writes a name so that it is taken for none of the engine's words.
+    ``resources``: the bottleneck, then the other resources that limit it; ``settings``: the settings in effect, as read
+    back; ``asked``: the requested settings; ``begins``: the modes in which its transactions begin; ``data_bytes``: the
+    size of its tables; ``memory_bytes``, ``processors``: memory and CPUs of the machine; ``named``: dbdyno didn't start
+    the system; ``own_tables``: the experiment creates the tables; ``failed``: the kinds of failures; ``transactions``:
+    the transactions as in a plan; ``quote``: quotes a name so that it can't be read as a keyword.
     """
 
     engine: str
@@ -101,7 +101,7 @@ class Situation:
 
     @property
     def clients(self) -> int:
-        """How many clients there are."""
+        """The number of clients."""
         return self.load.clients
 
     @cached_property
@@ -116,45 +116,45 @@ class Situation:
 
     @cached_property
     def plans(self) -> Sequence[PlanRead]:
-        """The plans that can be read."""
+        """The plans that dbdyno can read."""
         engine = engine_of(self.engine)
         found = (engine.read_plan(each.plan) for each in self.statements)
         return [each for each in found if each is not None]
 
     @cached_property
     def sorts(self) -> bool:
-        """Whether a plan puts rows in order or in groups first."""
+        """Whether a plan sorts or groups rows."""
         return any(each.sorts for each in self.plans)
 
     @property
     def may_index(self) -> bool:
-        """Whether an index may be made: of dbdyno's own tables, or of a copy of a file."""
+        """Whether dbdyno may create an index: on the experiment's own tables, or on a copy of a database file."""
         return self.own_tables or not self.named
 
     @cached_property
     def prefix_scans(self) -> Sequence[Search]:
-        """The searches for how a text begins that no index serves, and one could, as the catalogue has them."""
+        """The prefix searches that don't use an index, with the catalog's entries for their columns."""
         return list(_prefix_scans(self))
 
     def setting(self, name: str) -> str:
-        """Give a setting in small letters; empty where it is not known."""
+        """Return a setting in lower case; empty if unknown."""
         return self.settings.get(name, "").lower()
 
     def number(self, name: str) -> float | None:
-        """Give a setting that is a number; ``None`` where it is none."""
+        """Return a setting as a number; ``None`` if it isn't one."""
         try:
             return float(self.settings.get(name, ""))
         except ValueError:
             return None
 
     def is_on(self, name: str) -> bool:
-        """Whether a switch is on; one that is not known is not."""
+        """Whether a Boolean setting is on; unknown settings are off."""
         return self.setting(name) in ("on", "1", "yes", "true")
 
     def larger_cache(self, now: float | None, each: int = 1) -> float | None:
-        """Give the bytes of a cache for all data, as far as memory allows; ``None`` where it is no larger than ``now``.
+        """Return the bytes of a cache for all data, as far as memory allows; ``None`` if that isn't more than ``now``.
 
-        ``each``: how many there are of it.
+        ``each``: the number of such caches.
         """
         if now is None or self.data_bytes is None or now >= self.data_bytes:
             return None
@@ -162,21 +162,21 @@ class Situation:
         return wanted if wanted >= _ROOM * now else None
 
 
-#: Stands for the source of a fix until its entry gives it.
+#: Placeholder for the source of a fix; its entry replaces it.
 UNSAID = Source("", "", "")
 
 
 def index_prices(situation: Situation, table: str) -> tuple[Price, ...]:
-    """Give what an index on a table costs before it was measured."""
+    """Return the expected costs of an index on a table, before measuring it."""
     written = any(
         each.writes and re.search(rf"\b{re.escape(table)}\b", each.sql, re.IGNORECASE) for each in situation.statements
     )
-    kept = Price("writes", f"each change of {table} keeps it up")
-    return (kept,) if written or not situation.writes else (Price("space", "an index more on the device"),)
+    kept = Price("writes", f"each change to {table} also updates the index")
+    return (kept,) if written or not situation.writes else (Price("space", "storage for one more index"),)
 
 
 def prefix_index(situation: Situation, search: Search, options: str, does: str) -> Fix:
-    """Give the fix of an index that serves a search for how a text begins; ``options``: behind its column."""
+    """Return the fix that creates an index for a prefix search; ``options``: SQL that follows the column."""
     table, column = str(search.table["name"]), str(search.column["name"])
     name = index_name(table, [column, *re.findall(r"\w+", options)])
     on = (
@@ -217,14 +217,14 @@ def setting_fix(
     group: str = "",
     closing: str = "",
 ) -> Fix:
-    """Give a fix that sets something on the system; in the engine's own words is what applies it."""
+    """Return a fix that changes settings; its lines apply them in the engine's own syntax."""
     called = name or ", ".join(f"{key}={value}" for key, value in settings.items())
     lines = tuple(engine_of(situation.engine).applying(settings))
     ends = (closing,) if closing else ()
     return Fix(called, does, prices, UNSAID, lines, settings=settings, group=group, closing=ends)
 
 
-def memory(count: float, of: str, each: int = 1) -> Price:
-    """Give the price of so many bytes; ``of``: what takes them, ``each``: how many such there are."""
+def memory(count: float, purpose: str, each: int = 1) -> Price:
+    """Return the price of ``count`` bytes for each of ``each`` connections; ``purpose``: what needs the memory."""
     times = f" for each of {each} connections" if each > 1 else ""
-    return Price("memory", f"{size(round(count))} of memory for {of}{times}", count * each)
+    return Price("memory", f"{size(round(count))} of memory for {purpose}{times}", count * each)

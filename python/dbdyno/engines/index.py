@@ -1,4 +1,4 @@
-"""An index that there could be."""
+"""A hypothetical index."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Index:
-    """An index on columns of a table. ``there``: the name of one that begins with them, which the plan leaves aside.
+    """An index on columns of a table. ``existing``: the name of an index that begins with them but that isn't used.
 
-    ``sql``: the statement that makes it.
+    ``sql``: the statement that creates it.
     """
 
     table: str
     columns: tuple[str, ...]
-    there: str | None = None
+    existing: str | None = None
     sql: str = ""
 
 
 def index_name(table: str, columns: Sequence[str]) -> str:
-    """Name an index that is to be made."""
+    """Return a name for a new index."""
     return "_".join(map(_word, ("on", table, *columns)))
 
 

@@ -1,4 +1,4 @@
-"""The index that would serve a statement: from the conditions in its text, where the plan reads a table whole."""
+"""Derive from a statement's conditions the index that would avoid a full scan of a table."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ if TYPE_CHECKING:
 
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-# Words that an engine keeps for itself, and its grammar knows only with others; one too many is in quotes, and no more.
+# Words that engines reserve but sqlglot knows only as parts of phrases. Quoting a name needlessly does no harm.
 _WORDS = frozenset({"ANALYSE", "GROUPS", "INDEX", "KEY", "KEYS", "LAG", "LEAD", "RANK", "SYSTEM", "USER", "VARIADIC"})
 
 
 def index_for(
     sql: str, engine: str, table: str, catalog: JsonObject, *, inner: bool = False, single: bool = False
 ) -> Index | None:
-    """Give an index that leads a statement to its rows of a table.
+    """Return an index with which a statement finds its rows of a table.
 
-    ``table``: its name or alias in the statement; ``catalog``: as it was read back; ``inner``: it is read once for each
-    row of another table. Columns that must equal something come first; then one that lies in a range, or those of the
-    order that is asked for. Columns of a join count where no other must equal something, no index has them first, and
-    few rows of the other table are wanted. ``single``: an index serves one column that must equal something, where that
-    is the only condition on the table. ``None``: no condition of the text is one that an index serves, or the text
-    cannot be read.
+    ``table``: its name or alias in the statement; ``catalog``: the catalog as read back; ``inner``: the table is read
+    once for each row of another table. The index begins with the columns that must equal a value, followed by one with
+    a range condition or by those of the sort order. Join columns count if no other column must equal a value, no index
+    begins with them, and a condition selects few rows of the other table. ``single``: the engine uses an index only for
+    a single equality condition on the table. ``None``: no condition can use an index, or the statement can't be parsed.
     """
     grammar = known_engine(engine).grammar
     tree = sql_tree(numbered(sql, VALUE, engine), grammar) if grammar else None
@@ -49,10 +48,10 @@ def index_for(
     columns = [*equal, *(ranged[:1] or [each for each in ordered if each not in equal])]
     if not columns:
         return None
-    # As the catalogue writes them: a statement may have other letters.
-    of = _table(catalog, named.name)
-    written = [str(each.get("name")) for each in objects(of.get("columns"))]
-    table_name = str(of.get("name") or named.name)
+    # Spell names as in the catalog: a statement may use another case.
+    entry = _table(catalog, named.name)
+    written = [str(each.get("name")) for each in objects(entry.get("columns"))]
+    table_name = str(entry.get("name") or named.name)
     quoted = [_name(_as_in(each, written), grammar) for each in columns]
     made = f"create index {index_name(named.name, columns)} on {_name(table_name, grammar)} ({', '.join(quoted)})"
     return Index(named.name, tuple(columns), _present(catalog, named.name, columns), made)
@@ -63,7 +62,7 @@ def _as_in(name: str, known: Iterable[str]) -> str:
 
 
 def _name(name: str, grammar: str | None) -> str:
-    """Write a name as the engine reads it: in quotes where it is no plain word, or one of the language's."""
+    """Quote a name if it isn't a plain word or is a keyword of the engine."""
     from sqlglot import exp
     from sqlglot.dialects.dialect import Dialect
 
@@ -74,7 +73,7 @@ def _name(name: str, grammar: str | None) -> str:
 
 
 def _scope(tree: exp.Expr, table: str) -> tuple[exp.Expr, exp.Table] | None:
-    """Find the query that reads a table, and where it names it; ``None`` where several do, or none."""
+    """Find the query that reads a table, and its table node; ``None`` unless there is exactly one."""
     from sqlglot import exp
 
     kinds = (exp.Select, exp.Update, exp.Delete)
@@ -88,7 +87,7 @@ def _scope(tree: exp.Expr, table: str) -> tuple[exp.Expr, exp.Table] | None:
 
 
 def _conditions(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Give the columns that must equal a value, those that equal another table's, and those that lie in a range."""
+    """Return the columns compared for equality with a value, with another table's column, and by range."""
     from sqlglot import exp
 
     equal: list[str] = []
@@ -118,13 +117,13 @@ def _conditions(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> tupl
 
 
 def _others_are_found(scope: exp.Expr, table: exp.Table, catalog: JsonObject) -> bool:
-    """Whether another table of the query has a column that must equal a value: its rows lead to this one's."""
+    """Whether another table of the query has an equality condition, so that few of its rows are joined."""
     others = (each for each in _tables(scope) if each is not table)
     return any(_conditions(scope, each, _columns(catalog, each.name))[0] for each in others)
 
 
 def _order(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> list[str]:
-    """Give the columns of the order or the groups that are asked for, where an index can have them in it."""
+    """Return the columns of ``order by`` or ``group by`` if an index can provide that order."""
     from sqlglot import exp
 
     order = scope.args.get("order")
@@ -152,7 +151,7 @@ def _of(column: exp.Column, scope: exp.Expr, table: exp.Table, known: Sequence[s
 
 
 def _is_value(column: exp.Column) -> bool:
-    """Whether it stands for a place for a value."""
+    """Whether it represents a placeholder for a value."""
     return column.name.startswith(VALUE)
 
 
@@ -173,7 +172,7 @@ def _table(catalog: JsonObject, name: str) -> JsonObject:
 
 
 def _present(catalog: JsonObject, table: str, columns: Sequence[str]) -> str | None:
-    """Name a usable index that begins with these columns, in any order."""
+    """Return the name of a usable index that begins with these columns, in any order."""
     wanted = {each.lower() for each in columns}
     for index in objects(_table(catalog, table).get("indexes")):
         keys = [str(each.get("column")).lower() for each in objects(index.get("keys"))][: len(wanted)]

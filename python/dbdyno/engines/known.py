@@ -1,4 +1,4 @@
-"""Engines by their names, for whoever is told one: the registry makes them known when the package is imported."""
+"""Look up engines by name. The registry registers them when the package is imported."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ _BY_PRODUCT: dict[str, Engine] = {}
 
 
 def make_known(engines: Iterable[Engine]) -> None:
-    """Add engines, in the order in which they are shown."""
+    """Register engines, in the order in which they are listed."""
     for engine in engines:
         _ALL.append(engine)
         _BY_NAME[engine.name] = engine
@@ -20,49 +20,49 @@ def make_known(engines: Iterable[Engine]) -> None:
 
 
 def all_engines() -> Sequence[Engine]:
-    """Give all, in the order in which they are shown."""
+    """Return all engines, in the order in which they are listed."""
     return tuple(_ALL)
 
 
 def engine_names() -> Sequence[str]:
-    """Give the names that experiments and URLs may use."""
+    """Return the names that experiments and URLs may use."""
     return tuple(_BY_NAME)
 
 
 def engine_aliases() -> Sequence[str]:
-    """Give the further names that URLs may use."""
+    """Return the additional names that URLs may use."""
     return tuple(_ALIASES)
 
 
 def engine_of(name: str) -> Engine:
-    """Give an engine by its name in experiments. Raises KeyError where there is none."""
+    """Return an engine by its name in experiments. Raises KeyError for an unknown name."""
     return _BY_NAME[name]
 
 
 def known_engine(name: str) -> Engine:
-    """Give an engine by its name in experiments; one that says nothing where there is none, as for ``any``."""
+    """Return an engine by its name in experiments; for other names, such as ``any``, an engine with defaults only."""
     return _BY_NAME.get(name, _UNKNOWN)
 
 
 def engine_named(name: str) -> str | None:
-    """Give the name of an engine that a URL calls so; ``None``: there is none."""
+    """Return the engine's name for a name or alias in a URL; ``None`` for an unknown one."""
     name = name.lower()
     return _ALIASES.get(name, name if name in _BY_NAME else None)
 
 
 def names_program(url: str) -> bool:
-    """Whether a URL, as it was typed and perhaps with a name before it, names a program of the user's own."""
+    """Whether a URL as typed, perhaps with a label before it, names the user's own program."""
     name = engine_named(url.strip().partition(":")[0].rpartition("=")[2])
     return name is not None and _BY_NAME[name].runs_programs
 
 
 def engine_of_product(product: str | None) -> Engine:
-    """Give the engine of which a product is, by the name in a result; one that says nothing where that is unknown."""
+    """Return a product's engine, by the product name in a result; for other names, an engine with defaults only."""
     return _BY_PRODUCT.get((product or "").lower(), _UNKNOWN)
 
 
 class _Unknown(Engine):
-    """An engine of which nothing is known: of a result that says none, or another version's."""
+    """An engine with defaults only, for results without an engine or from another version of dbdyno."""
 
 
 _UNKNOWN = _Unknown()

@@ -1,4 +1,4 @@
-"""Limits that a load can meet: what each is, and the setting that lifts it, by the code of the failures that tell."""
+"""Limits that a load can reach, by error code, and the settings that raise them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit. ``name``: a word for programs; ``what``: what was met, a clause; ``lifts``: what lifts it, a noun."""
+    """A limit. ``name``: its identifier; ``what``: what was reached, a clause; ``lifts``: what raises it, a noun."""
 
     name: str
     what: str
@@ -33,4 +33,4 @@ OF_THE_LOAD: Mapping[str, Limit] = {
         "the backlog that the server asks for, and `net.core.somaxconn`",
     ),
 }
-"""Those that the load generator meets itself, whatever it measures, by the name of the kernel's error."""
+"""Limits of the load generator itself, for every engine, by the name of the kernel's error."""

@@ -1,4 +1,4 @@
-"""No database: every statement succeeds at once. It shows the worker's own ceiling."""
+"""The null engine, on which every statement succeeds at once. It shows the worker's maximum throughput."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from dbdyno.model.plan.system import SystemSpec
 
 TARGET = {"engine": "null"}
-"""The engine as plans name it."""
+"""The engine's target in plans."""
 
 
 class Null(Engine):
-    """The engine that does nothing."""
+    """An engine that does nothing."""
 
     name = "null"
     title = "the null engine"
@@ -30,44 +30,44 @@ class Null(Engine):
     timed: frozenset[Timed] = frozenset({"computing"})
 
     def control_text(self, verb: str, mode: str) -> str:
-        """Write it as SQLite, whose SQL is taken."""
+        """Return SQLite's statement, because the null engine uses SQLite's SQL."""
         return f"begin {mode}" if verb == "begin" and mode != "deferred" else verb
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give SQLite's: nobody reads what is written in it."""
+        """Return SQLite's dialect; the statements are never executed."""
         from dbdyno.engines.sqlite.dialect import SqliteDialect
 
         return SqliteDialect()
 
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
-        """Give what has nothing to do."""
+        """Return a provisioner that does nothing."""
         return NoProvisioner()
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
-        """It is everywhere."""
+        """Yield the null engine, which is always available."""
         yield "null:", "", "", "no database: the worker's own ceiling"
 
 
 class NoProvisioner:
-    """The null engine: there is nothing to be made ready."""
+    """The provisioner of the null engine, which needs no preparation."""
 
     def __init__(self) -> None:
-        """Nothing is made, and nothing written to."""
+        """Create the provisioner, without observations."""
         self.observations: list[dict[str, Any]] = []
 
     def check(self, compiled: "CompiledCell") -> None:
-        """All is there."""
+        """Do nothing: the engine is always available."""
 
     @contextmanager
     def ready(self, compiled: "CompiledCell", block: int) -> "Iterator[Ready]":
-        """Give the engine."""
+        """Yield the engine's target."""
         from dbdyno.engines.provisioner import Ready
 
         yield Ready(dict(TARGET))
 
     def bytes_of_copy(self, compiled: "CompiledCell") -> int:
-        """Nothing is copied."""
+        """Return 0, because trials don't copy data."""
         return 0
 
     def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""The clients of package registries, with the user's own settings."""
+"""Run clients of package registries with the user's own settings."""
 
 import json
 import os
@@ -7,18 +7,18 @@ from pathlib import Path
 
 from dbdyno.base.errors import SystemFailed
 
-# Seconds that a client has to fetch a package of some megabytes.
+# Time limit in seconds for fetching a package of a few megabytes.
 _TIMEOUT_S = 900.0
 
-# Characters of a client's own words that a message repeats.
+# Maximum length of a client's output in a message.
 _LONGEST = 500
 
 
 def run_client(command: list[str], package: str, directory: Path, **environment: str) -> str:
-    """Run a package's client and give what it says. Raises SystemFailed.
+    """Run a package client and return its standard output. Raises SystemFailed.
 
-    It runs in a directory of ours: the settings that hold are the user's, not those of a project they happen to be in,
-    whose files no client is to change.
+    It runs in ``directory``, which belongs to dbdyno. This way it uses the user's settings, not those of a project in
+    the current directory, and can't change that project's files.
     """
     try:
         done = subprocess.run(
@@ -33,14 +33,14 @@ def run_client(command: list[str], package: str, directory: Path, **environment:
             timeout=_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        raise SystemFailed(f"fetching {package}: `{command[0]}` did not end within {_TIMEOUT_S:.0f} s") from None
+        raise SystemFailed(f"fetching {package}: `{command[0]}` did not finish within {_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
-        raise SystemFailed(f"fetching {package} failed: `{command[0]}` said: {_complaint(done.stdout, done.stderr)}")
+        raise SystemFailed(f"fetching {package}: `{command[0]}` failed: {_complaint(done.stdout, done.stderr)}")
     return done.stdout
 
 
 def _complaint(out: str, errors: str) -> str:
-    """Give what a client said of its failure, on one line."""
+    """Return a client's error message on one line."""
     try:
         said = str(json.loads(out)["Error"])
     except (ValueError, TypeError, KeyError):

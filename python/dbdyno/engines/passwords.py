@@ -1,4 +1,4 @@
-"""Where the password of a system comes from."""
+"""Passwords of systems."""
 
 import os
 from collections.abc import Mapping
@@ -8,5 +8,5 @@ from dbdyno.model.plan.system import SystemSpec
 
 
 def password_of(system: SystemSpec, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Give the password of a system: its URL's, or that in its engine's variable."""
+    """Return a system's password: from its URL, or from its engine's environment variable."""
     return system.password or environment.get(engine_of(system.engine).password_variable or "")

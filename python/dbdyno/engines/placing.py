@@ -1,4 +1,4 @@
-"""Processors of their own for the tiers of systems, as ``--processors web=0,db=1`` asks for them."""
+"""Pin the tiers of systems to CPUs, as requested by ``--processors web=0,db=1``."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,15 @@ from dbdyno.model.plan.system import SystemSpec
 
 _OPTION = "--processors"
 
-# What stands before a tier in the name of the setting.
+# Prefix of a tier's name in the setting.
 _SETTING = "processors."
 
-# One processor, or the first and the last of several.
+# One CPU, or the first and the last of a range.
 _NUMBER = re.compile(r"\d+(-\d+)?")
 
 
 def read_processors(text: str) -> dict[str, str]:
-    """Read tiers and numbers of processors: ``web=0,2,db=1`` is 0 and 2 for the one and 1 for the other.
+    """Parse CPU numbers by tier: ``web=0,2,db=1`` is CPUs 0 and 2 for ``web`` and CPU 1 for ``db``.
 
     Raises InputError.
     """
@@ -30,17 +30,17 @@ def read_processors(text: str) -> dict[str, str]:
         if equals:
             tier = name.strip()
             if tier in found:
-                raise InputError(_OPTION, f"`{tier}` is given twice", "write all its numbers together, as in `web=0,2`")
+                raise InputError(_OPTION, f"`{tier}` is given twice", "list all its CPUs together, e.g. `web=0,2`")
         if not tier or not _NUMBER.fullmatch(number.strip()):
-            raise InputError(_OPTION, f"`{text}` names no tier and processors", "as in `web=0,db=1` or `web=0-3,db=4`")
+            raise InputError(_OPTION, f"`{text}` is not a list of tiers and CPUs", "write e.g. `web=0,db=1-3`")
         found[tier] = f"{found[tier]},{number}" if tier in found else number
     return found
 
 
 def with_processors(systems: Sequence[SystemSpec], asked: Mapping[str, str]) -> list[SystemSpec]:
-    """Give systems whose tiers keep to the processors that are asked for, each as far as it has the tier.
+    """Return the systems with their tiers pinned to the requested CPUs. A system ignores tiers that it doesn't have.
 
-    Raises InputError for a tier that none of them has.
+    Raises InputError for a tier that none of the systems has.
     """
     tiers = {spec.name: engine_of(spec.engine).tiers(spec.settings) for spec in systems}
     known = tuple(dict.fromkeys(tier for each in tiers.values() for tier in each))
@@ -55,6 +55,6 @@ def with_processors(systems: Sequence[SystemSpec], asked: Mapping[str, str]) -> 
 
 
 def without_processors(spec: SystemSpec) -> SystemSpec:
-    """Give a system whose tiers may use all processors, and which is the same in all else."""
+    """Return a system without CPU pinning; its other settings don't change."""
     placed = {_SETTING + tier for tier in engine_of(spec.engine).tiers(spec.settings)}
     return replace(spec, settings={name: value for name, value in spec.settings.items() if name not in placed})

@@ -1,4 +1,4 @@
-"""What a plan does with each table: what engines' folders tell of their own plans."""
+"""How a plan reads each table, parsed from each engine's plan format."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Read:
-    """How a plan reads a table. ``table``: by its name or its alias, as the plan has it; ``line``: what says it.
+    """How a plan reads a table. ``table``: its name or alias, as in the plan; ``line``: the plan's line.
 
-    ``whole``: all of it, or all of ``index``, is read; else an index leads to the rows. ``inner``: it is read once for
-    each row of another table, as far as that shows.
+    ``whole``: a full scan of the table or of ``index``, rather than a lookup by an index. ``inner``: the table is read
+    once for each row of another table, as far as the plan shows it.
     """
 
     table: str
@@ -24,20 +24,20 @@ class Read:
 
 @dataclass(frozen=True)
 class PlanRead:
-    """What a plan was seen to do. ``sorts``: the lines of the plan that put rows in order or in groups first."""
+    """The tables that a plan reads. ``sorts``: the lines of the plan that sort or group rows."""
 
     reads: list[Read] = field(default_factory=list)
     sorts: list[str] = field(default_factory=list)
     unhelped: str = ""
-    """Why no index spares what it reads whole; a clause. Empty: one can."""
+    """Why no index can avoid the full scans; a clause. Empty: an index can."""
 
 
-# DuckDB's estimates, and literals: some engines put the time of day into a plan.
+# Parts of a line that may vary between equal plans: DuckDB's estimates, and literals such as the time of day.
 _NO_STEP = re.compile(r" \(Estimated Cardinality: [^)]*\)|'(?:[^']|'')*'")
 
 
 def steps_of(plan: Sequence[str]) -> tuple[str, ...]:
-    """Give a plan without what may be another where its steps are the same."""
+    """Return a plan's lines without estimates and literals, to compare the steps of plans."""
     return tuple(_NO_STEP.sub("", line) for line in plan)
 
 
@@ -46,12 +46,12 @@ _SQLITE = re.compile(
     r"(?P<how>SCAN|SEARCH) (?:TABLE )?(?P<table>[^\s(]+)(?: AS (?P<alias>\S+))?"
     r"(?: USING (?:AUTOMATIC )?(?:PARTIAL )?(?:COVERING )?INDEX (?P<index>\S+))?"
 )
-# What is read there is no table of the user's.
+# Scans of something other than the user's tables.
 _NO_TABLE = re.compile(r"SCAN (?:\d+ )?(?:CONSTANT|SUBQUERY|\()|VIRTUAL TABLE", re.IGNORECASE)
 
 
 def of_sqlite(plan: Sequence[str]) -> PlanRead:
-    """Read SQLite's ``EXPLAIN QUERY PLAN``: https://www.sqlite.org/eqp.html."""
+    """Parse SQLite's ``EXPLAIN QUERY PLAN``: https://www.sqlite.org/eqp.html."""
     found = PlanRead()
     for line in plan:
         step = line.strip()
@@ -74,7 +74,7 @@ _POSTGRESQL = re.compile(
 
 
 def of_postgresql(plan: Sequence[str]) -> PlanRead:
-    """Read PostgreSQL's ``EXPLAIN (COSTS OFF)``: "Using EXPLAIN" of its documentation."""
+    """Parse PostgreSQL's ``EXPLAIN (COSTS OFF)``; see "Using EXPLAIN" in its documentation."""
     found = PlanRead()
     for place, line in enumerate(plan):
         step = line.strip().removeprefix("->").strip().removeprefix("Parallel ")
@@ -92,7 +92,7 @@ def of_postgresql(plan: Sequence[str]) -> PlanRead:
 
 
 def _below(plan: Sequence[str], place: int) -> Iterator[str]:
-    """Give the lines that say more of a step: those up to the next one."""
+    """Yield the detail lines of a step, up to the next step."""
     for line in plan[place + 1 :]:
         if "->" in line:
             return
@@ -116,7 +116,7 @@ _BY_AN_INDEX = frozenset(
 
 
 def of_mysql(plan: Sequence[str]) -> PlanRead:
-    """Read a row a line of MySQL's and MariaDB's ``EXPLAIN``: `simple, t, ALL, Using where; Using filesort`."""
+    """Parse ``EXPLAIN`` of MySQL and MariaDB, one row per line: `simple, t, ALL, Using where; Using filesort`."""
     found = PlanRead()
     for line in plan:
         parts = line.split(", ")
@@ -137,9 +137,9 @@ _DUCKDB = re.compile(r"(?:SEQ_SCAN|TABLE_SCAN)\b.*?\(Table: (?P<table>[^)]+)\)")
 
 
 def of_duckdb(plan: Sequence[str]) -> PlanRead:
-    """Read the outline that dbdyno makes of DuckDB's ``EXPLAIN (FORMAT JSON)``.
+    """Parse the outline that dbdyno creates from DuckDB's ``EXPLAIN (FORMAT JSON)``.
 
-    What it sorts is not told: no index of DuckDB has rows in order.
+    Sorts are ignored, because DuckDB's indexes don't return rows in order.
     """
     found = PlanRead()
     for line in plan:
@@ -151,17 +151,17 @@ def of_duckdb(plan: Sequence[str]) -> PlanRead:
     return found
 
 
-# MongoDB: its stages, as `SORT`, `COLLSCAN orders`, `FETCH`, `IXSCAN by_customer`.
+# MongoDB's stages, such as `SORT`, `COLLSCAN orders`, `FETCH`, `IXSCAN by_customer`.
 _MONGODB = re.compile(r"(?P<how>COLLSCAN|IXSCAN|IDHACK|EXPRESS\w*|CLUSTERED_IXSCAN)(?: (?P<name>\S+))?$")
-# FerretDB over SQLite: the plan of the query that it sends, and what it does itself.
+# FerretDB on SQLite: the plan of its SQLite query, and the operations that it performs itself.
 _FERRETDB = re.compile(r"SCAN (?P<table>\S+?)_[0-9a-f]{8}$")
 _FILTERS_ITSELF = "filter: applied by FerretDB"
 
 
 def of_mongodb(plan: Sequence[str]) -> PlanRead:
-    """Read the stages of MongoDB's ``explain``, or of FerretDB's those of its query to SQLite."""
+    """Parse the stages of MongoDB's ``explain``, or the SQLite query plan that FerretDB reports."""
     own = any(line.startswith(_FILTERS_ITSELF) for line in plan)
-    why = "FerretDB applies the filter itself to every document, whatever indexes there are" if own else ""
+    why = "FerretDB applies the filter itself to every document, regardless of indexes" if own else ""
     found = PlanRead(unhelped=why)
     for line in plan:
         step = line.strip()
@@ -180,5 +180,5 @@ def of_mongodb(plan: Sequence[str]) -> PlanRead:
 
 
 def whole_reads(read: PlanRead) -> Iterable[Read]:
-    """Give the tables that are read whole, each once."""
+    """Return the full scans, one per table."""
     return {each.table: each for each in read.reads if each.whole}.values()

@@ -1,4 +1,4 @@
-"""Which indexes serve a pattern that begins with fixed characters: what the engines' folders say it with."""
+"""Types with which engines describe which indexes support a pattern with a fixed prefix."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ColumnName:
-    """A column as a statement names it. ``table``: whose it is, by its own name; ``None`` where that does not show."""
+    """A column as a statement names it. ``table``: the name of its table; ``None`` if unknown."""
 
     name: str
     table: str | None = None
@@ -19,9 +19,9 @@ class ColumnName:
 
 @dataclass(frozen=True)
 class PrefixSearch:
-    """A search by ``LIKE`` for what begins with ``prefix``; ``written``: its column, as the statement has it.
+    """A ``LIKE`` search for values that begin with ``prefix``; ``written``: the column as the statement writes it.
 
-    ``escape``: what takes the meaning from a wildcard, where the statement says it.
+    ``escape``: the escape character, if the statement names it.
     """
 
     written: str
@@ -32,14 +32,14 @@ class PrefixSearch:
 
     @property
     def text(self) -> str:
-        """The condition as SQL, with the pattern in it."""
+        """The condition as SQL, including the pattern."""
         pattern = self.pattern.replace("'", "''")
         return f"{self.written} like '{pattern}'"
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched, as the catalogue has it."""
+    """A prefix search with the catalog's entries for its table and column."""
 
     prefix: PrefixSearch
     table: Json
@@ -49,20 +49,20 @@ class Search:
 
     @property
     def name(self) -> str:
-        """The column, as messages name it."""
+        """The column's name for messages."""
         return f"`{self.column['name']}`"
 
 
-# Why an index does not serve a search, a predicate; empty: it does; None: that is not known.
+# Returns why an index doesn't support a search, a predicate; empty: it does; None: unknown.
 _Judge = Callable[[Search, Json], str | None]
 
 
 @dataclass(frozen=True)
 class PrefixRules:
-    """Which indexes serve a search on an engine.
+    """Which indexes support a prefix search on an engine.
 
-    ``of_column``: why no index on such a column serves, or empty; ``of_index``: why one does not; ``help``: what would,
-    a clause, empty where nothing is known that would.
+    ``of_column``: returns why no index on the column can support it, empty if one can; ``of_index``: returns why an
+    index doesn't support it; ``help``: returns what would support it, empty if nothing is known to.
     """
 
     of_column: Callable[[Search], str]
@@ -77,5 +77,5 @@ def begins_with(index: Json, column: str) -> bool:
 
 
 def key_collation(index: Json) -> Json:
-    """Give the collation of the first key of an index; nothing where the catalogue has none."""
+    """Return the collation of an index's first key; empty if the catalog contains none."""
     return index["keys"][0].get("collation") or {}

@@ -1,8 +1,8 @@
-"""Why a pattern that begins with fixed characters is not looked up: from the rows of the engine's catalogue.
+"""Explain from the engine's catalog why no index is used for a pattern with a fixed prefix.
 
-An index serves such a pattern where it keeps together what begins alike for the rule by which ``LIKE`` compares. Which
-indexes there are and what they are sorted by is read from the catalogue; of an engine that is not here, of a table that
-it does not have, and of an index of an unknown kind nothing is said.
+An index supports such a pattern if it sorts values with the same prefix next to each other, under the rule by which
+``LIKE`` compares. The catalog lists the indexes and their collations. There is no explanation for an engine without
+rules, a table that isn't in the catalog, or an unknown kind of index.
 """
 
 import re
@@ -17,9 +17,9 @@ from dbdyno.engines.searching import Settings
 
 @dataclass(frozen=True)
 class Why:
-    """Why no index serves a pattern: a clause, and the rows of the catalogue and settings that say it.
+    """Why no index is used for a pattern: a clause, and the catalog entries and settings that show it.
 
-    ``can_be_helped``: another index or setting would let the engine look it up.
+    ``can_be_helped``: with another index or setting, the engine could use an index.
     """
 
     words: str
@@ -36,9 +36,9 @@ def why_no_prefix(  # noqa: PLR0911 - the first rule that applies
     *,
     passed_over: Sequence[str] = (),
 ) -> Why | None:
-    """Say why a pattern was not looked up; ``None`` where the catalogue does not tell.
+    """Return why no index was used for a pattern; ``None`` if the catalog doesn't explain it.
 
-    ``catalog``: as the document has it; ``passed_over``: indexes that the engine itself says it could have used.
+    ``catalog``: as in the result document; ``passed_over``: indexes that the engine reports as usable but didn't use.
     """
     rules = engine_of_product(engine).prefix_rules()
     number = tuple(int(each) for each in re.findall(r"\d+", version)[:2])
@@ -61,10 +61,10 @@ def why_no_prefix(  # noqa: PLR0911 - the first rule that applies
     over = [name for name in serving if name in passed_over]
     if over:
         rows["passed_over"] = over
-        words = f"the index `{over[0]}` could serve it, and the engine takes reading all rows for cheaper"
+        words = f"the index `{over[0]}` could be used, but the engine estimates that a full scan is cheaper"
         return Why(words, rows, can_be_helped=False)
     if serving:
-        words = f"by the catalogue the index `{serving[0]}` could serve it; why it does not is not known"
+        words = f"according to the catalog, the index `{serving[0]}` could be used; why it isn't used is unknown"
         return Why(words, rows, can_be_helped=False)
     known = {name: why for name, why in judged.items() if why}
     if len(known) < len(judged):
@@ -74,7 +74,7 @@ def why_no_prefix(  # noqa: PLR0911 - the first rule that applies
 
 
 def in_catalog(version: tuple[int, ...], settings: Settings, catalog: Json, search: PrefixSearch) -> Search | None:
-    """Give what is searched as the catalogue has it; ``None`` where it does not have it."""
+    """Return a search with its catalog entries; ``None`` if the catalog lacks the table or column."""
     table = _by_name(catalog.get("tables"), search.column.table)
     column = _by_name((table or {}).get("columns"), search.column.name)
     return None if table is None or column is None else Search(search, table, column, settings, version)
@@ -82,20 +82,20 @@ def in_catalog(version: tuple[int, ...], settings: Settings, catalog: Json, sear
 
 def _helped(words: str, asked: Search, rules: PrefixRules, rows: Json) -> Why:
     would = rules.help(asked)
-    return Why(f"{words}: {would} would let it look up how the pattern begins" if would else words, rows, bool(would))
+    return Why(f"{words}: {would} would let it look up the pattern's prefix" if would else words, rows, bool(would))
 
 
-def _by_name(of: Any, name: str | None) -> Json | None:
-    """Find a table or a column. Engines differ in whether names regard case: one that fits exactly goes first."""
-    if name is None or not isinstance(of, list):
+def _by_name(entries: Any, name: str | None) -> Json | None:
+    """Find a table or a column. Engines differ in whether names are case-sensitive, so prefer an exact match."""
+    if name is None or not isinstance(entries, list):
         return None
-    exact = [each for each in of if each.get("name") == name]
-    alike = exact or [each for each in of if str(each.get("name")).lower() == name.lower()]
-    return alike[0] if len(alike) == 1 else None
+    exact = [each for each in entries if each.get("name") == name]
+    matches = exact or [each for each in entries if str(each.get("name")).lower() == name.lower()]
+    return matches[0] if len(matches) == 1 else None
 
 
 def _usable(index: Json) -> str:
     if not index.get("usable", True):
-        return "may not be used: it is invisible, ignored or not whole"
-    # Whether a statement is about those rows alone is for the engine to say, and by its plan it does not.
-    return "holds only some of the rows" if index.get("partial") else ""
+        return "can't be used: it is invisible, ignored or incomplete"
+    # Only the engine can decide whether a statement needs just those rows, and its plan says that it doesn't.
+    return "contains only some of the rows" if index.get("partial") else ""

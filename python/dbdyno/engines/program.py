@@ -1,4 +1,4 @@
-"""No database: a program of the user's own, timed as a whole process (:mod:`dbdyno.run.program`)."""
+"""The user's own program instead of a database, timed as a whole process (:mod:`dbdyno.run.program`)."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from dbdyno.engines.engine import Engine, Location
 
 
 class Program(Engine):
-    """A program on the user's command line. It has no statements."""
+    """A command line given by the user. It doesn't execute statements."""
 
     name = "exec"
     title = "a program"
@@ -15,5 +15,5 @@ class Program(Engine):
     runs_programs = True
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
-        """Any will do."""
+        """Yield one entry that represents every program."""
         yield "exec:PROGRAM", "", "", "any program, timed as a whole"

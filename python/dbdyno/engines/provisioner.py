@@ -1,4 +1,4 @@
-"""What a trial needs to find ready, whatever the system is."""
+"""The interface of provisioners, which prepare systems for trials."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -13,13 +13,13 @@ from dbdyno.runtime.workspace.workspace import Workspace
 
 @dataclass
 class Ready:
-    """A system in its fresh state. ``durations``: what making it so took, in seconds, by name.
+    """A system in its initial state. ``durations``: seconds that the preparation steps took, by name.
 
-    ``loaded``: when its tables were loaded, and what that took (:class:`dbdyno.runtime.workspace.templates.Template`).
-    ``tiers``: the first processes of each of its tiers, where it has several; ``processors``: those that each may use.
-    ``behind``: what the database is that lies behind what clients speak to, as ``Facts`` are
-    stored. ``preload``: the file that the worker shares with a server, by which a trial changes what the server asks of
-    its files. ``load``: the processors that the load generator is kept to; ``None``: it may use all.
+    ``target``: the system as in a plan. ``loaded``: when its tables were loaded and how long that took
+    (:class:`dbdyno.runtime.workspace.templates.Template`). ``tiers``: the process ids of each tier, if it has several;
+    ``processors``: the CPUs that each tier may use. ``behind``: the database behind the system that clients connect to,
+    stored like ``Facts``. ``preload``: the file through which the worker delays a server's file calls. ``load``: the
+    CPUs that the load generator may use; ``None``: all.
     """
 
     target: dict[str, Any]
@@ -33,14 +33,14 @@ class Ready:
 
     @property
     def data(self) -> str | None:
-        """Where its data lie; ``None``: that is not known."""
+        """The path of its data; ``None``: unknown."""
         place: str | None = self.target.get("path") or self.target.get("process", {}).get("data")
         return place
 
     def watched(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Give the plan of a trial with the processes of the tiers, so that the CPU of each is told apart.
+        """Return a trial's plan with the tiers' process ids, so that the worker measures the CPU time of each tier.
 
-        What it changes of a server's calls is changed by the file that worker and server share.
+        If the trial delays a server's calls, the plan also names the file that worker and server share.
         """
         if self.preload is not None:
             changes = request["task"]["changes"] | {"server": {"file": self.preload}}
@@ -51,22 +51,22 @@ class Ready:
         return request | {"task": request["task"] | {"tiers": tiers}}
 
     def trouble(self, lost: bool) -> str | None:
-        """Say what has become of the system since, where that explains a trial that failed.
+        """Return what happened to the system if that explains why a trial failed; ``None`` otherwise.
 
-        ``lost``: the trial failed, or lost a connection, so that it is worth a moment to see whether the system ends.
+        ``lost``: the trial failed or lost a connection, so this method may wait a moment for the system to end.
         """
         return None
 
     def check(self, result: TrialResult) -> None:
-        """Raise InputError where what a trial told shows that its statements cannot be run on this system."""
+        """Raise InputError if a trial's result shows that its statements cannot run on this system."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """What the provisioners of a run have in common.
+    """What the provisioners of a run share.
 
-    ``workspace``: where they work. ``interrupted``: what ends loading and copying. ``allow_writes``: statements may
-    write to what dbdyno did not make.
+    ``workspace``: the directory for their files. ``interrupted``: ends loading and copying. ``allow_writes``:
+    statements may write to databases that dbdyno didn't create.
     """
 
     workspace: Workspace
@@ -75,33 +75,33 @@ class Place:
 
 
 class Provisioner(Protocol):
-    """Makes one kind of system ready for the trials of a run."""
+    """Prepares one kind of system for the trials of a run."""
 
-    # What was seen of the system that the user should know, each with its ``kind`` of finding: what is written to that
-    # dbdyno did not make, which of several servers was started, how its name is resolved.
+    # Observations for the user, each with its ``kind`` of finding: databases written to that dbdyno didn't create,
+    # which of several servers was started, how the host name is resolved.
     observations: list[dict[str, Any]]
 
     def check(self, compiled: CompiledCell) -> None:
-        """See that a cell's system can be had, before anything is measured. Raises DbdynoError."""
+        """Check before the first trial that a cell's system is available. Raises DbdynoError."""
 
     def ready(self, compiled: CompiledCell, block: int) -> AbstractContextManager[Ready]:
-        """Have a cell's system ready, with its tables as they were loaded, for as long as the context lasts.
+        """Prepare a cell's system with freshly loaded tables, and keep it available inside the context.
 
-        Raises DbdynoError; RunInterrupted where Ctrl-C was heard before it was ready.
+        Raises DbdynoError; RunInterrupted if Ctrl-C was pressed before the system was ready.
         """
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
-        """Return the size of what a trial of the cell starts from a copy of, which is loaded where it was not yet.
+        """Return the bytes that a trial of the cell copies. Loads the tables if they weren't loaded yet.
 
         Raises DbdynoError.
         """
 
     def close(self) -> None:
-        """Remove what was kept between trials."""
+        """Remove the files and databases kept between trials."""
 
 
 class Provisioning(Protocol):
-    """Gives each cell its provisioner."""
+    """Assigns a provisioner to each cell."""
 
     def of(self, compiled: CompiledCell) -> Provisioner:
-        """Give the provisioner of a cell's system."""
+        """Return the provisioner of a cell's system."""

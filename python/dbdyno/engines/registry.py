@@ -1,4 +1,4 @@
-"""All engines, a line for each: the one place that names them."""
+"""The list of all engines. No other module names them all."""
 
 from dbdyno.engines.duckdb import Duckdb
 from dbdyno.engines.http import Http
@@ -34,4 +34,4 @@ NAMES: tuple[str, ...] = (*ENGINES, *engine_aliases())
 """All names that URLs may use."""
 
 COMMON = Sqlite.name
-"""The engine in whose SQL a statement for all is written."""
+"""The engine in whose SQL dialect common statements are written."""

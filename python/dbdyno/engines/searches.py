@@ -1,4 +1,4 @@
-"""What a statement searches for, as far as its text tells: patterns that begin with fixed characters, equal columns."""
+"""Analyze the conditions in a statement's text: ``LIKE`` patterns with a fixed prefix, and comparisons of strings."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from dbdyno.engines.statements import numbered
 if TYPE_CHECKING:
     from sqlglot import exp
 
-# What makes a search for a pattern: the word, and PostgreSQL's operator for it.
+# ``LIKE`` and PostgreSQL's operator for it.
 _LIKE = re.compile(r"like|~~", re.IGNORECASE)
 _ONE_ROW = re.compile(r"\s*select\s+(count|sum|avg|min|max)\s*\(", re.IGNORECASE)
 
 
 def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch | None:
-    """Find the first ``LIKE`` of a statement whose pattern begins with fixed characters, and does not end there.
+    """Find the first ``LIKE`` of a statement whose pattern is a fixed prefix followed by a wildcard.
 
-    ``values``: those of its parameters, or none where they are not the same each time; ``engine``: whose it is.
-    ``None``: it has no such search, or its pattern is not known.
+    ``values``: parameter values, empty if they vary; ``engine``: the statement's engine. ``None``: the statement has no
+    such condition, or its pattern is unknown.
     """
     if not _LIKE.search(sql):
-        # Most statements have none, and need not wait for the library that reads SQL.
+        # Importing sqlglot takes long, and most statements don't contain LIKE.
         return None
 
     from sqlglot import exp
@@ -36,7 +36,7 @@ def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch 
         escape: str | None = "\\" if known_engine(engine).backslash_escapes else None
         if isinstance(node.parent, exp.Escape):
             escape = _text(node.parent.expression, values)
-        # One of several conditions joined by OR is not what decides whether an index serves.
+        # A condition that is part of an OR doesn't decide whether an index is used.
         is_asked = node.find_ancestor(exp.Where, exp.Join) is not None and node.find_ancestor(exp.Or, exp.Case) is None
         if denied or not is_asked or pattern is None or not isinstance(column, exp.Column):
             continue
@@ -49,7 +49,7 @@ def prefix_search(sql: str, values: Sequence[Any], engine: str) -> PrefixSearch 
 
 
 def _beginning(pattern: str, escape: str | None) -> tuple[str, bool]:
-    """Give the fixed characters with which a pattern begins, and whether they are all of it."""
+    """Return a pattern's fixed prefix, and whether the prefix is the whole pattern."""
     fixed, characters = "", iter(pattern)
     for character in characters:
         if character == escape:
@@ -62,7 +62,7 @@ def _beginning(pattern: str, escape: str | None) -> tuple[str, bool]:
 
 
 def _named(column: "exp.Column") -> ColumnName:
-    """Say whose a column is: that of the table it names, or of the only one there is where it stands."""
+    """Determine a column's table: the one that it names, or the only table of its query."""
     from sqlglot import exp
 
     kinds = (exp.Select, exp.Update, exp.Delete)
@@ -74,7 +74,7 @@ def _named(column: "exp.Column") -> ColumnName:
 
 
 def compared_columns(sql: str, values: Sequence[Any], engine: str) -> set[ColumnName]:
-    """Give the columns that a statement compares with texts by the engine's usual rule."""
+    """Return the columns that a statement compares with strings by the engine's default rule."""
     from sqlglot import exp
 
     sides = (
@@ -87,9 +87,9 @@ def compared_columns(sql: str, values: Sequence[Any], engine: str) -> set[Column
 
 
 def looks_for_some(sql: str, engine: str) -> bool:
-    """Whether a statement asks for rows by what an index could look up: a column that is equal, greater or between.
+    """Whether a statement has a condition that an index could look up: ``=``, ``<``, ``>``, ``BETWEEN`` or ``IN``.
 
-    One whose text cannot be read does not.
+    False if the statement can't be parsed.
     """
     from sqlglot import exp
 
@@ -104,10 +104,10 @@ def looks_for_some(sql: str, engine: str) -> bool:
 
 
 def text_comparison(sql: str, values: Sequence[Any], engine: str) -> str | None:
-    """Give the operator by which an engine's statement compares texts, ``LIKE`` or ``=``.
+    """Return the operator with which a statement compares strings, ``LIKE`` or ``=``.
 
-    ``values``: those of its parameters. ``None``: it compares none, or not by the engine's usual rule, or cannot be
-    read. Whether a column is compared with a column as texts is not in the statement; that is taken for no.
+    ``values``: parameter values. ``None``: it doesn't compare strings by the engine's default rule, or can't be parsed.
+    Comparisons of two columns are ignored, because the statement doesn't show their types.
     """
     from sqlglot import exp
 
@@ -118,9 +118,9 @@ def text_comparison(sql: str, values: Sequence[Any], engine: str) -> str | None:
 
 
 def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
-    """Whether a statement may return fewer rows where more texts compare equal.
+    """Whether a statement may return fewer rows if more strings compare equal.
 
-    It asks for what does not compare equal, or keeps one of those that do.
+    This is true if it searches for unequal strings, or keeps only one of several equal ones.
     """
     from sqlglot import exp
 
@@ -135,13 +135,13 @@ def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
 
 
 def _tree(sql: str, engine: str) -> "exp.Expr | None":
-    """Read a statement, with a name for each place for a value; ``None`` where it cannot be read."""
+    """Parse a statement, with a column name for each placeholder; ``None`` if it can't be parsed."""
     dialect = known_engine(engine).grammar
     return sql_tree(numbered(sql, VALUE, engine), dialect) if dialect else None
 
 
 def _text_comparisons(sql: str, values: Sequence[Any], engine: str) -> Iterator["exp.Expr"]:
-    """Give where a statement compares texts by the engine's usual rule."""
+    """Yield the comparisons of strings by the engine's default rule."""
     tree = _tree(sql, engine)
     if tree is None:
         return
@@ -151,14 +151,14 @@ def _text_comparisons(sql: str, values: Sequence[Any], engine: str) -> Iterator[
     for node in tree.find_all(*kinds):
         sides = node.expressions if isinstance(node, exp.In) else [node.this, node.expression]
         of_texts = isinstance(node, exp.Like) or any(_is_text(each, values) for each in sides)
-        # What is set is compared with nothing.
+        # In `set a = 'b'`, the `=` is an assignment.
         of_texts = of_texts and not isinstance(node.parent, exp.Update | exp.OnConflict)
         if of_texts and node.find(exp.Collate, exp.Lower, exp.Upper) is None and not _casts_to_bytes(node):
             yield node
 
 
 def _is_text(node: "exp.Expr", values: Sequence[Any]) -> bool:
-    """Whether a side of a comparison is a text that stands in the statement, or is given as a value."""
+    """Whether a side of a comparison is a string literal or a parameter with a string value."""
     from sqlglot import exp
 
     node = node.unnest()
@@ -168,7 +168,7 @@ def _is_text(node: "exp.Expr", values: Sequence[Any]) -> bool:
 
 
 def _text(node: "exp.Expr", values: Sequence[Any]) -> str | None:
-    """Give a text that stands in the statement, or is given as a value; ``None`` where it is something else."""
+    """Return the value of a string literal or parameter; ``None`` for anything else."""
     from sqlglot import exp
 
     node = node.unnest()
@@ -193,5 +193,5 @@ def _casts_to_bytes(node: "exp.Expr") -> bool:
 
 
 def gives_one_row(sql: str) -> bool:
-    """Whether a statement surely returns one row whatever it finds, as a count does."""
+    """Whether a statement always returns exactly one row, e.g. ``select count(*)``."""
     return bool(_ONE_ROW.match(sql)) and not re.search(r"\b(group\s+by|over|union)\b", sql, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""How engines compare text: what their folders say it with."""
+"""Types with which engines describe how they compare strings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Any
 
 Settings = Mapping[str, object]
 
-# As the catalogue has it: `name`, `type`, and its `collation` where there is one.
+# A column of the catalog: `name`, `type`, and `collation` if it has one.
 Column = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class CaseRule:
-    """Whether a comparison tells capital letters from small ones; ``words``: what it does, a predicate."""
+    """Whether a comparison is case-sensitive. ``words``: a verb phrase that describes it."""
 
     regards: bool
     words: str
@@ -22,21 +22,21 @@ REGARDS = CaseRule(True, "is case-sensitive")
 
 
 def alike(rules: Sequence[CaseRule | None]) -> CaseRule | None:
-    """Give the rule that all columns have in common."""
+    """Return the rule that all columns share; ``None`` if they differ."""
     return rules[0] if rules and all(each == rules[0] for each in rules) else None
 
 
 def of_collation(column: Column, disregarding: CaseRule | None = None) -> CaseRule | None:
-    """Give the rule of a column's collation; of one that disregards case ``disregarding``."""
+    """Return the rule of a column's collation; ``disregarding``: the rule of a case-insensitive one."""
     regards = collation_of(column).get("regards_case")
     return None if regards is None else REGARDS if regards else disregarding
 
 
 def type_of(column: Column) -> str:
-    """Give a column's type without its length."""
+    """Return a column's type without its length, in lower case."""
     return str(column.get("type") or "").partition("(")[0].strip().lower()
 
 
 def collation_of(column: Column) -> Column:
-    """Give a column's collation as the catalogue has it; nothing where it has none."""
+    """Return a column's collation from the catalog; empty if it has none."""
     return column.get("collation") or {}

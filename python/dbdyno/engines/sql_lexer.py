@@ -1,4 +1,4 @@
-"""SQL cut into tokens, by the rules of each engine: strings, quoted names, comments, words, numbers and operators."""
+"""Split SQL into tokens by each engine's rules: strings, quoted names, comments, words, numbers and operators."""
 
 import enum
 import functools
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 
 class Kind(enum.Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     SPACE = enum.auto()
     COMMENT = enum.auto()
@@ -17,7 +17,7 @@ class Kind(enum.Enum):
     NAME = enum.auto()
     WORD = enum.auto()
     NUMBER = enum.auto()
-    # `?`, `?1`, `:name`, `$1`, `@name`, `%s` or `%(name)s`. Its neighbors decide whether it stands for a value.
+    # `?`, `?1`, `:name`, `$1`, `@name`, `%s` or `%(name)s`. Its neighbors decide whether it represents a value.
     PLACEHOLDER = enum.auto()
     OPERATOR = enum.auto()
     SEMICOLON = enum.auto()
@@ -33,12 +33,12 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Return the index behind the last character."""
+        """Return the index after the last character."""
         return self.start + len(self.text)
 
 
 class UnterminatedError(ValueError):
-    """A string, a quoted name or a comment has no end. ``opening``: how it begins; ``start``: where, an index."""
+    """A string, quoted name or comment is not closed. ``opening``: its first characters; ``start``: its index."""
 
     def __init__(self, opening: str, start: int) -> None:
         super().__init__(f"`{opening}` is not closed")
@@ -51,7 +51,7 @@ class Syntax:
     r"""The lexical rules in which engines differ.
 
     ``backslashes``: they escape in every string; ``escape_strings``: in `E'…'`. ``dashes_need_space``: `--` begins a
-    comment only before white space. ``open_comment``: a block comment may lack its end. ``at_names``: `@name` is a
+    comment only before white space. ``open_comment``: a block comment needn't be closed. ``at_names``: `@name` is a
     parameter or a variable, rather than an operator before a name; ``dollar_names``: `$1` and `$name` are parameters.
     ``question_operators``: `?`, `?|` and `?&` are operators between two operands. ``returns_end_lines``: a carriage
     return ends a line comment. ``executable_comments``: the content of `/*! … */` is code. ``session_variables``:
@@ -84,7 +84,7 @@ _BARE_WORD = r"[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*"
 _NUMBER = r"(?:\d[\d_]*(?:\.(?!\.)[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?[\w$]*"
 _DOLLAR_TAG = r"\$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*)?\$"
 
-# Words that end no operand, so that a `?` or `%s` behind them stands for a value.
+# Words that can't end an operand, so that a `?` or `%s` after them represents a value.
 _BEFORE_OPERANDS = frozenset(
     (
         "all", "and", "any", "as", "between", "both", "by", "case", "distinct", "else", "escape", "except", "fetch",
@@ -97,7 +97,7 @@ _BEFORE_OPERANDS = frozenset(
 
 
 def tokenize(text: str, syntax: Syntax = STANDARD, start: int = 0) -> Iterator[Token]:
-    """Cut a text, from an index on, into tokens, which together are the text. Raises UnterminatedError."""
+    """Split a string into tokens from index ``start`` on, without gaps. Raises UnterminatedError."""
     pattern = _pattern(syntax)
     in_code = False
     while match := pattern.match(text, start):
@@ -121,9 +121,9 @@ def significant(tokens: Iterable[Token]) -> list[Token]:
 
 
 def placeholders(text: str, syntax: Syntax = STANDARD) -> list[Token]:
-    """Return the tokens of a statement that stand for values. Raises UnterminatedError.
+    """Return the tokens of a statement that represent values. Raises UnterminatedError.
 
-    Behind an operand, `?` and `%s` are operators, and `:b` is part of a slice or a struct, as in `a[1:b]`.
+    After an operand, `?` and `%s` are operators, and `:b` is part of a slice or a struct, e.g. `a[1:b]`.
     """
     found: list[Token] = []
     before: Token | None = None
@@ -169,7 +169,7 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
     else:
         names.append(r'"(?:[^"]|"")*"')
     if syntax.escape_strings:
-        # A string that goes on in another line keeps its rules.
+        # A string that continues on the next line keeps its escape rules.
         between = r"[ \t\f\v]*(?:--[^\r\n]*)?[\r\n](?:[ \t\r\n\f\v]|--[^\r\n]*[\r\n])*"
         strings.insert(0, rf"[eE]{escaped}(?:{between}{escaped})*")
     if syntax.dollar_quotes:
@@ -179,7 +179,7 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
         names.append(r"`(?:[^`]|``)*`")
         openings.append("`")
     if syntax.brackets:
-        # To SQLite, which has no escape here, a doubled bracket is an error.
+        # SQLite doesn't support escaped brackets and reports an error.
         names.append(r"\[(?:[^\]]|\]\])*\]")
         openings.append(r"\[")
     line = r"[^\r\n]*" if syntax.returns_end_lines else r"[^\n]*"
@@ -188,15 +188,15 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
         comments.append(rf"\#{line}")
     if not syntax.nested_comments:
         comments.append(r"/\*.*?(?:\*/|\Z)" if syntax.open_comment else r"/\*.*?\*/")
-    # A name that directly follows a word or a colon belongs to it, as in `a::text`.
+    # A name directly after a word or a colon belongs to it, e.g. in `a::text`.
     values = [r"\?\d*", r"(?<![\w:]):\w+", r"%s\b", r"%\(\w+\)s\b"]
     if syntax.dollar_names:
         values.append(r"\$\w+")
     if syntax.at_names:
-        # Behind a name, as in `root@localhost`, it is part of an account.
+        # After a name, it is part of an account, e.g. `root@localhost`.
         values.append(r"(?<![\w@`'\"])@[\w$][\w.$]*")
     groups = [
-        # Other white space of Unicode is a letter to the engines.
+        # Engines treat other Unicode white space as letters.
         ("SPACE", [r"[ \t\r\n\f\v]+"]),
         ("code", [r"/\*M?!\d*"] if syntax.executable_comments else []),
         ("COMMENT", comments),
@@ -209,7 +209,7 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
         ("jsonpath", [r"@\?"] if syntax.question_operators else []),
         ("PLACEHOLDER", values),
         ("SEMICOLON", [";"]),
-        # MariaDB writes null as `\N`, too.
+        # MariaDB also accepts `\N` for null.
         ("OPERATOR", [r"::|:=|->>|->|\\N\b|."]),
     ]
     parts = [f"(?P<{name}>{' | '.join(alternatives)})" for name, alternatives in groups if alternatives]
@@ -217,7 +217,7 @@ def _pattern(syntax: Syntax) -> re.Pattern[str]:
 
 
 def _nested_comment_end(text: str, start: int) -> int:
-    """Return the index behind a comment that may contain others. Raises UnterminatedError."""
+    """Return the index after a comment that may contain nested comments. Raises UnterminatedError."""
     depth = 0
     for found in re.compile(r"/\*|\*/").finditer(text, start):
         depth += 1 if found[0] == "/*" else -1

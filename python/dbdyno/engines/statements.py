@@ -1,4 +1,4 @@
-"""Statements as their engines read them: where values go, and where a statement ends."""
+"""How engines parse statements: the placeholders for values, and the end of a statement."""
 
 import re
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ _WHITE_SPACE = " \t\r\n\f\v"
 
 
 def places(text: str, engine: str = ANY) -> list[int]:
-    """Return the index of each ``?`` of an engine's statement that stands for a value; none in an unclosed string."""
+    """Return the index of each ``?`` placeholder in an engine's statement; none if a string isn't closed."""
     return [each.start for each in known_engine(engine).placeholders(text) if each.text == "?"]
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A statement with ``?`` at each of ``places``, which are indices; ``order``: which value goes to each of them.
+    """A statement with ``?`` placeholders at the indices ``places``; ``order``: the value's index for each placeholder.
 
-    A statement that is not SQL has no places.
+    A statement that is not SQL has no placeholders.
     """
 
     text: str
@@ -30,15 +30,15 @@ class Bound:
 
     @property
     def byte_places(self) -> list[int]:
-        """The places as offsets in the UTF-8 text, as a plan has them."""
+        """The placeholders' byte offsets in the UTF-8 text, as in a plan."""
         return [len(self.text[:place].encode()) for place in self.places]
 
 
 def bind(text: str, engine: str, count: int) -> Bound | None:
-    """Find the places of ``count`` values in an engine's statement; None if it does not have as many.
+    """Find the placeholders of ``count`` values in an engine's statement; None if their number differs.
 
-    They are ``?``, or `$1`, `$2` and so on if `?` is an operator of the engine too. Without values, each `?` is an
-    operator.
+    Placeholders are ``?``, or `$1`, `$2` and so on if the engine also has an operator `?`. Without values, each `?` is
+    an operator.
     """
     known = known_engine(engine)
     if not known.syntax.question_operators:
@@ -61,7 +61,7 @@ def bind(text: str, engine: str, count: int) -> Bound | None:
 
 
 def numbered(text: str, beginning: str, engine: str) -> str:
-    """Return an engine's statement with ``beginning`` and a number, from 1, for each ``?`` that stands for a value."""
+    """Replace each ``?`` placeholder of an engine's statement by ``beginning`` and a number, counted from 1."""
     pieces, start = [], 0
     for number, place in enumerate(places(text, engine), 1):
         pieces.append(f"{text[start:place]}{beginning}{number}")
@@ -70,7 +70,7 @@ def numbered(text: str, beginning: str, engine: str) -> str:
 
 
 def without_end(text: str, engine: str = ANY) -> str:
-    """Return a statement without the semicolons and the white space around it."""
+    """Return a statement without surrounding white space and trailing semicolons."""
     text = text.strip(_WHITE_SPACE)
     try:
         tokens = significant(tokenize(text, known_engine(engine).syntax))
@@ -83,7 +83,7 @@ def without_end(text: str, engine: str = ANY) -> str:
 
 
 class Statements:
-    """What definitions ask while they are read (:class:`dbdyno.model.experiment.engines.Engines`)."""
+    """Implements :class:`dbdyno.model.experiment.engines.Engines`, which experiment definitions use for validation."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -91,21 +91,21 @@ class Statements:
         return engine_names()
 
     def places(self, text: str, engine: str) -> Sequence[int]:
-        """Count the ``?`` of an engine's statement that stand for values; under ``any`` as each engine may read it."""
+        """Return the possible numbers of placeholders in a statement; several for ``any``, as engines may differ."""
         known = known_engine(engine)
         if known.syntax.question_operators:
             dollars = {each.text for each in known.placeholders(text) if _DOLLAR.fullmatch(each.text)}
             return [len(dollars) or known.places(text), 0]
         if engine != ANY:
             return [known.places(text)]
-        # A statement for all engines may be one engine's own, which compiling reads by that engine's rules.
+        # A common statement may use one engine's syntax; compiling it applies that engine's rules.
         readers = [each for each in all_engines() if each.check_statement(text) is None]
         return list(dict.fromkeys(each.places(text) for each in readers))
 
     def without_end(self, text: str, engine: str) -> str:
-        """Return a statement without the semicolons and the white space around it."""
+        """Return a statement without surrounding white space and trailing semicolons."""
         return without_end(text, engine)
 
     def check_statement(self, text: str, engine: str) -> tuple[str, str] | None:
-        """Ask the engine; under ``any`` every text may be one."""
+        """Return why a string isn't a statement of the engine, and a hint; ``None`` if it may be one."""
         return known_engine(engine).check_statement(text)

@@ -1,4 +1,4 @@
-"""The URL of a system: its engine, where it is, and its settings."""
+"""The URL of a system: its engine, location and settings."""
 
 import difflib
 import re
@@ -23,17 +23,17 @@ _AUTHORITY = re.compile(
 
 _LAST_PORT = 65535
 
-# Parts of a URL that libpq also takes as settings.
+# Parts of a URL that libpq also accepts as settings.
 _OF_CONNECTION = ("host", "port", "user", "password", "dbname")
 
 
 def parse_url(url: str) -> SystemSpec:
-    """Read a URL such as ``sqlite:?journal_mode=wal``, ``sqlite:/path/file.db`` or ``postgresql://host/database``.
+    """Parse a URL such as ``sqlite:?journal_mode=wal``, ``sqlite:/path/file.db`` or ``postgresql://host/database``.
 
-    The name of an engine alone is the system that dbdyno manages: ``postgresql`` is ``postgresql:``.
-    In a setting's value, characters such as ``&``, ``%`` and ``#`` are written ``%26``, ``%25`` and ``%23``; a space
-    and a ``+`` are what they are. ``fast=sqlite:`` gives it a name of one's own, as ``sqlite:#fast``.
-    The settings themselves are checked where the engine is known. Raises InputError.
+    An engine's name alone means the system that dbdyno manages: ``postgresql`` is ``postgresql:``.
+    In a setting's value, write ``&``, ``%`` and ``#`` as ``%26``, ``%25`` and ``%23``; spaces and ``+`` have no special
+    meaning. ``fast=sqlite:`` labels the system, like ``sqlite:#fast``. The engine checks the settings later. Raises
+    InputError.
     """
     check_utf8(url, _shown(url))
     own = _OWN_NAME.fullmatch(url.strip())
@@ -50,7 +50,7 @@ def parse_url(url: str) -> SystemSpec:
     if name is None:
         close = difflib.get_close_matches(found["engine"].lower(), NAMES, 1, 0.6)
         hint = f"did you mean `{close[0]}:`?" if close else "known: " + ", ".join(f"`{each}:`" for each in ENGINES)
-        raise InputError(_shown(url), f"there is no engine `{found['engine']}`", hint)
+        raise InputError(_shown(url), f"unknown engine `{found['engine']}`", hint)
     engine = engine_of(name)
     scheme = found["engine"].lower() if found["engine"].lower() in engine.schemes else ""
     if engine.location == "command":
@@ -73,7 +73,7 @@ def parse_url(url: str) -> SystemSpec:
         authority, path, settings = _as_libpq_has_it(name, url, authority, path, settings)
     parts = _read_authority(name, url, authority or "")
     if parts["user"] and not engine.shows_user:
-        # Together they are what must not be told.
+        # Together they are the secret.
         parts |= {"user": None, "password": f"{parts['user']}:{parts['password'] or ''}"}
     return _named(
         SystemSpec(
@@ -91,7 +91,7 @@ def parse_url(url: str) -> SystemSpec:
 
 
 def _read_authority(engine: str, url: str, authority: str) -> dict[str, str | None]:
-    """Read user, password, host and port. Raises InputError unless there is a host or nothing."""
+    """Parse user, password, host and port. Raises InputError if a part is given without a host."""
     where = _AUTHORITY.fullmatch(authority)
     parts = {key: unquote(value) if value else None for key, value in where.groupdict().items()} if where else {}
     if not where or (authority and not parts["host"]):
@@ -103,22 +103,22 @@ def _read_authority(engine: str, url: str, authority: str) -> dict[str, str | No
 def _as_libpq_has_it(
     engine: str, url: str, authority: str, path: str, settings: Mapping[str, str]
 ) -> tuple[str, str, dict[str, str]]:
-    """Take host, port, user, password and database from the settings of a URL that names no host.
+    """Move host, port, user, password and database from the settings of a URL without a host to its authority.
 
-    So libpq has them, as `postgresql:///db?host=/run/postgresql&port=5433`: a host may be the directory of a socket.
-    Raises InputError if something is given twice or is empty, and for all of it without a host.
+    This is libpq's syntax: in `postgresql:///db?host=/run/postgresql&port=5433`, the host is a socket's directory.
+    Raises InputError if a part is given twice or is empty, or if the host is missing.
     """
     rest = dict(settings)
     given = {name: rest.pop(name) for name in _OF_CONNECTION if name in rest}
     both = f"write `{engine}://user@host:port/database`, or `{engine}:///database?host=…&port=…&user=…`"
     if authority and given:
-        raise InputError(_shown(url), f"the URL has a host, and `{next(iter(given))}` among its settings", both)
+        raise InputError(_shown(url), f"the URL has a host and also the setting `{next(iter(given))}`", both)
     if authority or not (given or path.strip("/")):
         return authority, path, rest
     if "host" not in given:
         what = "a database" if path.strip("/") else f"`{next(iter(given))}`"
         hint = f"add one, as in `{engine}:///database?host=/run/socket`"
-        raise InputError(_shown(url), f"there is {what} and no host", hint)
+        raise InputError(_shown(url), f"{what} is given without a host", hint)
     empty = next((name for name, value in given.items() if not value), None)
     if empty is not None:
         raise InputError(_shown(url), f"`{empty}` is empty", "give a value, or leave it out")
@@ -135,14 +135,14 @@ def _port(url: str, text: str | None) -> int | None:
     if text is None:
         return None
     if len(text) > len(str(_LAST_PORT)) or not 1 <= int(text) <= _LAST_PORT:
-        raise InputError(_shown(url), f"there is no port {text[:20]}", f"give one from 1 to {_LAST_PORT}")
+        raise InputError(_shown(url), f"invalid port {text[:20]}", f"give one from 1 to {_LAST_PORT}")
     return int(text)
 
 
 def _program(name: str, url: str, rest: str) -> SystemSpec:
-    """Read ``exec:./program --option {factor}``.
+    """Parse ``exec:./program --option {factor}``.
 
-    What a command holds is up to it: only ``#2`` at its end is ours, and a name behind a space.
+    A command may contain any characters. Only ``#2`` at its end, or a space and ``#name``, is a label.
     """
     command, _, label = rest.rpartition("#")
     if not label.isdecimal():
@@ -154,12 +154,12 @@ def _program(name: str, url: str, rest: str) -> SystemSpec:
     except ValueError as error:
         raise InputError(url, f"the command cannot be read: {str(error).lower()}", "close the quote") from None
     if not words:
-        raise InputError(url, "there is no command", f"write `{name}:./my-program --its-options`")
+        raise InputError(url, "the command is missing", f"write `{name}:./my-program --its-options`")
     return _named(SystemSpec(name, command=command, label=label))
 
 
 def tell_apart(specs: Sequence[SystemSpec]) -> list[SystemSpec]:
-    """Label systems that are named more than once, so that a system can be compared with itself: ``#2`` and so on."""
+    """Label repeated systems ``#2`` and so on, so that a system can be compared with itself."""
     made: dict[str, SystemSpec] = {}
     for spec in specs:
         number, apart = 1, spec
@@ -171,17 +171,17 @@ def tell_apart(specs: Sequence[SystemSpec]) -> list[SystemSpec]:
 
 
 def with_settings(spec: SystemSpec, settings: Mapping[str, str]) -> SystemSpec:
-    """Give a system with further settings, or others in the place of those it has."""
+    """Return a system with settings added or replaced."""
     return _named(replace(spec, settings={**spec.settings, **settings})) if settings else spec
 
 
 def same_system(a: SystemSpec, b: SystemSpec) -> bool:
-    """Whether two URLs name the same engine with the same settings, wherever it is."""
+    """Whether two systems have the same engine and settings, regardless of their location."""
     return a.engine == b.engine and dict(a.settings) == dict(b.settings)
 
 
 def serves_here(name: str) -> bool:
-    """Whether a system, by its stored name, is a server on this machine: at a socket, or an address of its own."""
+    """Whether a system, given by its stored name, is a server on this machine: at a socket or a local address."""
     try:
         spec = parse_url(name)
     except InputError:
@@ -191,13 +191,13 @@ def serves_here(name: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is reached from its own machine alone: a socket's directory, or an address that each has."""
+    """Whether a host is a socket's directory or a loopback address."""
     bare = host.strip("[]")
     return bare.startswith(("/", "127.")) or bare in ("localhost", "::1")
 
 
 def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
-    """Read settings. ``empty``: a value may be, as the ``sql_mode`` of MariaDB."""
+    """Parse settings. ``empty``: whether values may be empty, e.g. MariaDB's ``sql_mode``."""
     settings: dict[str, str] = {}
     known: set[str] = set()
     for item in filter(None, query.split("&")):
@@ -205,10 +205,10 @@ def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
         name = unquote(name)
         if not equals or not name or not (value or empty):
             raise InputError(_shown(url), f"`{item}` is not a setting", "write `name=value`")
-        # Servers treat these names as equal.
+        # Servers treat `-` and `_` as equal and ignore case.
         plain = name.lower().replace("-", "_")
         if plain in known:
-            raise InputError(_shown(url), f"`{name}` is set twice", "take one away")
+            raise InputError(_shown(url), f"`{name}` is set twice", "remove one")
         known.add(plain)
         settings[name] = unquote(value)
     return settings
@@ -217,7 +217,7 @@ def _settings(url: str, query: str, *, empty: bool) -> dict[str, str]:
 def _named(spec: SystemSpec) -> SystemSpec:
     name = f"{spec.scheme or spec.engine}:{spec.command}"
     if spec.host:
-        # A socket's directory has slashes, and a user's name may have what ends it.
+        # A socket's directory contains slashes, and a user's name may contain `@`.
         user = f"{quote(spec.user, safe='')}@" if spec.user else ""
         name += f"//{user}{quote(spec.host, safe='[]:')}" + (f":{spec.port}" if spec.port else "") + "/"
     name += spec.database or ""
@@ -225,13 +225,13 @@ def _named(spec: SystemSpec) -> SystemSpec:
         written = (f"{key}={_escaped(value)}" for key, value in spec.settings.items())
         name += "?" + "&".join(written)
     if spec.label:
-        # A command may end with what looks like a label: a space tells one from it.
+        # A command may end with something like a label, so a space distinguishes the label.
         name += f" #{spec.label}" if spec.command and not spec.label.isdecimal() else f"#{spec.label}"
     return replace(spec, name=name)
 
 
 def _shown(url: str) -> str:
-    """Give a URL for a message, without a password."""
+    """Return a URL without its password, for messages."""
     return re.sub(r"(//[^:@/]*):[^@/]*@", r"\1@", re.sub(r"([?&]password=)[^&#]*", r"\1…", url))
 
 

@@ -1,4 +1,4 @@
-"""Where an engine's folder keeps the list of what its sessions wait for, and how the list is to be read."""
+"""The file that lists an engine's wait events, and how to read it."""
 
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
@@ -6,10 +6,10 @@ from importlib.resources.abc import Traversable
 
 @dataclass(frozen=True)
 class WaitList:
-    """``file``: in TOML, ``groups`` of ``events`` (:mod:`dbdyno.analysis.bottleneck.waits.meanings`).
+    """``file``: TOML with ``groups`` of ``events`` (:mod:`dbdyno.analysis.bottleneck.waits.meanings`).
 
-    ``versions``: whether each event has behind it the versions that have it. ``regards_case``: whether names that
-    differ in case are two.
+    ``versions``: whether each event is followed by the versions that have it. ``regards_case``: whether event names are
+    case-sensitive.
     """
 
     file: Traversable

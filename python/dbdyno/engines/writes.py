@@ -1,4 +1,4 @@
-"""What a cell's statements write, as its engine tells: which of them do, and which reach beyond their database."""
+"""Which statements of a cell write, and which access other databases, as reported by the engine."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ from dbdyno.model.plan.system import SystemSpec
 from dbdyno.runtime.worker import ask
 
 if TYPE_CHECKING:
-    # The provisioners ask about their statements here.
+    # Imported for types only: the provisioners import this module.
     from dbdyno.engines.provisioner import Provisioning
 
 ALLOW = "--allow-writes"
 
-# SQLite and DuckDB statements may write to these if they are allowed to leave their copy of a file.
+# What SQLite and DuckDB statements may write to if they may access more than their copy of a file.
 OTHER_FILES = "other files"
 
-# Seconds for asking about all statements of a cell.
+# Time limit in seconds for checking all statements of a cell.
 _LONGEST_S = 3600.0
 
-# A statement's first characters tell which it is.
+# Number of characters that messages show of a statement.
 _SHOWN = 60
 
 
-# ``yes``: it writes; ``unknown``: it may; ``rejected``: the system does not accept it; ``beyond``: it accesses what is
-# outside its own database.
+# ``yes``: it writes; ``unknown``: it may write; ``rejected``: the system doesn't accept it; ``beyond``: it accesses
+# something outside its own database.
 Verdict = Literal["yes", "unknown", "rejected", "beyond"]
 
 
 @dataclass(frozen=True)
 class Writing:
-    """A statement that is not known to be a read, or that is not known to stay within its own database, and why."""
+    """A statement that may write, or may access something outside its own database, and why."""
 
     statement: str
     why: str
@@ -55,10 +55,10 @@ class Writing:
 
 
 def writing_transactions(compiled: CompiledCell, provisioners: "Provisioning") -> dict[str, bool]:
-    """Tell for each transaction of a planned cell, by its name, whether it writes, as the engine says.
+    """Return for each transaction of a planned cell, by name, whether the engine says that it writes.
 
-    What cannot be told counts as writing. The cell's tables are loaded where they were not yet, and nothing is written
-    to what its trials start from. A program of the user's own has no transactions. Raises DbdynoError.
+    Statements that the engine can't judge count as writes. Loads the cell's tables if necessary, and doesn't change the
+    data that its trials start from. The user's own programs have no transactions. Raises DbdynoError.
     """
     if not compiled.trial.get("transactions"):
         return {}
@@ -84,10 +84,10 @@ def writing_statements(compiled: CompiledCell, target: Mapping[str, Any]) -> lis
 
 
 def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: Sequence[str]) -> list[Writing]:
-    """Return the statements of a cell that lead beyond the databases made for it (``own``), and may write there.
+    """Return the statements of a cell that access anything but the databases created for it (``own``) and may write.
 
-    A statement of its transactions that is known to be a read may lead there. ``target``: a database of the system that
-    exists. Raises SystemFailed.
+    Statements known to be reads may access other databases. ``target``: an existing database of the system. Raises
+    SystemFailed.
     """
     making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
     statements = [*making, *(str(each["sql"]) for each in compiled.trial["statements"])]
@@ -104,7 +104,7 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
 
 
 def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
-    """Raise InputError if statements may write to what dbdyno did not make (``what``), or the system rejects one."""
+    """Raise InputError if statements may write to ``what``, which dbdyno didn't create, or the system rejects one."""
     if not found:
         return
     rejected = next((each for each in found if each.verdict == "rejected"), None)
@@ -112,21 +112,21 @@ def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
         raise InputError(system.name, f"the server does not accept {rejected.shown}: {rejected.why}")
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
     if found[0].verdict == "beyond":
-        problem = f"{found[0].shown} is refused: {found[0].why}{more}"
+        problem = f"{found[0].shown} is not allowed: {found[0].why}{more}"
         raise InputError(system.name, problem, f"leave it out, or allow it with `{ALLOW}`")
     raise not_ours(system, what, f"{found[0].told}{more}")
 
 
 def not_ours(system: SystemSpec, what: str, told: str) -> InputError:
-    """Make the error that something writes, as a clause tells (``told``), to what dbdyno did not make (``what``)."""
-    problem = f"{told}, and {what} was not made by dbdyno"
+    """Return the error for a write (``told``, a clause) to ``what``, which dbdyno didn't create."""
+    problem = f"{told}, and dbdyno didn't create {what}"
     return InputError(
-        system.name, problem, f"allow it with `{ALLOW}`, or measure it on tables that an experiment makes"
+        system.name, problem, f"allow it with `{ALLOW}`, or measure it on tables that an experiment creates"
     )
 
 
 def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str, Any]:
-    """Give what a run for which that was allowed wrote to, as it is observed."""
+    """Return the observation that a run with `--allow-writes` may have written to ``what``."""
     statements = [
         {"statement": each.statement, "why": each.why, "certain": each.verdict == "yes", "told": each.told}
         for each in found

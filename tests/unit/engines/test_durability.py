@@ -42,7 +42,7 @@ def test_settings_are_added(url: str, wanted: str, settings: dict[str, str]) -> 
 @pytest.mark.parametrize(
     ("url", "wanted", "words"),
     [
-        ("sqlite:", "safe", "--same-durability: there is no class `safe`; known: power-safe, process-safe"),
+        ("sqlite:", "safe", "--same-durability: unknown class `safe`; known: power-safe, process-safe"),
         ("sqlite:?synchronous=normal", "power-safe", "`synchronous` is set to `normal`"),
         ("postgresql:?fsync=off", "power-safe", "`fsync` is set to `off`, and power-safe needs `on`"),
         ("mysql:?engine=myisam", "power-safe", "tables of myisam cannot be power-safe"),

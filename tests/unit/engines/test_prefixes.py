@@ -46,17 +46,17 @@ def test_an_index_in_the_order_of_bytes_is_not_told_to_be_in_another() -> None:
     """With lc_collate=C, in a column in C, or with text_pattern_ops nothing is wrong with the index."""
     for fit in (index(C, "text_ops"), index(GERMAN, "text_pattern_ops"), index(GERMAN, "gin_trgm_ops", method="gin")):
         words, helped = why("PostgreSQL", fit) or ("", True)
-        assert words == "by the catalogue the index `i` could serve it; why it does not is not known"
+        assert words == "according to the catalog, the index `i` could be used; why it isn't used is unknown"
         assert not helped
         words, helped = why("PostgreSQL", fit, over=["i"]) or ("", True)
-        assert words == "the index `i` could serve it, and the engine takes reading all rows for cheaper"
+        assert words == "the index `i` could be used, but the engine estimates that a full scan is cheaper"
         assert not helped
 
 
 def test_an_index_in_the_order_of_a_language_is_told_with_what_would_help() -> None:
     assert why("PostgreSQL", index(GERMAN, "text_ops"), collation=GERMAN) == (
         "the index `i` is in the order of the collation de_DE.UTF-8, which does not keep together what begins alike: "
-        "an index with `text_pattern_ops` or the collation C would let it look up how the pattern begins",
+        "an index with `text_pattern_ops` or the collation C would let it look up the pattern's prefix",
         True,
     )
 
@@ -69,7 +69,7 @@ def test_an_index_in_the_order_of_a_language_is_told_with_what_would_help() -> N
         ("PostgreSQL", [index(C, "text_ops", None)], {}, "no index of `t` begins with `word`"),
         ("PostgreSQL", [index(C, "text_ops", method="hash")], {}, "the index `i` is one of hashes"),
         ("PostgreSQL", [index(C, "text_ops", usable=False)], {}, "the index `i` may not be used"),
-        ("PostgreSQL", [index(C, "text_ops", partial=True)], {}, "the index `i` holds only some of the rows"),
+        ("PostgreSQL", [index(C, "text_ops", partial=True)], {}, "the index `i` contains only some of the rows"),
         ("PostgreSQL", [index(C, "citext_ops")], {"kind": "citext"}, "of the type citext"),
         ("sqlite", [index(BINARY)], {"settings": OFF}, "is in the order of BINARY, and LIKE is case-insensitive"),
         ("sqlite", [index(NOCASE)], {"settings": ON}, "is in the order of NOCASE, and LIKE is case-sensitive"),
@@ -234,7 +234,7 @@ def test_a_database_in_c_is_not_told_to_be_in_c(server_cli: Cli) -> None:
         found = told(server_cli, url, "plain,all")
     # All rows begin so: the index could look them up, and reading the table is cheaper.
     assert set(found) == {"all"}
-    assert "the index `w_plain` could serve it, and the engine takes reading all rows for cheaper" in found["all"]
+    assert "the index `w_plain` could be used, but the engine estimates that a full scan is cheaper" in found["all"]
     assert "collation" not in found["all"]
 
 
@@ -244,4 +244,4 @@ def test_mysql_is_told_by_types_and_not_by_collations(server_cli: Cli) -> None:
     assert set(found) == {"number", "bare", "all"}
     assert "`n` is of the type int" in found["number"]
     assert "no index of `w` begins with `bare`" in found["bare"]
-    assert "the index `w_plain` could serve it, and the engine takes reading all rows for cheaper" in found["all"]
+    assert "the index `w_plain` could be used, but the engine estimates that a full scan is cheaper" in found["all"]

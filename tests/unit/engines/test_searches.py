@@ -430,8 +430,8 @@ def test_a_prefix_that_no_index_serves_is_told_with_what_would(cli: Cli) -> None
     )
     assert (
         "; the index `w_word` is in the order of BINARY, and LIKE is case-insensitive (case_sensitive_like=off): "
-        "`case_sensitive_like=on`, or an index on it with `collate nocase`, would let it look up how the pattern "
-        "begins."
+        "`case_sensitive_like=on`, or an index on it with `collate nocase`, would let it look up the pattern's "
+        "prefix."
     ) in text
     assert text.endswith("`--try-recommendations` measures the changes that the experiment offers.")
     (finding,) = [each for each in document["findings"] if each["kind"] == "prefix scan"]

@@ -70,7 +70,7 @@ def test_the_index_follows_from_the_conditions(engine: str, sql: str, table: str
 
 def test_an_index_that_is_there_is_named_and_columns_are_looked_up_in_the_catalogue() -> None:
     index = index_for("select * from orders where placed = ?", "sqlite", "orders", KEYED)
-    assert index is not None and index.there == "by_placed"
+    assert index is not None and index.existing == "by_placed"
     sql = "select total from orders join customers on customers.id = customer where city = 'x' and placed = 2"
     of_orders, of_customers = (index_for(sql, "sqlite", table, KEYED) for table in ("orders", "customers"))
     assert of_orders is not None and of_orders.columns == ("placed",)

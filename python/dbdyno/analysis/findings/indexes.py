@@ -108,7 +108,12 @@ def whole_table(material: Material) -> Iterator[Finding]:
             "share": slowest[1],
         }
         if isinstance(index, Index):
-            evidence |= {"table": index.table, "columns": list(index.columns), "sql": index.sql, "there": index.there}
+            evidence |= {
+                "table": index.table,
+                "columns": list(index.columns),
+                "sql": index.sql,
+                "there": index.existing,
+            }
         text = f"`{shown(statement)}` {_does(what, index)} (`{line}`) and takes {milliseconds(slowest[0])} ms"
         text += f", {percent(slowest[1])} of the time" if slowest[1] is not None and slowest[1] < 1 else ""
         yield whole_table.found(f"{text}{_help(index)}.", [cell.id for cell in cells], evidence)
@@ -135,8 +140,8 @@ def _help(index: Index | str) -> str:
     if isinstance(index, str):
         return f": {index}"
     columns = ", ".join(index.columns)
-    if index.there is not None:
-        return f". The index {index.there} on ({columns}) exists, but the plan does not use it"
+    if index.existing is not None:
+        return f". The index {index.existing} on ({columns}) exists, but the plan does not use it"
     return f". There is no index on ({columns}). To create one (not measured): `{index.sql}`"
 
 

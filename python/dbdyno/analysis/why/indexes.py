@@ -43,7 +43,7 @@ def covering_fixes(of: Situation) -> Iterator[Fix]:
 def _lacking(of: Situation, each: Asked) -> Iterator[Index]:
     engine = engine_of(of.engine)
     for _, index in served(engine, each.sql, each.plan, each.rows, dict(of.catalog)):
-        if isinstance(index, Index) and index.there is None:
+        if isinstance(index, Index) and index.existing is None:
             yield index
 
 

@@ -145,7 +145,7 @@ class Duckdb(Engine):
         from dbdyno.engines.indexing import index_for
 
         index = index_for(sql, self.name, table, dict(catalog), single=True)
-        return None if index is None or index.there is not None else index
+        return None if index is None or index.existing is not None else index
 
     def most_by_index(self, rows: int) -> float:
         """Give its settings' defaults: `index_scan_max_count` rows, or `index_scan_percentage` of the table."""
