@@ -109,7 +109,7 @@ def test_a_disk_without_room_for_data_is_told(place: Place) -> None:
         full.rmdir()
         pytest.skip("mounting a small file system needs root, and a machine that lets it")
     try:
-        with pytest.raises(SystemFailed, match=r"could not make data in .*; there are \d MB left there"):
+        with pytest.raises(SystemFailed, match=r"could not create data in .*; only \d MB are free there"):
             create_data(place.installation, full / "data")
         assert list(full.iterdir()) == []
     finally:

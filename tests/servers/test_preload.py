@@ -189,7 +189,7 @@ def test_without_its_file_the_library_does_nothing(tmp_path: Path, content: byte
 def test_a_library_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBDYNO_PRELOAD", str(tmp_path / "nothing.so"))
     assert preload_library() is None
-    with pytest.raises(SystemFailed, match="install the package anew"):
+    with pytest.raises(SystemFailed, match="reinstall the package"):
         Preload.make(tmp_path, None)
     assert list(tmp_path.iterdir()) == []
 

@@ -77,8 +77,8 @@ def test_what_a_server_refuses_is_an_error_before_the_first_trial(
     monkeypatch.setenv("DBDYNO_CACHE", server_cli.environment["DBDYNO_CACHE"])
     with Provisioners() as provisioners:
         for setting, words in (
-            ("max_connections=3", "max_connections: .* does not take `3`: superuser_reserved_connections"),
-            ("no_such_setting=1", "no_such_setting: .* does not take `1`: unrecognized configuration parameter"),
+            ("max_connections=3", "max_connections: .* rejects `3`: superuser_reserved_connections"),
+            ("no_such_setting=1", "no_such_setting: .* rejects `1`: unrecognized configuration parameter"),
         ):
             cell = compiled(small(), f"postgresql:?{setting}")
             with pytest.raises(InputError, match=words):
@@ -138,7 +138,7 @@ def test_what_a_session_refuses_is_bad_input(
         url = f"{engine}://{server.user}@{str(server.socket).replace('/', '%2F')}:{server.port}/"
         for setting, words in REFUSED[engine].items():
             cell = compiled(small(), f"{url}?{setting}")
-            with pytest.raises(InputError, match=f"the server refuses the settings: .*{words}"):
+            with pytest.raises(InputError, match=f"the server rejects the settings: .*{words}"):
                 provisioners.of(cell).check(cell)
         cell = compiled(small(), f"{url}?{TAKEN[engine]}")
         provisioners.of(cell).check(cell)

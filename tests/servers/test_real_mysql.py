@@ -92,7 +92,7 @@ def test_which_of_several_servers_is_taken_can_be_chosen_and_is_told(server_cli:
 def test_what_is_no_such_server_is_refused(tmp_path: Path) -> None:
     server = find_installations("postgresql")[0].server
     assert installation_of("postgresql", str(server), "here").server == server
-    with pytest.raises(InputError, match=r"here: program: there is no program `/nowhere/postgres`.*found here"):
+    with pytest.raises(InputError, match=r"here: program: `/nowhere/postgres`: not an executable file.*found here"):
         installation_of("postgresql", "/nowhere/postgres", "here")
     with pytest.raises(InputError, match="does not say that it is a server of mysql"):
         installation_of("mysql", str(server), "here")
@@ -104,4 +104,4 @@ def test_what_is_no_such_server_is_refused(tmp_path: Path) -> None:
 
 def test_a_server_that_runs_has_its_program(cli: Cli) -> None:
     refused = cli("run", cli.write("one.toml", ONE), "--system", "mysql://me@127.0.0.1:1/d?program=mysqld", code=2)
-    assert "a server that runs already has its program" in refused
+    assert "only servers that dbdyno starts have this setting" in refused

@@ -120,8 +120,8 @@ def test_naming_an_authority_has_it_asked(tmp_path: Path) -> None:
     [
         ("postgresql", {"sslmode": "verify-al"}, "did you mean `verify-"),
         ("postgresql", {"sslmode": "allow"}, "known: disable"),
-        ("postgresql", {"sslrootcert": "/nowhere.crt"}, "there is no file /nowhere.crt"),
-        ("mysql", {"ssl-mode": "REQUIRED", "sslmode": "require"}, "said twice"),
+        ("postgresql", {"sslrootcert": "/nowhere.crt"}, "no such file: /nowhere.crt"),
+        ("mysql", {"ssl-mode": "REQUIRED", "sslmode": "require"}, "given twice"),
     ],
 )
 def test_what_is_no_option_is_told(engine: str, given: dict[str, str], words: str) -> None:

@@ -44,12 +44,12 @@ def test_settings_are_added(url: str, wanted: str, settings: dict[str, str]) -> 
     [
         ("sqlite:", "safe", "--same-durability: unknown class `safe`; known: power-safe, process-safe"),
         ("sqlite:?synchronous=normal", "power-safe", "`synchronous` is set to `normal`"),
-        ("postgresql:?fsync=off", "power-safe", "`fsync` is set to `off`, and power-safe needs `on`"),
+        ("postgresql:?fsync=off", "power-safe", "`fsync` is set to `off`, but power-safe requires `on`"),
         ("mysql:?engine=myisam", "power-safe", "tables of myisam cannot be power-safe"),
         ("web:?database=mysql&db.engine=myisam", "power-safe", "db.engine=myisam: mysql: tables of myisam cannot"),
         ("web:?database=null", "power-safe", "has no database `null`"),
-        ("null:", "power-safe", "no durability"),
-        ("exec:true", "power-safe", "no durability"),
+        ("null:", "power-safe", "can't set its durability"),
+        ("exec:true", "power-safe", "can't set its durability"),
     ],
 )
 def test_what_cannot_be_is_refused(url: str, wanted: str, words: str) -> None:

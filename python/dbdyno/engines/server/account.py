@@ -1,4 +1,4 @@
-"""As whom a server runs: most database servers refuse to be root, so that root starts them as another user."""
+"""The user that servers run as. Most database servers refuse to run as root, so root starts them as another user."""
 
 import getpass
 import os
@@ -13,7 +13,7 @@ from dbdyno.engines.server.launch import family_of
 
 @dataclass(frozen=True)
 class Account:
-    """A user of the machine, by name and numbers."""
+    """A user of the operating system."""
 
     name: str
     uid: int
@@ -22,23 +22,24 @@ class Account:
 
     @property
     def owner(self) -> tuple[int, int, tuple[int, ...]]:
-        """The numbers, as a task has them."""
+        """User id, group id and supplementary groups, as in a supervisor's task."""
         return self.uid, self.gid, self.groups
 
 
 def current_user(place: str) -> str:
-    """Return the name of the user who runs dbdyno. Raises InputError, at ``place``, if the system knows none."""
+    """Return the name of the user who runs dbdyno. Raises InputError at ``place`` if the user has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
-        problem = f"no user is given, and user id {os.geteuid()} has no name here"
-        raise InputError(place, problem, "write the user in the URL, as in `postgresql://me@host/database`") from None
+        problem = f"no user is given, and user id {os.geteuid()} has no name on this system"
+        raise InputError(place, problem, "add the user to the URL, e.g. `postgresql://me@host/database`") from None
 
 
 def server_account(engine: str) -> Account | None:
-    """Give the user that servers of an engine run as; ``None``: as oneself, where one is not root or they do not mind.
+    """Return the user that an engine's servers run as; ``None``: the current user.
 
-    Raises SystemFailed where root finds no user to run them as.
+    Servers run as another user only if dbdyno runs as root and the engine's servers refuse to. Raises SystemFailed if
+    no such user exists.
     """
     own = family_of(engine).ACCOUNT
     if os.geteuid() != 0 or own is None:
@@ -50,14 +51,14 @@ def server_account(engine: str) -> Account | None:
             continue
         if entry.pw_uid != 0:
             return Account(name, entry.pw_uid, entry.pw_gid, tuple(os.getgrouplist(name, entry.pw_gid)))
-    problem = f"a server cannot run as root, and there is no user `{own}` or `nobody`"
-    raise SystemFailed(f"{problem}: run dbdyno as another user than root")
+    problem = f"the server can't run as root, and neither user `{own}` nor `nobody` exists"
+    raise SystemFailed(f"{problem}: run dbdyno as a user other than root")
 
 
 def shut_out(directory: Path, account: Account | None) -> Path | None:
-    """Give the outermost directory, of one and those it lies in, that a user may not enter; ``None``: it may all.
+    """Return the outermost directory on a path that a user may not enter; ``None``: the user may enter all.
 
-    Those that do not exist are passed over. Access lists beyond the permission bits are not looked at.
+    Nonexistent directories are skipped. Access control lists are ignored; only permission bits count.
     """
     if account is None:
         return None
@@ -73,20 +74,20 @@ def shut_out(directory: Path, account: Account | None) -> Path | None:
 
 
 def check_reach(path: Path, account: Account | None) -> None:
-    """Raise SystemFailed where the server's user cannot get at a path."""
+    """Raise SystemFailed if the server's user can't access a path."""
     out = shut_out(path.parent, account)
     if out is not None and account is not None:
         raise SystemFailed(
-            f"{path}: the server runs as the user `{account.name}`, who may not enter `{out}`: take a directory that "
-            f"every user may enter, such as one below /var/tmp, or run dbdyno as another user than root"
+            f"{path}: the server runs as the user `{account.name}`, who may not enter `{out}`: use a directory that "
+            f"every user may enter, such as one below /var/tmp, or run dbdyno as a user other than root"
         )
 
 
 def open_way(directory: Path, account: Account | None) -> None:
-    """Let the server's user pass through a directory of dbdyno's own, to one inside that is the user's.
+    """Let the server's user traverse one of dbdyno's directories to reach a subdirectory that the user owns.
 
-    It is not made readable, and those around it and home directories are left alone. Raises SystemFailed where the user
-    cannot pass.
+    The directory doesn't become readable. Its parent directories and home directories are not changed. Raises
+    SystemFailed if the user can't traverse them.
     """
     if shut_out(directory.parent, account) is None and shut_out(directory, account) is not None:
         status = directory.stat()
@@ -96,7 +97,7 @@ def open_way(directory: Path, account: Account | None) -> None:
 
 
 def hand_over(directory: Path, account: Account | None) -> None:
-    """Make a directory, and all in it, the server's user's, and the directory itself closed to all others."""
+    """Make the server's user the owner of a directory and its contents, and close the directory to other users."""
     directory.chmod(0o700)
     if account is None:
         return

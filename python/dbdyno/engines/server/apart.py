@@ -1,4 +1,4 @@
-"""Indexes in a directory of their own, which may be on another device."""
+"""Store indexes in a separate directory, which may be on another device."""
 
 import secrets
 from collections.abc import Callable
@@ -15,40 +15,38 @@ Moving = Callable[[Installation, Path, Path], Job]
 
 
 class IndexesApart:
-    """Makes such directories for the servers of one engine, each inside one that the user names."""
+    """Creates index directories for the servers of one engine, inside a directory that the user names."""
 
     def __init__(self, engine: str, moving: Moving) -> None:
-        """``moving``: gives the program that moves indexes from data to a directory."""
+        """``moving``: returns the program that moves indexes from a data directory to another directory."""
         self._engine, self._moving = engine, moving
 
     def check(self, named: str, system: str) -> None:
-        """Raise InputError where a directory cannot serve; ``system``: whose setting it is."""
+        """Raise InputError if a directory can't be used; ``system``: the name of the system whose setting it is."""
         place, path = f"{system}: index_directory", Path(named).absolute()
         if any(each in named for each in "\n\r\0'"):
-            raise InputError(place, "the name holds a quotation mark or a line break", "take another directory")
+            raise InputError(place, "the name contains a quotation mark or a line break", "use another directory")
         if not path.is_dir():
             raise InputError(
-                place, f"there is no directory {path}", "name one that is there; dbdyno removes what it makes"
+                place, f"no such directory: {path}", "name an existing directory; dbdyno removes the files it creates"
             )
         account = server_account(self._engine)
         if account is not None and shut_out(path, account) is not None:
             problem = f"the server runs as the user `{account.name}`, who may not enter {shut_out(path, account)}"
-            raise InputError(place, problem, "take a directory that every user may enter")
+            raise InputError(place, problem, "use a directory that every user may enter")
         try:
             made = self.directory(named)
             made.mkdir()
             made.rmdir()
         except OSError as error:
-            raise InputError(
-                place, f"nothing can be made in {path}: {reason(error)}", "take another directory"
-            ) from None
+            raise InputError(place, f"can't create files in {path}: {reason(error)}", "use another directory") from None
 
     def directory(self, named: str) -> Path:
-        """Give the path of a new directory inside one that is named. Nothing is made."""
+        """Return the path of a new directory inside the named one, without creating it."""
         return Path(named).absolute() / f"dbdyno-index-{secrets.token_hex(4)}"
 
     def move(self, installation: Installation, data: Path, directory: Path) -> None:
-        """Move the indexes from data that no server runs on to a new directory. Raises SystemFailed and OSError."""
+        """Move the indexes of a stopped server's data to a new directory. Raises SystemFailed and OSError."""
         account = server_account(self._engine)
         directory.mkdir(mode=0o700)
         hand_over(directory, account)
@@ -61,5 +59,5 @@ class IndexesApart:
 
 
 def same_device(one: Path, other: Path) -> bool:
-    """Whether two directories lie on one file system. Raises OSError."""
+    """Whether two directories are on the same file system. Raises OSError."""
     return one.stat().st_dev == other.stat().st_dev

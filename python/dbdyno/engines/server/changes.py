@@ -1,4 +1,4 @@
-"""What servers that dbdyno starts have to change, so as to see what a load depends on."""
+"""Changes that ``why`` applies to servers that dbdyno starts."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -14,9 +14,10 @@ def cache_changes(
     least: float,
     written: Callable[[float], str] = lambda size: f"{size / 1024:.0f}kB",
 ) -> Iterator[Change]:
-    """Give smaller caches, and one that holds all data; none where all data are in it already.
+    """Yield smaller caches, and one that contains all data; none if the cache contains all data already.
 
-    ``now``: its bytes; ``setting``: what sets it, as ``written`` writes bytes; ``least``: the fewest it may have.
+    ``now``: its size in bytes; ``setting``: the setting for its size; ``written``: formats bytes for the setting;
+    ``least``: its minimum size in bytes.
     """
     if now is None or (data_bytes is not None and data_bytes <= now):
         return
@@ -25,6 +26,6 @@ def cache_changes(
 
 
 def without_flushes(settings: Mapping[str, str]) -> Iterator[Change]:
-    """Give settings by which nothing waits for the device, where the server's calls cannot be left out."""
+    """Yield settings that disable flushes, if the preload library that skips the server's calls is missing."""
     if preload_library() is None:
         yield Change("flush free", "flush", "free", "nothing waits for the device to flush", settings=settings)

@@ -1,4 +1,4 @@
-"""Fresh data directories."""
+"""Create new data directories."""
 
 import hashlib
 import secrets
@@ -18,19 +18,19 @@ from dbdyno.runtime.supervisor.kept import Kept
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.templates import template
 
-# Seconds that one of the programs which make data may take.
+# Time limit in seconds for each program that creates data.
 _LONGEST_S = 300.0
 
-# Fresh data are some 40 MB of PostgreSQL and 140 MB of MariaDB, which takes more while it makes them.
+# New data take about 40 MB for PostgreSQL and 140 MB for MariaDB, which needs more while it creates them.
 _LITTLE = 300_000_000
 
 
 def create_data(installation: Installation, directory: Path) -> None:
-    """Make a data directory as of a server that was cleanly stopped, in it an empty database in UTF-8.
+    """Create a data directory with an empty UTF-8 database, in the state of a cleanly stopped server.
 
-    The directory must be empty or not exist yet, and the one it lies in is opened for the server's user to pass through
-    where that is another. Nothing is synced to the device. It goes again where dbdyno ends or fails on the way. Raises
-    SystemFailed.
+    The directory must be empty or not exist yet. If the server runs as another user, the parent directory is opened for
+    that user to traverse. Nothing is synced to the device. On failure, or if dbdyno ends, the directory is removed.
+    Raises SystemFailed.
     """
     directory = directory.absolute()
     account = server_account(installation.engine)
@@ -38,33 +38,33 @@ def create_data(installation: Installation, directory: Path) -> None:
         check_reach(program, account)
     try:
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise SystemFailed(f"{directory}: fresh data need an empty directory, and this is none")
+            raise SystemFailed(f"{directory}: not an empty directory, which new data require")
         directory.parent.mkdir(parents=True, exist_ok=True)
         open_way(directory.parent, account)
         directory.mkdir(exist_ok=True)
         hand_over(directory, account)
     except OSError as error:
-        raise SystemFailed(f"{directory}: the directory cannot be made: {reason(error)}") from error
+        raise SystemFailed(f"{directory}: can't create the directory: {reason(error)}") from error
     try:
         for job in family_of(installation.engine).jobs(installation, directory):
-            run_job(installation, job, directory, account, what=f"make data in {directory}")
+            run_job(installation, job, directory, account, what=f"create data in {directory}")
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
 
 
 def kept_data(installation: Installation, directory: Path) -> Path:
-    """Give fresh data of a server, to be copied. They stay in a directory, and only where none are there are they made.
+    """Return the path of a server's new data, to be copied. They are created once and kept in ``directory``.
 
-    Making them takes some seconds, copying them less than one. Raises SystemFailed.
+    Creating them takes some seconds, copying them less than one second. Raises SystemFailed.
     """
 
     def make(path: Path) -> list[Any]:
         create_data(installation, path)
         return []
 
-    of = f"fresh {installation.title} {installation.server} {family_of(installation.engine).DATABASE}"
-    key = hashlib.sha256(of.encode()).hexdigest()
+    name = f"fresh {installation.title} {installation.server} {family_of(installation.engine).DATABASE}"
+    key = hashlib.sha256(name.encode()).hexdigest()
     return template(directory / f"{key}.data", make, of_tables=False).path
 
 
@@ -77,12 +77,12 @@ def run_job(
     what: str,
     further: Sequence[Path] = (),
 ) -> None:
-    """Run a program on a data directory, as the server's user.
+    """Run a program on a data directory as the server's user, and wait until it finishes.
 
-    ``what`` it is to do, an infinitive. The directory and ``further`` ones go where dbdyno ends before it does. Raises
-    SystemFailed.
+    ``what``: its purpose, an infinitive, for messages. If dbdyno ends first, ``directory`` and the directories
+    ``further`` are removed. Raises SystemFailed.
     """
-    # Beside the data, so that what is left of a program that is killed lies where its data lie.
+    # Next to the data, so that the remains of a killed program are where its data are.
     scratch = directory.with_name(f"{directory.name}-{secrets.token_hex(4)}")
     task = Task(
         command=job.command,
@@ -103,18 +103,18 @@ def run_job(
         kept.stop(0.0)
     program = Path(job.command[0]).name
     if ended is None:
-        raise SystemFailed(f"{installation.title}: `{program}` did not end within {_LONGEST_S:g} s")
+        raise SystemFailed(f"{installation.title}: `{program}` did not finish within {_LONGEST_S:g} s")
     if ended.code != 0:
-        why = last_words(ended.output) or f"it ended with code {ended.code}"
+        why = last_words(ended.output) or f"it ended with exit code {ended.code}"
         raise SystemFailed(
             f"{installation.title}: `{program}` could not {what}: {why}{_room((*further, directory)[0].parent)}"
         )
 
 
 def _room(directory: Path) -> str:
-    """Say how much room there is, where it is little: not every program says that it had none."""
+    """Return the free disk space if it is low, because some programs don't report a full disk."""
     try:
         free = shutil.disk_usage(directory).free
     except OSError:
         return ""
-    return f"; there are {free / 1e6:.0f} MB left there" if free < _LITTLE else ""
+    return f"; only {free / 1e6:.0f} MB are free there" if free < _LITTLE else ""

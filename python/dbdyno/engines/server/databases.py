@@ -1,4 +1,4 @@
-"""How databases are made and removed on a server that runs already, and who is let in: what each engine says of it."""
+"""How to create and remove databases on a running server, and how to log in: described by each engine."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,16 +6,16 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Databases:
-    """``port``: of a server whose URL names none. ``always``: the database that is always there to connect to.
+    """``port``: the default port. ``always``: a database that always exists, to connect to.
 
-    In statements ``{name}`` stands for a database's name, and ``{template}`` for that of one to copy. ``create``:
-    ``None``: one is there as soon as something is in it. ``copy``: ``None``: none can be copied, and each is filled.
-    ``drop``: where ``drop_within``, it is sent to the database itself.
+    In statements, ``{name}`` represents the database's name, and ``{template}`` the name of the database to copy.
+    ``create``: ``None``: inserting creates the database. ``copy``: ``None``: databases can't be copied, so each one is
+    loaded. ``drop``: the statement that removes a database; ``drop_within``: it is sent to the database itself.
 
-    ``session_lock``: whether the server has locks that go with a session, by which runs know of one another.
-    ``needs_user``: whether a name is sent where the URL has none. ``tls``: whether connections can be encrypted.
-    ``read_only``: when the server is told that a session only reads: always, or where it is opened once, because it is
-    told by a statement, which would be a part of what is measured.
+    ``session_lock``: whether the server has locks that end with a session, by which runs detect one another.
+    ``needs_user``: whether to send a user name if the URL has none. ``tls``: whether connections can be encrypted.
+    ``read_only``: when to open read-only sessions: always, or only for sessions that are opened once, because the
+    engine needs a statement for it, which would be measured with each connection.
     """
 
     port: int

@@ -1,4 +1,4 @@
-"""What differs between the families of servers."""
+"""The interface of server families: what differs between them."""
 
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from dbdyno.engines.server.programs import Installation
 
 @dataclass(frozen=True)
 class Job:
-    """A program that makes data: its command line, what it reads, and the signal that ends it with its keeper."""
+    """A program that creates data: its command line, its input, and the signal it gets if its supervisor dies."""
 
     command: tuple[str, ...]
     input: str = ""
@@ -21,7 +21,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Places:
-    """Directories of one running server, of its user alone: for its socket, for files it makes, and with its data."""
+    """Private directories of one running server: for its data, its other files and its socket."""
 
     data: Path
     own: Path
@@ -29,62 +29,62 @@ class Places:
 
 
 class Family(Protocol):
-    """A family of servers: a module."""
+    """A family of servers, implemented by a module."""
 
-    # The user of the machine that the packages of the servers make, where one may not be root; None: root will do.
+    # The user that the servers' packages create, if the server refuses to run as root; None: it may run as root.
     ACCOUNT: str | None
-    # How to get one that can be started here, and how to name one; clauses.
+    # How to install a server that dbdyno can start, and how to name its program; clauses.
     INSTALL: str
     PROGRAMS: str
-    # What a server is started with to be filled, by product: nothing has to survive a crash, and little log is to be
-    # left behind.
+    # Settings of a server while its tables are loaded, by product: nothing must survive a crash, and little log should
+    # remain.
     LOADING: Mapping[str, Mapping[str, str]]
-    # The parameter that says how many may connect at once; None: as many as the machine has descriptors for.
+    # The parameter that limits the number of connections; None: file descriptors are the only limit.
     CONNECTIONS: str | None
 
-    # The database that lies in fresh data, empty.
+    # The empty database in new data.
     DATABASE: str
-    # The user of the database, who needs no password (empty: nobody logs in); the number in the socket's name, and its
-    # name.
+    # The database user, who needs no password (empty: no login); the port number in the socket's name; the socket's
+    # file name.
     USER: str
     PORT: int
     SOCKET: str
-    # What asks the server to end, the mildest first, and what ends it when its keeper is killed.
+    # Signals that stop the server, the mildest first, and the signal that it gets if its supervisor is killed.
     STOP: tuple[int, ...]
     DEATH: int
-    # The directories it needs in its own.
+    # Subdirectories that the server needs in its own directory.
     DIRECTORIES: tuple[str, ...]
 
     def servers(self) -> Iterator[Path]:
-        """Find the programs on this machine that may be a server; one may come twice."""
+        """Find the programs on this machine that may be a server; duplicates are possible."""
 
     def describe(self, server: Path) -> Installation | None:
-        """Give the installation of which a program is the server; ``None``: of none, or it lacks what it needs."""
+        """Return the installation that a server program belongs to; ``None``: no server, or incomplete."""
 
     def address(self, places: "Places") -> Path:
-        """Give what clients are told of the server's socket: itself, or its directory."""
+        """Return the socket's address for clients: its path or its directory."""
 
     def jobs(self, installation: Installation, directory: Path) -> Sequence[Job]:
-        """Give the programs that make fresh data, in order."""
+        """Return the programs that create new data, in order."""
 
     def check_settings(self, installation: Installation, settings: Mapping[str, str]) -> None:
-        """Raise InputError for a setting that is dbdyno's to make, or no name at all."""
+        """Raise InputError for a setting that dbdyno sets itself, or an invalid name."""
 
     def command(
         self, installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
     ) -> Sequence[str]:
-        """Give the server's command line. ``tcp_port``: a port of the loopback interface to listen on as well."""
+        """Return the server's command line. ``tcp_port``: an additional port on the loopback interface."""
 
     def is_ready(self, places: Places, pid: int) -> bool:
         """Whether the server with this process id answers."""
 
 
 def check_value(name: str, value: str) -> None:
-    """Raise InputError for a value that no command line can hold."""
+    """Raise InputError for a value that a command line can't contain."""
     if "\0" in value:
-        raise InputError(name, "the value holds a character of code 0", "take it away")
+        raise InputError(name, "the value contains a NUL character", "remove it")
 
 
 def reserved(name: str) -> InputError:
-    """Make the error of a setting that is dbdyno's to make."""
-    return InputError(name, "dbdyno itself sets this on the servers it starts", "leave it out")
+    """Return the error for a setting that dbdyno sets itself."""
+    return InputError(name, "dbdyno sets this itself on the servers it starts", "leave it out")

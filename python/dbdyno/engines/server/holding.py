@@ -1,8 +1,8 @@
-"""Databases on named servers that are one run's: their names, and how other runs know that it lives.
+"""Ownership of a run's databases on a named server: their names, and locks that show other runs that the owner lives.
 
-PostgreSQL, MariaDB and MySQL have locks that go with the session which holds them, so that any run on any node or in
-any container sees whose databases were left behind. MongoDB and SQL Server do not, or not for a whole server: there a
-file that is locked in dbdyno's cache stands for them, and those of a run whose cache is another's are left alone.
+PostgreSQL, MariaDB and MySQL have locks that end with their session, so a run on any machine or in any container
+detects abandoned databases. MongoDB and SQL Server have none, or none for a whole server. For them, dbdyno locks a
+file in its cache directory, and runs with another cache directory don't touch the databases.
 """
 
 import hashlib
@@ -18,38 +18,38 @@ from dbdyno.model.plan.system import SystemSpec
 from dbdyno.runtime.worker import Worker, WorkerFailed
 from dbdyno.runtime.workspace.claims import Claim, abandoned
 
-# What makes the names of databases, behind that of the run.
+# Last parts of the names of a run's databases.
 ENDS = ("trial", "template")
 
 _DIGITS = 12
 
 
 def new_token() -> str:
-    """Draw what tells the databases of a run from those of all others: hexadecimal digits."""
+    """Return a random token, in hexadecimal digits, that distinguishes the databases of a run."""
     return secrets.token_hex(_DIGITS // 2)
 
 
 def database_name(token: str, end: str) -> str:
-    """Name a database of a run; ``end``: which (:data:`ENDS`)."""
+    """Return the name of a run's database; ``end``: one of :data:`ENDS`."""
     return f"dbdyno_{token}_{end}"
 
 
 class Holding(Protocol):
-    """What says that a run's databases are not left behind."""
+    """A lock that shows other runs that the owner of databases lives."""
 
     @property
     def alive(self) -> bool:
-        """Whether it still says so."""
+        """Whether the lock is still held."""
 
     def release(self) -> None:
-        """Say so no more."""
+        """Release the lock."""
 
 
 class SessionLock:
-    """A lock that a session of its own holds on the server."""
+    """A lock on the server, held by a separate session."""
 
     def __init__(self, target: dict[str, Any], token: str, drop: Callable[[str], None]) -> None:
-        """Take it, and drop the databases that runs left behind which have ended. Raises SystemFailed."""
+        """Acquire the lock and drop the databases of ended runs. Raises SystemFailed."""
         plan = {"schema": PLAN, "seed": 1, "task": {"kind": "hold", "target": target, "token": token}}
         self._worker = Worker(plan, coordinated=True)
         self._events = iter(self._worker)
@@ -58,33 +58,33 @@ class SessionLock:
         except WorkerFailed as error:
             raise SystemFailed(str(error)) from error
         except StopIteration:
-            raise SystemFailed("the session that is to keep this run's databases has ended") from None
+            raise SystemFailed("the session that holds the lock on this run's databases has ended") from None
         if not isinstance(held, Held):
-            raise SystemFailed(f"the worker gave no {Held.__name__}")
+            raise SystemFailed(f"the worker returned no {Held.__name__}")
         for name in held.abandoned:
             _drop_left(drop, name)
 
     @property
     def alive(self) -> bool:
-        """Whether the session is there."""
+        """Whether the session still exists."""
         return self._worker.alive
 
     def release(self) -> None:
-        """End the session; one whose server no longer answers is killed."""
+        """End the session; kill it if the server doesn't answer."""
         self._worker.stop()
         try:
             for _ in self._events:
                 pass
         except WorkerFailed:
-            # What it held is gone with it.
+            # The lock ended with the session.
             pass
 
 
 class FileLock:
-    """A locked file in the cache."""
+    """A locked file in the cache directory."""
 
     def __init__(self, system: SystemSpec, token: str, drop: Callable[[str], None]) -> None:
-        """Lock it, and drop the databases that runs with this cache left behind which have ended.
+        """Lock the file and drop the databases of ended runs that used this cache directory.
 
         Raises SystemFailed.
         """
@@ -97,12 +97,12 @@ class FileLock:
         try:
             self._claim = Claim(directory, f"{place}-{token}-")
         except OSError as error:
-            raise SystemFailed(f"{directory}: nothing can be made in it: {reason(error)}") from error
+            raise SystemFailed(f"{directory}: can't create a file: {reason(error)}") from error
 
     alive = True
 
     def release(self) -> None:
-        """Remove it."""
+        """Unlock and remove the file."""
         self._claim.release()
 
 
@@ -110,5 +110,5 @@ def _drop_left(drop: Callable[[str], None], name: str) -> None:
     try:
         drop(name)
     except SystemFailed:
-        # Another user's, or another run was quicker.
+        # The database belongs to another user, or another run has dropped it.
         return

@@ -1,4 +1,4 @@
-"""Database servers that are installed on this machine."""
+"""Find the database servers installed on this machine."""
 
 import re
 import shutil
@@ -10,10 +10,10 @@ from dbdyno.engines.server.programs import Installation
 
 
 def find_installations(engine: str) -> list[Installation]:
-    """Give the servers of an engine to be started here.
+    """Return the installed servers of an engine, newest version first.
 
-    The newest comes first. One that does not say its version or lacks a program it needs is left out. Of equally new
-    ones, the one that the PATH names first comes first.
+    Servers that don't report a version, or that lack a required program, are left out. Servers of the same version are
+    in the order of the PATH.
     """
     found: dict[Path, Installation] = {}
     family = family_of(engine)
@@ -27,29 +27,29 @@ def find_installations(engine: str) -> list[Installation]:
 
 
 def installation_of(engine: str, program: str, place: str) -> Installation:
-    """Give the installation of an engine whose server is ``program``: a path, or the name of one on the PATH.
+    """Return the installation of an engine whose server is ``program``: a path, or a name on the PATH.
 
-    Raises InputError that begins with ``place`` where there is none, or it is no such server.
+    Raises InputError at ``place`` if the program doesn't exist or is not a server of the engine.
     """
-    # With a slash in it, which looks at that path alone.
+    # If the name contains a slash, which() checks only that path.
     path = shutil.which(program)
     if path is None:
         found = ", ".join(f"`{each.server}`" for each in find_installations(engine))
         hint = f"give the path of a server; found here: {found}" if found else how_to_install(engine)
-        raise InputError(f"{place}: program", f"there is no program `{program}` that can be run", hint)
+        raise InputError(f"{place}: program", f"`{program}`: not an executable file", hint)
     installation = family_of(engine).describe(Path(path).absolute())
     if installation is None:
-        problem = f"`{path}` does not say that it is a server of {engine}, or what it needs beside it is not there"
+        problem = f"`{path}` is not a {engine} server, or programs that it requires are missing"
         raise InputError(f"{place}: program", problem, family_of(engine).PROGRAMS)
     return installation
 
 
 def how_to_install(engine: str) -> str:
-    """Give a clause on how to get a server of an engine that can be started here."""
+    """Return how to install a server of an engine, a clause."""
     return family_of(engine).INSTALL
 
 
 def _order(version: str) -> tuple[int, ...]:
-    """Bring versions in order: ``16beta1`` and ``16.1`` are 16 and 16.1, a beta being before its first release."""
+    """Return a sort key for a version. A beta such as ``16beta1`` comes before its release."""
     numbers = tuple(int(number) for number in re.findall(r"\d+", re.split(r"[a-z-]", version, maxsplit=1)[0]))
     return (*numbers, -1) if re.search(r"alpha|beta|rc|devel", version) else numbers

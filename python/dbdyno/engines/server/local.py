@@ -1,4 +1,4 @@
-"""Whether a named server runs on this machine, and the Unix socket by which its clients could connect as well."""
+"""Detect whether a named server runs on this machine, and find the Unix socket of a server reached over TCP."""
 
 import socket
 from collections.abc import Mapping
@@ -14,32 +14,30 @@ from dbdyno.model.events.answers import Answer
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.runtime.worker import ask
 
-# Seconds for an answer.
+# Time limit in seconds for an answer.
 _LONGEST_S = 10.0
 
 
 def runs_here(host: str | None) -> bool:
-    """Whether a host is this machine, by its addresses; without one the system is dbdyno's own.
+    """Whether a host is this machine, judged by its addresses. ``None`` is: dbdyno itself runs such systems.
 
-    Where a name is not resolved, it is not. A tunnel or a container behind an address of this machine cannot be told
-    from it.
+    False if the name can't be resolved. A tunnel or container at an address of this machine also counts as local.
     """
     if host is None or host.startswith("/"):
         return True
-    own = {each.address.partition("%")[0] for of in psutil.net_if_addrs().values() for each in of}
+    own = {each.address.partition("%")[0] for addresses in psutil.net_if_addrs().values() for each in addresses}
     try:
         resolved = {str(each[4][0]) for each in socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_STREAM)}
     except OSError:
         return False
-    # Debian has a machine's name at 127.0.1.1, which no interface has.
+    # Debian resolves the machine's name to 127.0.1.1, which is not the address of an interface.
     return all(each in own or ip_address(each).is_loopback for each in resolved)
 
 
 def unix_socket(target: Mapping[str, Any], questions: SocketQuestions) -> dict[str, Any] | None:
-    """Give what a plan names a server by to reach it over its Unix socket; ``None`` where it cannot be reached so.
+    """Return the fields of a plan's target that select a server's Unix socket; ``None`` if there is no usable one.
 
-    ``target``: the server as it is reached over TCP. A server that answers there has to be the same one, and to let the
-    same user in.
+    ``target``: the server as reached over TCP. The server at the socket must be the same one and accept the same user.
     """
     host = str(target.get("host") or "")
     if host.startswith("/") or not runs_here(host):
@@ -51,7 +49,7 @@ def unix_socket(target: Mapping[str, Any], questions: SocketQuestions) -> dict[s
         path = Path(place) / questions.file.format(port=target.get("port"))
         if not place.startswith("/") or not path.is_socket():
             continue
-        # Nothing that stays on the machine is encrypted.
+        # Connections to a Unix socket are not encrypted.
         address: dict[str, Any] = {"host": place} | ({"tls": None} if "tls" in target else {})
         if _answer({**target, **address}, questions.identity) == identity:
             return address

@@ -1,10 +1,10 @@
-"""What a server's log says of why it did not start, or did not take a setting."""
+"""Find in a server's log why it didn't start or rejected a setting."""
 
 import re
 from collections.abc import Iterable, Mapping
 
-# The two families write `2024-01-01 12:00:00.000 UTC [7] FATAL:  words` and `2024-01-01 12:00:00 0 [ERROR] words`.
-# PostgreSQL says `postgres: words` before it has a log.
+# PostgreSQL and MySQL write `2024-01-01 12:00:00.000 UTC [7] FATAL:  words` and `2024-01-01 12:00:00 0 [ERROR] words`.
+# PostgreSQL writes `postgres: words` before it has opened its log.
 _SEVERITY = re.compile(
     r"\b(?P<level>FATAL|PANIC|ERROR|DETAIL|HINT):\s+(?P<words>.*)|"
     r"\[(?P<mark>ERROR|Warning)\]\s+(?:\[[^\]]*\]\s+)*(?P<text>.*)|"
@@ -12,17 +12,17 @@ _SEVERITY = re.compile(
 )
 _ADJUSTED = re.compile(r"option '(?P<name>[^']+)': .*(?:adjusted to|wasn't recognized)")
 
-# That it gives up is no reason.
+# Messages that only report the failure, not its reason.
 _EMPTY = re.compile(r"Aborting\.?|Failed to initialize plugins\.?|Data Dictionary initialization failed\.")
 
 _LAST_LINES = 3
 
-# A value that would not stand in an error by chance.
+# A value distinctive enough not to appear in an error message by chance.
 _TELLING = re.compile(r"(?!(?i:on|off|true|false|yes|none|default)$)[A-Za-z_]{3,}")
 
 
 def errors(log: str) -> list[str]:
-    """Give the words of a log's errors, without times and the like."""
+    """Return the messages of a log's errors, without timestamps and severities."""
     found = []
     for line in log.splitlines():
         match = _SEVERITY.search(line)
@@ -34,14 +34,14 @@ def errors(log: str) -> list[str]:
 
 
 def last_words(log: str) -> str:
-    """Give a log's last errors, or its last lines where it has none, as one line."""
+    """Return a log's last errors on one line, or its last lines if it has no errors."""
     return "; ".join((errors(log) or [line.strip() for line in log.splitlines() if line.strip()])[-_LAST_LINES:])
 
 
 def refused(settings: Mapping[str, str], log: str) -> tuple[str, str] | None:
-    """Give the first of some settings that a log's errors name, and the words that do; ``None``: they name none.
+    """Return the first setting that an error in the log names, and the error; ``None``: none does.
 
-    Where no name is said, a value will do that is a word of its own.
+    If no error names a setting, an error that contains a distinctive value counts.
     """
     said = errors(log)
     for name in settings:
@@ -56,7 +56,7 @@ def refused(settings: Mapping[str, str], log: str) -> tuple[str, str] | None:
 
 
 def adjusted(names: Iterable[str], log: str) -> tuple[str, str] | None:
-    """Give the first of some settings whose value the server changed with no more than a warning, and its words."""
+    """Return the first setting whose value the server changed with only a warning, and the warning."""
     by_name = {_plain(name): name for name in names}
     for line in log.splitlines():
         match = _SEVERITY.search(line)
@@ -67,7 +67,7 @@ def adjusted(names: Iterable[str], log: str) -> tuple[str, str] | None:
 
 
 def _names(name: str, words: str) -> bool:
-    """Whether words mean a setting. One whose name is a plain word, such as ``fsync``, counts where it is quoted."""
+    """Whether a message names a setting. A name that is a plain word, such as ``fsync``, must be quoted to count."""
     pattern = re.escape(name).replace("_", "[-_]").replace(r"\-", "[-_]")
     if re.search(r"[_.-]", name):
         return re.search(rf"(?<![\w.]){pattern}(?![\w.]*\w)", words, re.IGNORECASE) is not None

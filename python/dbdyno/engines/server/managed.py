@@ -1,4 +1,4 @@
-"""Servers that dbdyno starts: a data directory, a copy of the template, and a server on it for each trial."""
+"""Provision servers that dbdyno starts: each trial gets a copy of the template data and a server on it."""
 
 import os
 import secrets
@@ -32,25 +32,25 @@ from dbdyno.runtime.workspace.renewing import Copies
 from dbdyno.runtime.workspace.templates import Template, template
 from dbdyno.runtime.workspace.workspace import Workspace
 
-# Connections that are wanted besides the clients': dbdyno's own, and those a server keeps for its superuser.
+# Connections besides the clients': dbdyno's own, and those that a server reserves for its superuser.
 _FURTHER_CONNECTIONS = 10
 _USUAL_CONNECTIONS = 90
 
-# Seconds a server is given to shut down cleanly when it has been filled.
+# Time limit in seconds for a clean shutdown after loading.
 _GRACE_S = 300.0
 
-# Where servers work that may not enter the user's own directories, because they run as another user than root.
+# Directory for servers that may not enter the user's own directories, because they don't run as root.
 _COMMON = Path("/var/tmp")  # noqa: S108
 
 
 @dataclass
 class Served(Ready):
-    """A server that runs."""
+    """A running server."""
 
     server: Server | None = None
 
     def trouble(self, lost: bool) -> str | None:
-        """Say that the server has ended, and its last words."""
+        """Return that the server has ended, with its last log messages; ``None`` if it runs."""
         if self.server is None:
             return None
         ended = self.server.seems_to_end() if lost else not self.server.alive()
@@ -65,15 +65,15 @@ class ManagedProvisioner:
     """Starts the servers of one engine."""
 
     def __init__(self, engine: str, place: Place, moving: Moving) -> None:
-        """A server that may not go to the run's workspace gets a place of its own.
+        """A server that may not enter the run's workspace works in another directory.
 
-        ``moving``: gives the program that moves indexes to a directory of their own.
+        ``moving``: returns the program that moves indexes to a separate directory.
         """
         self._engine = engine
         self._interrupted = place.interrupted
         self._workspace = place.workspace
         self._own: Workspace | None = None
-        # By the program asked for. Looking asks programs for their versions; a run keeps to what it began with.
+        # By requested program. Detection executes programs for their versions, and the choice must not change in a run.
         self._found: dict[str | None, Installation] = {}
         self.observations: list[dict[str, Any]] = []
         self._apart = IndexesApart(engine, moving)
@@ -81,7 +81,7 @@ class ManagedProvisioner:
         self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
-        """See that there is a server to start, and that it takes the settings: by starting it, where there are any."""
+        """Check that a server is installed. If there are settings, start it once to check that it accepts them."""
         installation = self._installation(compiled)
         settings = server_settings_of(compiled)
         check_settings(installation, settings.parameters)
@@ -104,12 +104,12 @@ class ManagedProvisioner:
             name, problem, hint = settings.lacking(installation.title)
             raise InputError(f"{compiled.cell.system.name}: {name}", problem, hint) from None
         except SystemFailed:
-            # No error of the user's in the settings is known: its trials will say what is the matter.
+            # The failure isn't known to be an error in the settings; the trials will report it.
             return
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
-        """Have a server run on a fresh copy of the data, with the cell's settings."""
+        """Run a server with the cell's settings on a new copy of the data."""
         installation = self._installation(compiled)
         made = self._template(compiled, installation)
         room = self._room()
@@ -129,7 +129,7 @@ class ManagedProvisioner:
             try:
                 copy.renew(self._interrupted)
                 if indexes is None:
-                    # The server's user is changed now, so that what is noted stays but for what the trial does.
+                    # Change the owner before noting the files' state, so that only the trial's changes differ from it.
                     hand_over(data, server_account(self._engine))
                     copy.note()
                 else:
@@ -153,7 +153,7 @@ class ManagedProvisioner:
             try:
                 sample_anew(compiled, target(server), self._interrupted)
                 if cold:
-                    # Only now, so that what is sampled need not come from the device.
+                    # After sampling, so that sampling needn't read from the device.
                     self._set_os_cache(removed, "cold")
                 durations = {
                     "load_s": made.load_s,
@@ -163,7 +163,7 @@ class ManagedProvisioner:
                 }
                 yield Served(target(server), durations, made.loaded, preload=page, server=server)
             finally:
-                # Nobody wants its data any more.
+                # The data are no longer needed, so don't wait for a clean shutdown.
                 server.stop(0.0)
             again = indexes is None
         finally:
@@ -174,11 +174,11 @@ class ManagedProvisioner:
                     shutil.rmtree(each, ignore_errors=True)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
-        """Return the bytes of the data directory of the template."""
+        """Return the size of the template's data directory in bytes."""
         return directory_bytes(self._template(compiled, self._installation(compiled)).path)
 
     def close(self) -> None:
-        """Remove the place of its own."""
+        """Remove the separate workspace, if one was created."""
         if self._own is not None:
             self._own.close()
 
@@ -190,7 +190,7 @@ class ManagedProvisioner:
                 raise SystemFailed(f"the operating system's cache of {each}: {reason(error)}") from error
 
     def _try(self, installation: Installation, parameters: Mapping[str, str]) -> None:
-        """Start a server on fresh data, and end it. Raises InputError where it does not take a parameter."""
+        """Start and stop a server on new data. Raises InputError if it rejects a parameter."""
         fresh = self._fresh(installation)
         room = self._room()
         data = room.path / f"data-{secrets.token_hex(4)}"
@@ -198,7 +198,7 @@ class ManagedProvisioner:
             copy_directory(fresh, data, self._interrupted)
             start_server(installation, data, room.path, parameters, remove=[data], held=room.held).stop(0.0)
         except OSError as error:
-            raise SystemFailed(f"copying fresh data to {data}: {reason(error)}") from error
+            raise SystemFailed(f"copying new data to {data}: {reason(error)}") from error
         finally:
             shutil.rmtree(data, ignore_errors=True)
 
@@ -214,10 +214,10 @@ class ManagedProvisioner:
         return self._found[program]
 
     def _first(self, system: str) -> Installation:
-        """Give the server taken where none is asked for, and note it where it could have been another."""
+        """Return the default server, and add an observation if several are installed."""
         found = find_installations(self._engine)
         if not found:
-            problem = f"there is no {self._engine} server on this machine to start"
+            problem = f"no {self._engine} server is installed on this machine"
             raise InputError(system, problem, how_to_install(self._engine))
         first, *others = found
         if others:
@@ -228,16 +228,16 @@ class ManagedProvisioner:
 
     def _template(self, compiled: CompiledCell, installation: Installation) -> Template:
         directory = self._cache("templates")
-        # Another program of the same version may have been built to lay out its files otherwise.
-        of = f"{installation.title} {server_settings_of(compiled).program or ''}".strip()
-        key = compiled.template_key(f"{of} {compiled.cell.system.engine} {family_of(self._engine).DATABASE}")
+        # Another build of the same version may use a different file layout.
+        name = f"{installation.title} {server_settings_of(compiled).program or ''}".strip()
+        key = compiled.template_key(f"{name} {compiled.cell.system.engine} {family_of(self._engine).DATABASE}")
 
         def load(path: Path) -> Any:
             fresh = self._fresh(installation)
             try:
                 copy_directory(fresh, path, self._interrupted)
             except OSError as error:
-                raise SystemFailed(f"copying fresh data to {path}: {reason(error)}") from error
+                raise SystemFailed(f"copying new data to {path}: {reason(error)}") from error
             self._interrupted.check()
             settings = family_of(self._engine).LOADING[installation.product]
             with start_server(installation, path, path.parent, settings, remove=[path]) as server:
@@ -245,27 +245,27 @@ class ManagedProvisioner:
                     plan = compiled.load_plan(target(server))
                     loaded = ask(plan, Loaded, interrupted=self._interrupted).model_dump(mode="json")["tables"]
                 except BaseException as error:
-                    # One that breaks connections off (a full disk is such a reason) has said why, though not to them.
+                    # A server that closes connections (e.g. because of a full disk) only logs the reason.
                     broken = isinstance(error, SystemFailed) and "the connection" in str(error)
                     said = server.last_words() if broken else ""
-                    # Nobody wants its data, so that nobody waits until they are written.
+                    # The data are no longer needed, so don't wait until they are written.
                     server.stop(0.0)
                     if said:
-                        raise SystemFailed(f"{error}; {installation.title} said: {said}") from error
+                        raise SystemFailed(f"{error}; {installation.title} reported: {said}") from error
                     raise
                 with self._interrupted.passing_on_to(AtOnce(server.kill)):
                     whole = server.stop(_GRACE_S)
                 if not whole:
                     self._interrupted.check()
-                    raise SystemFailed(f"{installation.title} did not shut down cleanly when its tables were loaded")
+                    raise SystemFailed(f"{installation.title} did not shut down cleanly after loading the tables")
             return loaded
 
         return template(directory / f"{key}.data", load)
 
     def _room(self) -> Workspace:
-        """Give the directory servers work in."""
+        """Return the workspace for servers."""
         account = server_account(self._engine)
-        # A place that somebody named is taken, or refused with a reason, but never changed for another.
+        # A directory that the user named is used or rejected with an error, but never replaced.
         if self._workspace.chosen or shut_out(self._workspace.path.parent, account) is None:
             return self._workspace
         if self._own is None:
@@ -273,7 +273,7 @@ class ManagedProvisioner:
         return self._own
 
     def _cache(self, name: str) -> Path:
-        """Give a directory to keep things in that the server's user can pass through."""
+        """Return a persistent directory that the server's user can traverse."""
         account = server_account(self._engine)
         usual = cache_directory()
         if shut_out(usual.parent, account) is None:
@@ -288,7 +288,7 @@ class ManagedProvisioner:
 
 
 def target(server: Server) -> dict[str, Any]:
-    """Give a server that runs as a plan names it."""
+    """Return a running server's target, as in a plan."""
     return {
         "engine": server.installation.engine,
         "host": str(server.socket),
@@ -300,7 +300,7 @@ def target(server: Server) -> dict[str, Any]:
 
 
 def _parameters(compiled: CompiledCell) -> dict[str, str]:
-    """Give the parameters a server is started with: those asked for, and room for the clients."""
+    """Return the server's parameters: those requested, and enough connections for the clients."""
     parameters = dict(server_settings_of(compiled).parameters)
     clients = compiled.definition.load.clients
     most = family_of(compiled.cell.system.engine).CONNECTIONS
@@ -310,13 +310,13 @@ def _parameters(compiled: CompiledCell) -> dict[str, str]:
 
 
 def common_directory() -> Path:
-    """Give the user's own directory where all users may go. Raises SystemFailed where another has taken its name."""
+    """Return dbdyno's directory that all users may enter. Raises SystemFailed if another user owns it."""
     path = _COMMON / f"dbdyno-{os.geteuid()}"
     try:
         path.mkdir(mode=0o711, exist_ok=True)
         status = path.lstat()
     except OSError as error:
-        raise SystemFailed(f"{path}: the directory cannot be made: {reason(error)}") from error
+        raise SystemFailed(f"{path}: can't create the directory: {reason(error)}") from error
     if path.is_symlink() or status.st_uid != os.geteuid():
-        raise SystemFailed(f"{path}: it belongs to somebody else: set DBDYNO_CACHE to a directory all users may enter")
+        raise SystemFailed(f"{path}: another user owns it: set DBDYNO_CACHE to a directory that all users may enter")
     return path

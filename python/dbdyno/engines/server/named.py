@@ -1,4 +1,4 @@
-"""Servers that run already, named by their URL: a database of dbdyno's own on them, or the one that is named."""
+"""Provision running servers: create databases on them, or use the database that the URL names."""
 
 import fcntl
 import hashlib
@@ -31,48 +31,49 @@ from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.runtime.worker import ask
 
-# Seconds for creating, copying or dropping a database, and for an answer at all.
+# Time limit in seconds for creating, copying or dropping a database, and for any other answer.
 _LONGEST_S = 600.0
 
-# Resolving a name from a file or a cache is a matter of microseconds.
+# Resolving a name from a file or a cache takes microseconds.
 _SLOW_S = 0.01
-_LOOKS = 3
+_LOOKUPS = 3
 _LONGEST_CONNECT_S = 5.0
 
 
-# What a server answers to who connects, with its code, or what MongoDB's options cannot be: what comes of no server is
-# no answer to settings.
+# A server's answer to a connection attempt, with its code, or an invalid MongoDB option. Other errors, such as an
+# unreachable server, aren't caused by the settings.
 _REFUSAL = re.compile(
     r"connecting to .*?: (?P<words>.*\((?:\d+, )?[0-9A-Z]{5}\)|(?:unknown option|`\w+` must be) .*)", re.DOTALL
 )
 
 
-# What PostgreSQL, MariaDB and MySQL say of a write in a transaction that only reads.
+# SQLSTATE of PostgreSQL, MariaDB and MySQL for a write in a read-only transaction.
 _ONLY_READS = "25006"
 
 
 @dataclass(kw_only=True)
 class Authenticated(Ready):
-    """A database of the user's, whose server refuses what the statements were not seen to write."""
+    """The user's own database, in read-only sessions, so that the server rejects undetected writes."""
 
     system: SystemSpec
 
     def check(self, result: TrialResult) -> None:
-        """Raise InputError where the server had to."""
+        """Raise InputError if the server rejected a write."""
         for message in result.failures.values():
             if _ONLY_READS in message:
-                told = f"a statement writes for some of its values (the server refused it: {message})"
+                told = f"a statement writes for some of its values (the server rejected it: {message})"
                 raise not_ours(self.system, f"the database `{self.target['database']}`", told)
 
 
 class NamedProvisioner:
-    """Makes databases on one server, and removes them.
+    """Creates databases on one server, and removes them.
 
-    Their names are one run's, which holds a lock for them; it removes those of runs that were killed, and of no other.
+    Their names are unique to the run, which holds a lock for them. It also removes the databases of killed runs, but
+    never those of running ones.
     """
 
     def __init__(self, system: SystemSpec, databases: Databases, place: Place) -> None:
-        """``system``: the server; ``databases``: how they are made there. Nothing is connected yet."""
+        """``system``: the server; ``databases``: how to create databases on it. Doesn't connect yet."""
         self._allow_writes = place.allow_writes
         self._databases = databases
         self.observations: list[dict[str, Any]] = []
@@ -80,7 +81,7 @@ class NamedProvisioner:
         self._judged: set[str] = set()
         self._system = system
         self._interrupted = place.interrupted
-        # The key of the data in the database to copy, and what loading them took.
+        # The key of the data in the template database, and how long loading them took.
         self._key = ""
         self._loaded: dict[str, Any] = {}
         self._tls = Tls()
@@ -91,14 +92,14 @@ class NamedProvisioner:
         self._made: set[str] = set()
 
     def check(self, compiled: CompiledCell) -> None:
-        """See that the server answers, and that no other run works on it."""
+        """Check that the server answers, and that no other run of the user uses it."""
         if not self._resolved:
             self.observations += resolution(self._system.name, self._host, self._port)
             self._resolved = True
         self._tls = server_settings_of(compiled).tls
         self._inspect(compiled)
         if not self._checked:
-            # What dbdyno does itself it does as one that the server lets in.
+            # dbdyno's own statements use the login of a system that the server accepted.
             self._system = compiled.cell.system
         self._judge(compiled)
         if _makes_data(compiled):
@@ -108,9 +109,10 @@ class NamedProvisioner:
         self._checked = True
 
     def _hold(self) -> None:
-        """Hold what says that the databases to be made are this run's. Raises SystemFailed.
+        """Acquire the lock on this run's databases. Raises SystemFailed.
 
-        Where that was lost, as with a server that was restarted, others may have dropped them: then new ones are made.
+        If the lock was lost, e.g. because the server was restarted, other runs may have dropped the databases. Then
+        this run uses new names.
         """
         if self._holding is not None and self._holding.alive:
             return
@@ -123,10 +125,10 @@ class NamedProvisioner:
             self._holding = FileLock(self._system, self._token, self._drop)
 
     def _judge(self, compiled: CompiledCell) -> None:
-        """See that no statement writes to what dbdyno did not make. Raises InputError, unless that is allowed.
+        """Raise InputError if a statement may write to a database that dbdyno didn't create, unless that is allowed.
 
-        Without tables of its own, an experiment runs in the database that the URL names; with some, in one that is made
-        for it, and then only what names another can lead beyond it.
+        An experiment without tables of its own uses the database that the URL names. Otherwise it uses a database
+        created for it, and only statements that name another database can leave it.
         """
         trial = compiled.trial
         texts = [compiled.before, compiled.tables, compiled.after, trial["statements"], trial["transactions"]]
@@ -146,9 +148,9 @@ class NamedProvisioner:
             self.observations.append(allowed(compiled.cell.system, what, found))
 
     def _inspect(self, compiled: CompiledCell) -> None:
-        """See that the server answers, and takes the session's settings.
+        """Check that the server answers and accepts the session's settings.
 
-        Raises SystemFailed, and InputError where the settings are all that keeps it from answering.
+        Raises SystemFailed, or InputError if the server answers without the settings.
         """
         target = self._target(compiled, self._own_database)
         target["session"] += [list(pair) for pair in server_settings_of(compiled).asked.items()]
@@ -159,14 +161,14 @@ class NamedProvisioner:
             if refusal is None or not target["session"]:
                 raise
             self._ask({"kind": "inspect"}, target | {"session": []}, FactsRead)
-            hint = "give what a session of this server can set"
-            raise InputError(self._system.name, f"the server refuses the settings: {refusal['words']}", hint) from None
+            hint = "use settings that a session of this server can change"
+            raise InputError(self._system.name, f"the server rejects the settings: {refusal['words']}", hint) from None
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
-        """Have a database with the tables as they were loaded; without tables, the one that the URL names."""
+        """Provide a database with freshly loaded tables, or the URL's database if the experiment has no tables."""
         if not self._checked:
-            # The run goes on after an earlier one, or the server was not there before.
+            # check() was skipped because the run continues an earlier one, or it failed because the server was down.
             self.check(compiled)
         self._judge(compiled)
         if not _makes_data(compiled):
@@ -189,12 +191,12 @@ class NamedProvisioner:
             self._recreate(name, self._databases.create)
             self._load(compiled, name)
             durations = {"load_s": time.monotonic() - begun}
-        # Creating and dropping are waited for: a server goes on with them when nobody listens any more.
+        # Ctrl-C doesn't interrupt creating and dropping: the server would continue them after a disconnect.
         self._interrupted.check()
         yield Ready(self._target(compiled, name), durations, self._loaded)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
-        """What is copied lies on the server."""
+        """Return 0, because the server stores the copies."""
         return 0
 
     def close(self) -> None:
@@ -210,7 +212,7 @@ class NamedProvisioner:
                 self._lock.close()
 
     def _template(self, compiled: CompiledCell) -> float:
-        """Have the tables in a database to copy; give the seconds it took, 0 where they are there already."""
+        """Load the template database; return the seconds that took, 0 if it was loaded already."""
         key = compiled.template_key("")
         if self._key == key:
             return 0.0
@@ -255,16 +257,16 @@ class NamedProvisioner:
             "host": self._host,
             "port": self._port,
             "user": system.user or (current_user(system.name) if self._databases.needs_user else None),
-            # Of several systems that are one server, each has its own.
+            # Several systems on the same server may have different passwords.
             "password": password_of(compiled.cell.system if compiled is not None else system),
             "database": database,
             "session": [list(pair) for pair in own.parameters.items()],
         } | ({"tls": own.tls.plan()} if self._databases.tls else {})
 
     def _guard(self, compiled: CompiledCell) -> dict[str, Any]:
-        """Have the server itself refuse what the statements were not seen to write.
+        """Return the target's fields that make sessions read-only, so that the server rejects undetected writes.
 
-        Where it is told by a statement, that would be a part of what is measured with a session for each transaction.
+        Empty if an extra statement per session would be measured, because each transaction opens a session.
         """
         when = self._databases.read_only
         told = when == "always" or (when == "once" and compiled.trial["connect"] == "once")
@@ -272,7 +274,7 @@ class NamedProvisioner:
 
     @property
     def _host(self) -> str:
-        # An address of IPv6 stands in brackets, in a URL only.
+        # Only URLs put IPv6 addresses in brackets.
         host = self._system.host or "localhost"
         return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
@@ -292,19 +294,19 @@ class NamedProvisioner:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.close()
-            problem = "another run of yours is measuring this server"
-            raise InputError(self._system.name, problem, "wait until it has ended") from None
+            problem = "another of your runs is measuring this server"
+            raise InputError(self._system.name, problem, "wait until it has finished") from None
         return lock
 
 
 def resolution(name: str, host: str, port: int) -> list[dict[str, Any]]:
-    """Look how a host's name is resolved, and give what that costs each connection, where it is much."""
+    """Return observations on slow name resolution of a host, which delays every connection."""
     if host.startswith("/"):
         return []
     resolved = math.inf
     try:
-        # A busy machine makes a look-up slow once, and not the best of several.
-        for _ in range(_LOOKS):
+        # On a busy machine, a single lookup may be slow, but rarely the fastest of several.
+        for _ in range(_LOOKUPS):
             begun = time.monotonic()
             addresses = [(each[0], each[4]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
             resolved = min(resolved, time.monotonic() - begun)

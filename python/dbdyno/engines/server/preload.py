@@ -1,4 +1,4 @@
-"""The library that a server preloads, so that a trial can change what the server asks of its files (crates/preload)."""
+"""The library that a server preloads, so that a trial can delay the server's file calls (crates/preload)."""
 
 import os
 import secrets
@@ -12,16 +12,16 @@ from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.base.resources import package_path
 from dbdyno.engines.server.account import Account, open_way
 
-# What a trial's plan has changed by the library.
+# The changes in a trial's plan that the library makes.
 _KINDS = ("sync", "read", "write")
 
-# How the file begins that worker and library share, and its bytes (crates/delays/src/page.rs).
+# First bytes and size in bytes of the file that worker and library share (crates/delays/src/page.rs).
 _MAGIC = b"dbdyno 1"
 _SIZE = 4096
 
 
 def preload_library() -> Path | None:
-    """Find the library: ``DBDYNO_PRELOAD``, or beside this package; ``None``: it was installed without it."""
+    """Find the library: ``DBDYNO_PRELOAD``, or next to this package; ``None``: it isn't installed."""
     named = os.environ.get("DBDYNO_PRELOAD")
     if named:
         return Path(named) if Path(named).is_file() else None
@@ -29,31 +29,31 @@ def preload_library() -> Path | None:
 
 
 def preloads(trial: Mapping[str, Any]) -> bool:
-    """Whether a trial, as a plan's task has it, changes what a server asks of its files."""
+    """Whether a trial, given as a plan's task, changes a server's file calls."""
     return any(kind in (trial.get("changes") or {}) for kind in _KINDS)
 
 
 @dataclass(frozen=True)
 class Preload:
-    """A directory with the library, and the file that it shares with the worker. The server's user may use both."""
+    """A directory with the library and the file that it shares with the worker. The server's user may use both."""
 
     directory: Path
 
     @classmethod
     def make(cls, work: Path, account: Account | None) -> "Preload":
-        """Make one below a directory. ``account``: the server's user.
+        """Create one below the directory ``work``. ``account``: the server's user.
 
-        Raises SystemFailed where there is no library, or nothing can be made.
+        Raises SystemFailed if the library is missing or a file can't be created.
         """
         library = preload_library()
         if library is None:
-            problem = "the library that a server preloads is not installed beside dbdyno"
-            raise SystemFailed(f"{problem}: install the package anew")
+            problem = "the library that servers preload is not installed with dbdyno"
+            raise SystemFailed(f"{problem}: reinstall the package")
         made = cls(work / f"preload-{secrets.token_hex(4)}")
         try:
             made.directory.mkdir(mode=0o711)
             open_way(made.directory, account)
-            # The user's own directory, where it is installed, may be closed to the server.
+            # The library may be installed in a directory that the server's user can't enter.
             shutil.copyfile(library, made.library)
             made.library.chmod(0o755)
             made.page.write_bytes(_MAGIC.ljust(_SIZE, b"\0"))
@@ -76,7 +76,7 @@ class Preload:
         return self.directory / "page"
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Give the environment of a server that preloads it."""
+        """Return the environment of a server that preloads the library."""
         others = given.get("LD_PRELOAD")
         preloaded = f"{self.library}:{others}" if others else str(self.library)
         return {**given, "LD_PRELOAD": preloaded, "DBDYNO_PRELOAD_FILE": str(self.page)}

@@ -1,4 +1,4 @@
-"""Programs of servers: where they lie, what version they say they are, and which belong together."""
+"""Find the programs of servers, their versions, and which programs belong together."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dbdyno.engines.server.environment import environment
 
-# Seconds a program has to say its version.
+# Time limit in seconds for a program to print its version.
 _VERSION_S = 10.0
 
 
@@ -18,8 +18,8 @@ _VERSION_S = 10.0
 class Installation:
     """A server's programs.
 
-    ``product``: as people call it, such as PostgreSQL or MariaDB; ``version``: such as ``15.8``. ``programs``: by name,
-    the server first, then those that it needs and a client where there is one.
+    ``product``: such as PostgreSQL or MariaDB; ``version``: such as ``15.8``. ``programs``: paths by name, the server
+    first, then the programs that it requires, and a client if one is installed.
     """
 
     engine: str
@@ -39,12 +39,12 @@ class Installation:
 
 
 def on_path() -> list[Path]:
-    """Give the directories of the PATH."""
+    """Return the absolute directories of the PATH."""
     return [Path(place) for place in os.get_exec_path() if Path(place).is_absolute()]
 
 
 def programs_in(places: list[Path], name: str) -> Iterator[Path]:
-    """Find the programs of a name in some directories, in their order."""
+    """Find the programs of a name in directories, in their order."""
     for place in places:
         path = place / name
         try:
@@ -57,15 +57,15 @@ def programs_in(places: list[Path], name: str) -> Iterator[Path]:
 def complete(
     engine: str, product: str, version: str | None, programs: Mapping[str, Path], needed: tuple[str, ...]
 ) -> Installation | None:
-    """Give an installation, unless it does not say its version or lacks a program that is ``needed``."""
-    there = {name: path for name, path in programs.items() if os.access(path, os.X_OK)}
-    if version is None or any(name not in there for name in needed):
+    """Return an installation; ``None`` if its version is unknown or a ``needed`` program is missing."""
+    existing = {name: path for name, path in programs.items() if os.access(path, os.X_OK)}
+    if version is None or any(name not in existing for name in needed):
         return None
-    return Installation(engine, product, version, there)
+    return Installation(engine, product, version, existing)
 
 
 def beside(home: Path, *names: str) -> Path:
-    """Find a program in the installation that a server's directory belongs to, or on the PATH."""
+    """Find a program in the installation of a server's directory, or on the PATH."""
     for name in names:
         for place in (home, home.parent / "bin", home.parent / "scripts"):
             if os.access(place / name, os.X_OK):
@@ -74,7 +74,7 @@ def beside(home: Path, *names: str) -> Path:
 
 
 def version_of(pattern: re.Pattern[str], *command: str | Path) -> str | None:
-    """Run a command, and give the ``version`` that a pattern finds in what it says; ``None`` where it finds none."""
+    """Run a command and return the ``version`` that a pattern finds in its output; ``None`` if there is none."""
     try:
         done = subprocess.run(
             command,

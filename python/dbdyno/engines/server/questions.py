@@ -1,15 +1,15 @@
-"""What servers are asked for the Unix socket by which their clients could connect."""
+"""Queries that find a server's Unix socket."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class SocketQuestions:
-    """What a server is asked for its Unix socket, as SQL.
+    """SQL queries that find a server's Unix socket.
 
-    ``place``: where it is, as clients are told. ``usual``: where it is where the server does not say. ``file``: its
-    name in that place, with the server's port for ``{port}``; empty: the place is the socket itself. ``identity``: what
-    no two servers answer alike.
+    ``place``: returns its location for clients. ``usual``: default locations, if the server doesn't return one.
+    ``file``: its file name in that directory, with ``{port}`` for the server's port; empty: the location is the socket
+    itself. ``identity``: returns a value that is unique to each server.
     """
 
     place: str

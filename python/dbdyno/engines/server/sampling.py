@@ -1,4 +1,4 @@
-"""New statistics for the planner before each trial, so that none of their random samples is part of all of a run."""
+"""Gather planner statistics before each trial, so that no single random sample affects a whole run."""
 
 import re
 from typing import Any
@@ -11,18 +11,18 @@ from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.listening import Interrupted
 
-# What a statement of `setup` names that gathers statistics or sets them: of PostgreSQL, MariaDB and MySQL.
+# Words in `setup` statements that gather or set statistics on PostgreSQL, MariaDB and MySQL.
 _OWN = re.compile(r"\banaly[sz]e\b|statistic|_stats\b|\bstats_|reltuples", re.IGNORECASE)
 
-# PostgreSQL's settings that end a statement. MariaDB and MySQL have none that ends `analyze table`.
+# PostgreSQL's settings that cancel long statements. Those of MariaDB and MySQL don't apply to `analyze table`.
 _TIME_LIMITS = frozenset({"statement_timeout", "transaction_timeout"})
 
 
 def sample_anew(compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted) -> None:
-    """Have the server draw a new sample of each table that it sampled when the tables were loaded.
+    """Make the server sample each table again that it sampled when the tables were loaded.
 
-    Where the experiment's `setup` gathers or sets statistics itself, they stay as they were loaded. Raises
-    SystemFailed, and RunInterrupted when that is heard on the way.
+    If the experiment's `setup` gathers or sets statistics itself, they are not changed. Raises SystemFailed;
+    RunInterrupted on Ctrl-C.
     """
     engine = engine_of(compiled.cell.system.engine)
     own = [sql.text_for(engine.name) or "" for sql in compiled.definition.setup]
@@ -32,7 +32,7 @@ def sample_anew(compiled: CompiledCell, target: dict[str, Any], interrupted: Int
         return
     settings = server_settings_of(compiled).parameters
     limits = [[name, "0"] for name in settings if name.lower() in _TIME_LIMITS]
-    # Of several values the last is in force.
+    # If a setting is given several times, the last value takes effect.
     unlimited = target | {"session": [*target.get("session", []), *limits]}
     try:
         ask(compiled.statements_plan(unlimited, statements), Loaded, interrupted=interrupted)

@@ -1,4 +1,4 @@
-"""Starting and stopping servers."""
+"""Start and stop servers."""
 
 import os
 import secrets
@@ -20,28 +20,28 @@ from dbdyno.engines.server.programs import Installation
 from dbdyno.runtime.supervisor.kept import Kept
 from dbdyno.runtime.supervisor.task import Task
 
-# Bytes of a Unix socket's path, without the zero at its end (sun_path of unix(7)).
+# Maximum bytes of a Unix socket's path without the terminating NUL (sun_path in unix(7)).
 _SOCKET_BYTES = 107
 
-# Seconds between two looks at a server that comes up. Its end is noticed at once.
-_LOOK_S = 0.005
+# Seconds between checks of a starting server. dbdyno notices its end immediately.
+_CHECK_S = 0.005
 
-# Seconds in which a keeper reports that its server has ended.
+# Seconds within which a supervisor reports the end of its server.
 _NOTICE_S = 2.0
 
 _LOG = "log"
 
-# Seconds in which a server has to answer, recovery included.
+# Time limit in seconds for a server to answer, including recovery.
 _START_TIMEOUT_S = 30.0
 
 
 class Server:
-    """A running server. It ends with dbdyno, and leaves its data and nothing else.
+    """A running server. It ends with dbdyno, and only its data remain.
 
-    ``pid``: its main process. ``socket``: for PostgreSQL the directory of its Unix socket, for all others the
-    socket itself; ``port``: the number in PostgreSQL's socket's name, and a TCP port only where one was asked for.
-    ``user`` needs no password. ``log``: the file it writes its messages to, which goes with it. ``preload``: what
-    it was started with, so that a trial can change what it asks of its files.
+    ``pid``: its main process. ``socket``: the directory of PostgreSQL's Unix socket, for other servers the socket
+    itself; ``port``: the number in the name of PostgreSQL's socket, and a TCP port only if one was requested. ``user``:
+    the database user, who needs no password. ``log``: its log file, removed when it stops. ``preload``: the preloaded
+    library through which a trial delays its file calls.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Server:
         tcp_port: int | None = None,
         preload: Preload | None = None,
     ) -> None:
-        """``kept``: its process."""
+        """``kept``: its supervised process."""
         family = family_of(installation.engine)
         self.installation = installation
         self.data = places.data
@@ -66,15 +66,15 @@ class Server:
         self._kept = kept
 
     def alive(self) -> bool:
-        """Whether its main process runs."""
+        """Whether its main process is running."""
         return self._kept.alive()
 
     def seems_to_end(self) -> bool:
-        """Whether it has ended, or does so in a moment. Its connections close before its process is over."""
+        """Whether it has ended or ends within 2 s. Its connections close before its process exits."""
         return not self.alive() or self._kept.wait(_NOTICE_S) is not None
 
     def last_words(self) -> str:
-        """Give the last errors of its log, or its last lines where it has none; also when it has ended."""
+        """Return its log's last errors, or the last lines if it has none. Works after its end, too."""
         if self._kept.ended is not None:
             return last_words(self._kept.ended.output)
         try:
@@ -83,26 +83,26 @@ class Server:
             return ""
 
     def how_it_ended(self) -> str:
-        """Say what killed it; nothing where it runs, or ended by itself."""
+        """Return which signal killed it; empty if it runs or exited."""
         ended = self._kept.wait(_NOTICE_S)
         if ended is None or ended.code >= 0:
             return ""
         return f"{signal.Signals(-ended.code).name} killed it"
 
     def kill(self) -> None:
-        """Kill its main process; :meth:`stop` ends and removes the rest."""
+        """Kill its main process; call :meth:`stop` to end other processes and remove files."""
         self._kept.kill()
 
     def stop(self, grace_s: float = 60.0) -> bool:
-        """Shut it down, and say whether that was clean, so that its data are whole without recovery.
+        """Shut it down and return whether the shutdown was clean, so that its data need no recovery.
 
-        After ``grace_s`` seconds it is ended by force. What it was given to remove stays. A second call does nothing.
-        Raises SystemFailed where it cannot be ended.
+        After ``grace_s`` seconds it is killed. The directories passed as ``remove`` are kept. A second call does
+        nothing. Raises SystemFailed if it can't be stopped.
         """
         return self._kept.stop(grace_s)
 
     def __enter__(self) -> "Server":
-        """Give the server."""
+        """Return the server."""
         return self
 
     def __exit__(
@@ -113,7 +113,7 @@ class Server:
 
 
 def check_settings(installation: Installation, settings: Mapping[str, str]) -> None:
-    """Raise InputError for a setting that a server cannot be started with, as far as that shows without it."""
+    """Raise InputError for a setting that is known to be invalid without starting the server."""
     family_of(installation.engine).check_settings(installation, settings)
 
 
@@ -130,15 +130,14 @@ def start_server(  # noqa: PLR0913 - each is a property of the process
 ) -> Server:
     """Start a server on a data directory, and return when it answers.
 
-    The server alone may enter ``data`` then. Its own files go to a directory below ``work``, which is opened for its
-    user to pass through where that is another; its socket lies there too, unless the path is too long for one. It
-    listens on no TCP port, but on ``tcp_port`` of 127.0.0.1 where one is given. ``settings``: server parameters by
-    name. ``remove``: directories that go where dbdyno ends
-    without having stopped the server; else they stay. ``held``: a descriptor that stays open until nothing of the
-    server is left, also where dbdyno is killed. ``preloaded``: it loads the library by which a trial changes what it
-    asks of its files.
+    Only the server's user can enter ``data`` afterwards. The server's other files are stored below ``work``, which is
+    opened for that user to traverse. Its socket is there too, unless the path is too long for a socket. The server
+    doesn't listen on TCP unless ``tcp_port`` is given, a port on 127.0.0.1. ``settings``: server parameters by name.
+    ``remove``: directories to remove if dbdyno ends without stopping the server. ``held``: a file descriptor that stays
+    open until the server has ended completely, even if dbdyno is killed. ``preloaded``: load the library through which
+    a trial delays the server's file calls.
 
-    Raises InputError where it does not take a setting as it is given, and SystemFailed where it does not start.
+    Raises InputError if the server rejects or changes a setting, and SystemFailed if it doesn't start.
     """
     family = family_of(installation.engine)
     family.check_settings(installation, settings)
@@ -167,10 +166,10 @@ def start_server(  # noqa: PLR0913 - each is a property of the process
         change = adjusted(settings, server.log.read_text(encoding="utf-8", errors="replace"))
         if change is not None:
             name, words = change
-            raise InputError(name, f"{installation.title} does not take `{settings[name]}`: {words}")
+            raise InputError(name, f"{installation.title} rejects `{settings[name]}`: {words}")
         kept.note()
     except BaseException:
-        # Nobody wants its data as they are now.
+        # The data are not needed, so don't wait for a clean shutdown.
         kept.stop(0.0)
         raise
     return server
@@ -180,13 +179,13 @@ def _await(server: Server, family: Family, places: Places, kept: Kept, settings:
     title = server.installation.title
     end = time.monotonic() + _START_TIMEOUT_S
     while not family.is_ready(places, kept.pid):
-        ended = kept.wait(_LOOK_S)
+        ended = kept.wait(_CHECK_S)
         if ended is not None:
             refusal = refused(settings, ended.output)
             if refusal is not None:
                 name, words = refusal
-                raise InputError(name, f"{title} does not take `{settings[name]}`: {words}")
-            why = last_words(ended.output) or f"it ended with code {ended.code}"
+                raise InputError(name, f"{title} rejects `{settings[name]}`: {words}")
+            why = last_words(ended.output) or f"it ended with exit code {ended.code}"
             raise SystemFailed(f"{title} does not start on {places.data}: {why}")
         if time.monotonic() > end:
             said = server.last_words() or "it wrote nothing"
@@ -196,7 +195,7 @@ def _await(server: Server, family: Family, places: Places, kept: Kept, settings:
 def _places(installation: Installation, family: Family, data: Path, work: Path, account: Account | None) -> Places:
     for directory in (data, work):
         if not directory.is_dir():
-            raise SystemFailed(f"{directory}: there is no such directory")
+            raise SystemFailed(f"{directory}: no such directory")
     for program in installation.programs.values():
         check_reach(program, account)
     try:
@@ -215,7 +214,7 @@ def _places(installation: Installation, family: Family, data: Path, work: Path, 
     if not _fits(sockets / family.SOCKET):
         sockets = Path(tempfile.gettempdir()) / f"dbdyno-{token}"
         if not _fits(sockets / family.SOCKET) or shut_out(sockets.parent, account) is not None:
-            problem = f"{sockets.parent}: a socket cannot lie there, nor below {work}, whose path is too long"
+            problem = f"can't create a socket in {sockets.parent}, nor below {work}, whose path is too long"
             raise SystemFailed(f"{problem}: set TMPDIR to a directory with a short path that every user may enter")
     return Places(data, own, sockets)
 

@@ -1,4 +1,4 @@
-"""What can be set on a server: its own parameters, by name, and how dbdyno uses it."""
+"""The settings of a server: its own parameters, and how dbdyno uses it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ServerSettings(Settings):
-    """The settings of one system. ``parameters``: as the server names them, with values in the form it takes.
+    """The settings of one system. ``parameters``: server parameters by name, with values in the server's syntax.
 
-    ``tls``: of a named server. ``program``: the server that dbdyno starts, where it is not the first found.
-    ``index_directory``: where the indexes lie of the tables of a server that dbdyno starts; ``None``: with the rest.
+    ``tls``: how to encrypt connections to a named server. ``program``: the server program to start, instead of the
+    newest. ``index_directory``: directory for the indexes of a server that dbdyno starts; ``None``: with its data.
     """
 
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -26,7 +26,7 @@ class ServerSettings(Settings):
     index_directory: str | None = None
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Give what is set: what dbdyno does with it, then its parameters."""
+        """Yield the settings: dbdyno's own, then the server's parameters."""
         if self.program:
             yield "program", self.program
         if self.index_directory:
@@ -35,16 +35,16 @@ class ServerSettings(Settings):
 
     @property
     def asked(self) -> Mapping[str, str]:
-        """Parameters that a server is given only to see whether it has what is set otherwise."""
+        """Parameters set only to check that the server supports a setting that dbdyno applies another way."""
         return {}
 
     def lacking(self, title: str) -> tuple[str, str, str]:
-        """Say which setting a server (``title``) refused by :attr:`asked`, the problem, and what to do."""
+        """Return the setting that the server ``title`` rejected through :attr:`asked`, the problem and a hint."""
         raise NotImplementedError
 
 
 def server_settings_of(compiled: "CompiledCell") -> ServerSettings:
-    """Give a cell's settings of its server."""
+    """Return the server settings of a cell."""
     return compiled.settings if isinstance(compiled.settings, ServerSettings) else ServerSettings()
 
 
@@ -57,18 +57,18 @@ def read_server_settings(
     truth: tuple[str, str] = ("on", "off"),
     tls_options: TlsOptions | None = LIBPQ,
 ) -> ServerSettings:
-    """Check settings as far as can be without the server. Raises InputError that begins with ``place``.
+    """Check settings as far as possible without the server. Raises InputError at ``place``.
 
-    ``named``: of a server that runs already, among whose settings are those of the connection to it.
-    ``index_directory``: whether the server can keep indexes in a directory of their own. ``truth``: what true and false
-    are written as; ``tls_options``: by what names TLS is asked for, ``None``: it cannot be.
+    ``named``: the server already runs; its settings include connection options. ``index_directory``: whether the server
+    can store indexes in a separate directory. ``truth``: the server's words for true and false; ``tls_options``: the
+    names of TLS options, ``None``: TLS isn't supported.
     """
     yes, no = truth
     values = {
         name: (yes if value else no) if isinstance(value, bool) else str(value) for name, value in settings.items()
     }
     tls = Tls()
-    # Where there is no TLS, its option is refused as one that is not known.
+    # Without TLS, the server rejects TLS options as unknown parameters.
     if named and tls_options is not None:
         tls, values = split_tls(tls_options, values, place)
     for name in ("program", "index_directory"):
@@ -76,9 +76,9 @@ def read_server_settings(
             raise InputError(f"{place}: {name}", "the value is empty", "give a path, or leave it out")
     program = values.pop("program", None)
     if program is not None and named:
-        raise InputError(f"{place}: program", "a server that runs already has its program", "leave it out")
+        raise InputError(f"{place}: program", "only servers that dbdyno starts have this setting", "leave it out")
     directory = values.pop("index_directory", None) if index_directory else None
     if directory is not None and named:
-        hint = "leave it out, and make a tablespace on the server"
-        raise InputError(f"{place}: index_directory", "a server that runs already places its indexes itself", hint)
+        hint = "leave it out, and create a tablespace on the server"
+        raise InputError(f"{place}: index_directory", "only servers that dbdyno starts have this setting", hint)
     return ServerSettings(values, tls, program, directory)

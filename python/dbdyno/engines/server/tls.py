@@ -1,4 +1,4 @@
-"""How connections to a named server are encrypted: the options of its URL that are no settings of the server."""
+"""How connections to a named server are encrypted: URL options that are not server parameters."""
 
 import difflib
 from collections.abc import Mapping
@@ -13,30 +13,30 @@ _MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
 
 @dataclass(frozen=True)
 class TlsOptions:
-    """By what names an engine's users ask for TLS. ``names``: of options, ``mode`` or ``roots``; ``modes``: further."""
+    """An engine's TLS options. ``names``: ``mode`` or ``roots``, by option; ``modes``: libpq's modes, by its own."""
 
     names: Mapping[str, str]
     modes: Mapping[str, str]
 
 
 LIBPQ = TlsOptions({"sslmode": "mode", "sslrootcert": "roots"}, {})
-"""Libpq's names, which every engine takes."""
+"""Libpq's names, which every engine accepts."""
 
 
 @dataclass(frozen=True)
 class Tls:
-    """``mode``: as libpq's ``sslmode``. ``roots``: a file with the certificates that are believed, not the system's."""
+    """``mode``: as libpq's ``sslmode``. ``roots``: a file with trusted CA certificates, instead of the system's."""
 
     mode: str = "prefer"
     roots: str | None = None
 
     def plan(self) -> dict[str, Any]:
-        """Give it as a plan has it."""
+        """Return it as in a plan."""
         return {"mode": self.mode, "roots": self.roots}
 
 
 def split_tls(options: TlsOptions, values: Mapping[str, str], place: str) -> tuple[Tls, dict[str, str]]:
-    """Part the options of TLS from the settings of a named server. Raises InputError that begins with ``place``."""
+    """Separate TLS options from a named server's settings. Raises InputError at ``place``."""
     given: dict[str, str] = {}
     rest: dict[str, str] = {}
     for name, value in values.items():
@@ -44,18 +44,18 @@ def split_tls(options: TlsOptions, values: Mapping[str, str], place: str) -> tup
         if key is None:
             rest[name] = value
         elif key in given:
-            raise InputError(f"{place}: {name}", "this is said twice, by two names", "take one away")
+            raise InputError(f"{place}: {name}", "this option is given twice, by two names", "remove one")
         else:
             given[key] = _mode(options, name, value, place) if key == "mode" else _file(name, value, place)
     mode, roots = given.get("mode", Tls.mode), given.get("roots")
-    # As libpq has it: who names an authority wants it to be asked. MySQL's client asks it with VERIFY_… only.
+    # As in libpq: naming CA certificates implies verifying the server. MySQL's client verifies with VERIFY_… only.
     if "sslrootcert" in values and mode == "require":
         mode = "verify-ca"
     return Tls(mode, roots), rest
 
 
 def asks_for_tls(name: str, value: str) -> bool:
-    """Whether an option of a URL asks for an encrypted connection, or says how one is checked."""
+    """Whether a URL option requires an encrypted connection or a certificate check."""
     option = name.lower().replace("-", "").replace("_", "")
     if option in ("sslrootcert", "sslca"):
         return True
@@ -68,12 +68,12 @@ def _mode(options: TlsOptions, name: str, value: str, place: str) -> str:
     if mode not in known:
         close = difflib.get_close_matches(mode, known, 1)
         hint = f"did you mean `{close[0]}`?" if close else f"known: {', '.join(known)}"
-        raise InputError(f"{place}: {name}", f"there is no mode `{value}`", hint)
+        raise InputError(f"{place}: {name}", f"unknown mode `{value}`", hint)
     return options.modes.get(mode, mode)
 
 
 def _file(name: str, value: str, place: str) -> str:
     path = expand_user(value, f"{place}: {name}").absolute()
     if not path.is_file():
-        raise InputError(f"{place}: {name}", f"there is no file {path}", "name one with certificates (PEM)")
+        raise InputError(f"{place}: {name}", f"no such file: {path}", "name a file with certificates (PEM)")
     return str(path)
