@@ -211,7 +211,11 @@ TABLE = (
             ("h.toml", "http://h/?ca=/x", "ca: it has no effect"),
             ("h.toml", "https://h/?verify=off&ca=/x", "ca: it has no effect"),
             ("h.toml", "http://h/?nosuch=1", "there is no option `nosuch`"),
-            ("h.toml", "web:?servers=1&processors.proxy=1", "processors.proxy: it has no effect: it has no such tier"),
+            (
+                "h.toml",
+                "web:?servers=1&processors.proxy=1",
+                "processors.proxy: it has no effect: the system doesn't have this tier",
+            ),
             ("h.toml", "web://h/", "dbdyno starts these web servers"),
         )
     ),

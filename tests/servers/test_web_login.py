@@ -110,6 +110,6 @@ def test_what_survives_less_is_not_compared_with_what_survives_more(server_cli: 
 def test_a_setting_that_is_none_is_one_clear_error(server_cli: Cli) -> None:
     server_cli.write("web.toml", TABLES.replace('{ execute = "select count(*) from users" }', LOGIN))
     said = server_cli("run", "web.toml", "--system", "web:?database=sqlite&servers=2&proxy=squid", code=2)
-    assert "there is no proxy `squid`" in said
+    assert "unknown proxy `squid`" in said
     said = server_cli("run", "web.toml", "--system", "web://host/", code=2)
     assert "write `http://host/`" in said

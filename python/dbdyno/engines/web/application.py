@@ -1,4 +1,4 @@
-"""The program of the web application: where it is, and building it from the source that the package brings."""
+"""Find the web application, or build it from the source in this package."""
 
 import hashlib
 import os
@@ -16,28 +16,28 @@ from dbdyno.engines.compiling import run_compiler
 PROGRAM = "dbdyno-webapp"
 
 VARIABLE = "DBDYNO_WEBAPP"
-"""The environment variable that names a program in its place."""
+"""The environment variable with the path of another program to use."""
 
-# Characters of cargo's own words that a message repeats.
+# Maximum length of cargo's output in a message.
 _LONGEST = 500
 
 _SOURCE = ("Cargo.toml", "Cargo.lock")
 
 
 def source_directory() -> Path:
-    """Give the directory of its source, a package of Rust."""
+    """Return the directory of its source, a Rust package."""
     return package_path("engines", "web", "app")
 
 
 def find_application() -> Path | None:
-    """Find the program: ``DBDYNO_WEBAPP``, beside this Python's scripts, or as it was built; ``None``: it is not there.
+    """Find the program: ``DBDYNO_WEBAPP``, among this Python's scripts, or in the cache; ``None``: it isn't built.
 
-    Raises InputError where the variable names no program.
+    Raises InputError if the variable doesn't name an executable file.
     """
     named = os.environ.get(VARIABLE)
     if named:
         if not os.access(named, os.X_OK):
-            raise InputError(f"{VARIABLE}={named}", "there is no program of that name", "give its path, or unset it")
+            raise InputError(f"{VARIABLE}={named}", "not an executable file", "give the program's path, or unset it")
         return Path(named).absolute()
     beside = (Path(sysconfig.get_path("scripts")), Path(sys.executable).parent)
     for path in (*(directory / PROGRAM for directory in beside), _built()):
@@ -47,12 +47,12 @@ def find_application() -> Path | None:
 
 
 def application() -> Path:
-    """Give the program; the first time it is built, which takes cargo some minutes. Raises DbdynoError."""
+    """Return the program's path, building it if necessary, which takes some minutes. Raises DbdynoError."""
     return find_application() or build_application()
 
 
 def build_application() -> Path:
-    """Build it into the cache, whether or not it is there, and give its path. Raises DbdynoError."""
+    """Build it into the cache, even if it exists already, and return its path. Raises DbdynoError."""
     if shutil.which("cargo") is None:
         hint = f"install Rust (https://rustup.rs), or name a program that was built elsewhere by {VARIABLE}"
         raise InputError(PROGRAM, "building the web application needs cargo, which is not on the PATH", hint)
@@ -65,8 +65,8 @@ def build_application() -> Path:
             done = run_compiler(["cargo", "build", *options], Path(scratch))
             if done.returncode != 0:
                 said = " ".join((done.stderr.strip() or done.stdout.strip() or "nothing").split())
-                raise SystemFailed(f"building {PROGRAM} failed: cargo said: {said[-_LONGEST:]}")
-            # In one step, so that nobody starts a part of it.
+                raise SystemFailed(f"building {PROGRAM} failed: cargo reported: {said[-_LONGEST:]}")
+            # Atomically, so that no other process can execute an incomplete file.
             os.replace(Path(scratch) / "release" / PROGRAM, built)  # noqa: PTH105
     except OSError as error:
         raise SystemFailed(f"building {PROGRAM} in {built.parent}: {reason(error)}") from error
@@ -74,7 +74,7 @@ def build_application() -> Path:
 
 
 def _built() -> Path:
-    """Give the path that it is built to: of each source its own."""
+    """Return the path in the cache that it is built to; each version of the source has its own."""
     return cache_directory("webapp", _digest()) / PROGRAM
 
 

@@ -1,4 +1,4 @@
-"""The command about the web application."""
+"""The command that builds the web application."""
 
 import typer
 
@@ -12,10 +12,10 @@ def web() -> None:
 
 @commands.command("get")
 def get_application() -> None:
-    """Print the path of the web application; build it with cargo where it is not there yet."""
+    """Print the path of the web application. Build it with cargo if it isn't built yet."""
     from dbdyno.engines.web.application import application, find_application
 
     if find_application() is None:
-        typer.echo("building the web application, which takes cargo some minutes", err=True)
-    # The path alone is on standard output, for use in other commands.
+        typer.echo("building the web application with cargo, which takes some minutes", err=True)
+    # Standard output contains only the path, for use in other commands.
     typer.echo(application())

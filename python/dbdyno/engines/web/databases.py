@@ -1,4 +1,4 @@
-"""The databases that the web application can have behind it: their URLs, as it takes them."""
+"""The databases that the web application supports, and their URLs in its syntax."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -30,16 +30,16 @@ def _mysql(target: Target) -> str:
 _URLS: Mapping[str, Callable[[Target], str]] = {"sqlite": _sqlite, "postgresql": _postgresql, "mysql": _mysql}
 
 DATABASES = tuple(_URLS)
-"""The names of the engines that it can have."""
+"""The names of the engines that it supports."""
 
 
 def database_url(target: Target) -> str:
-    """Give the URL of a database that a plan names by its target."""
+    """Return the URL of a database, given as a plan's target."""
     return _URLS[target["engine"]](target)
 
 
 def statements_at_connect(target: Target) -> Iterator[str]:
-    """Give the options of a web server for what a database is told on each connection that begins."""
+    """Yield a web server's options for the statements to execute on each new connection."""
     for name, value in target.get("pragmas", ()):
         yield "--on-connect"
         yield f"pragma {name} = {value}"

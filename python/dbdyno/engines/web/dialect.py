@@ -1,4 +1,4 @@
-"""Tables as the database behind a web tier has them, and requests in the place of statements."""
+"""The dialect of a web tier: the database's tables, and requests instead of statements."""
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
@@ -12,13 +12,13 @@ from dbdyno.model.plan.settings import Settings
 
 
 def web_dialect(definition: Definition, place: str, settings: Settings) -> Dialect:
-    """Give the dialect of a web tier's settings; ``place``: the experiment's file, for errors."""
+    """Return the dialect for a web tier's settings; ``place``: the experiment's file, for errors."""
     made = settings if isinstance(settings, WebSettings) else WebSettings()
     return WebDialect(engine_of(made.database).dialect(definition, place, made.inner), place)
 
 
 class WebDialect:
-    """What makes tables is the database's; nothing of a transaction reaches it but through the web servers."""
+    """Creates tables directly in the database; transactions only reach it through the web servers."""
 
     engine = "web"
     has_transactions = False
@@ -26,40 +26,40 @@ class WebDialect:
     has_requests = True
 
     def __init__(self, behind: Dialect, place: str) -> None:
-        """``behind``: the database's."""
+        """``behind``: the database's dialect."""
         self._behind = behind
         self._place = place
         self.counts_up = behind.counts_up
 
     def quote(self, name: str) -> str:
-        """As the database."""
+        """Quote a name for the database."""
         return self._behind.quote(name)
 
     def column_type(self, column: Column) -> str:
-        """As the database."""
+        """Return the database's type of a column."""
         return self._behind.column_type(column)
 
     def column_name(self, table: Table, column: str) -> str:
-        """As the database."""
+        """Return the database's name of a column."""
         return self._behind.column_name(table, column)
 
     def create_table(self, name: str, table: Table) -> str:
-        """As the database."""
+        """Return the database's statement that creates a table."""
         return self._behind.create_table(name, table)
 
     def create_index(self, table: str, index: Index) -> str:
-        """As the database."""
+        """Return the database's statement that creates an index."""
         return self._behind.create_index(table, index)
 
     def after_rows(self, name: str, table: Table) -> list[str]:
-        """As the database."""
+        """Return the database's statements to execute after loading a table's rows."""
         return self._behind.after_rows(name, table)
 
     def statement(self, sql: Sql) -> str | None:
-        """Refuse a statement for all engines; one for others is none for a web tier."""
+        """Reject a common statement; ignore statements for other engines."""
         texts = dict(sql.texts)
         if ANY in texts:
-            hint = 'write a step such as `{ request = "GET /login" }`, or give the statement `engines`'
+            hint = 'write a step such as `{ request = "GET /login" }`, or restrict the statement with `engines`'
             problem = f"`{shortened(texts[ANY], 60)}` cannot be sent to a web server: it is SQL"
             raise InputError(self._place, problem, hint)
         return None

@@ -1,4 +1,4 @@
-"""A process of a web tier, which ends with dbdyno: a web server, or what is before it."""
+"""A supervised process of a web tier: a web server or a proxy. It ends with dbdyno."""
 
 import socket
 import time
@@ -10,27 +10,27 @@ from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.engines.server.log import last_words
 from dbdyno.runtime.supervisor.kept import Ended, Kept
 
-# Seconds between two looks at one that comes up. Its end is noticed at once.
-LOOK_S = 0.005
+# Seconds between checks of a starting process. dbdyno notices its end immediately.
+CHECK_S = 0.005
 
 START_TIMEOUT_S = 30.0
-"""Seconds in which a web server or a proxy has to listen."""
+"""Time limit in seconds for a web server or a proxy to listen."""
 
-# Seconds in which a keeper reports that its process has ended.
+# Seconds within which a supervisor reports the end of its process.
 _NOTICE_S = 2.0
 
-# Seconds that requests at work have to end, as the application itself has it, and a little more.
+# Time limit in seconds for running requests to finish: the application's own limit plus a margin.
 _GRACE_S = 6.0
 
 
 class WebProcess:
-    """One that runs.
+    """A running process of a web tier.
 
-    ``pid``: its first process; ``address``: the host and port where it listens; ``title``: what people call it.
+    ``pid``: its first process; ``address``: the host and port on which it listens; ``title``: its name in messages.
     """
 
     def __init__(self, kept: Kept, log: Path, address: str, title: str) -> None:
-        """``kept``: its process; ``log``: what it writes to."""
+        """``kept``: its supervised process; ``log``: its log file."""
         self._kept = kept
         self._log = log
         self.pid = kept.pid
@@ -39,35 +39,35 @@ class WebProcess:
 
     @property
     def url(self) -> str:
-        """Where requests go."""
+        """The URL that accepts requests."""
         return f"http://{self.address}/"
 
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether it is running."""
         return self._kept.alive()
 
     def seems_to_end(self) -> bool:
-        """Whether it has ended, or does so in a moment."""
+        """Whether it has ended or ends within 2 s."""
         return not self.alive() or self._kept.wait(_NOTICE_S) is not None
 
     def last_words(self) -> str:
-        """Give the end of what it wrote, without what it begins with for programs."""
+        """Return the last errors or lines of its log, without JSON lines."""
         text = read_log(self._log) if self._kept.ended is None else self._kept.ended.output
         return last_words("\n".join(line for line in text.splitlines() if not line.startswith("{")))
 
     def kill(self) -> None:
-        """Kill its process; :meth:`stop` removes the rest."""
+        """Kill its process; call :meth:`stop` to remove its files."""
         self._kept.kill()
 
     def stop(self, grace_s: float = _GRACE_S) -> bool:
-        """End it when the requests at work are done, and say whether that was clean. A second call does nothing.
+        """Stop it after running requests have finished, and return whether the shutdown was clean.
 
-        Raises SystemFailed where it cannot be ended.
+        A second call does nothing. Raises SystemFailed if it can't be stopped.
         """
         return self._kept.stop(grace_s)
 
     def __enter__(self) -> Self:
-        """Give it."""
+        """Return the process."""
         return self
 
     def __exit__(
@@ -78,13 +78,13 @@ class WebProcess:
 
 
 def await_port(kept: Kept, port: int, timeout_s: float, title: str) -> Ended | None:
-    """Wait until a process listens on a port of the loopback interface; how it ended, where it did before.
+    """Wait until a process listens on a loopback port. Return how it ended if it ended first, otherwise ``None``.
 
-    Raises SystemFailed where it does neither in time.
+    Raises SystemFailed after ``timeout_s`` seconds.
     """
     end = time.monotonic() + timeout_s
     while True:
-        ended = kept.wait(LOOK_S)
+        ended = kept.wait(CHECK_S)
         if ended is not None:
             return ended
         try:
@@ -97,7 +97,7 @@ def await_port(kept: Kept, port: int, timeout_s: float, title: str) -> Ended | N
 
 
 def read_log(log: Path) -> str:
-    """Give what a process wrote; nothing where there is no such file yet. Raises SystemFailed."""
+    """Return a log's content; empty if the file doesn't exist yet. Raises SystemFailed."""
     try:
         return log.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A web tier before a database: the database as its own engine has it ready, and web servers on it for each trial."""
+"""Provision web tiers: the engine's provisioner prepares the database, and each trial starts its own web servers."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,18 +24,18 @@ from dbdyno.runtime.workspace.processors import bind_all, bound_to, check_proces
 
 @dataclass
 class Tiers(Ready):
-    """A web tier that runs before its database. ``processes``: proxy and web servers; ``database``: what is behind."""
+    """A running web tier. ``processes``: proxy and web servers; ``database``: the database behind it."""
 
     processes: list[WebProcess] = field(default_factory=list)
     database: Ready | None = None
 
     @property
     def data(self) -> str | None:
-        """Where the database has them."""
+        """The path of the database's data."""
         return None if self.database is None else self.database.data
 
     def trouble(self, lost: bool) -> str | None:
-        """Say which process has ended, and its last words; the database's first, since others fail with it."""
+        """Return which process has ended, and its last log messages. The database is first, as others depend on it."""
         behind = None if self.database is None else self.database.trouble(lost)
         if behind is not None:
             return behind
@@ -45,22 +45,22 @@ class Tiers(Ready):
         return None
 
     def check(self, result: TrialResult) -> None:
-        """Nothing: what the web servers run is theirs."""
+        """Do nothing, because the web servers choose the statements."""
 
 
 class WebProvisioner:
     """Starts web tiers."""
 
     def __init__(self, place: Place) -> None:
-        """Nothing is started yet."""
+        """Create the provisioner without starting a process."""
         self._place = place
         self._databases: dict[str, Provisioner] = {}
         self._program: Path | None = None
-        # Those of the databases' provisioners.
+        # Observations of the databases' provisioners.
         self.observations: list[dict[str, Any]] = []
 
     def check(self, compiled: CompiledCell) -> None:
-        """See that application, proxy, processors and database are there; the first time the application is built."""
+        """Check that proxy, CPUs and database are available. Build the application if necessary."""
         settings, place = web_settings_of(compiled), compiled.cell.system.name
         if settings.proxy != NO_PROXY:
             find_proxy(settings.proxy, place)
@@ -72,7 +72,7 @@ class WebProvisioner:
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
-        """Have the database ready, web servers on it, and a proxy before them where one is asked for."""
+        """Prepare the database and start the web servers, and a proxy if one is requested."""
         settings = web_settings_of(compiled)
         behind = behind_web(compiled)
         self._program = self._program or application()
@@ -122,17 +122,17 @@ class WebProvisioner:
             )
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
-        """Web tiers are not interleaved, for which alone it would be asked."""
+        """Return 0; only interleaved trials need it, and web tiers are not interleaved."""
         return 0
 
     def close(self) -> None:
-        """Close the databases'."""
+        """Close the databases' provisioners."""
         with ExitStack() as stack:
             for each in self._databases.values():
                 stack.callback(each.close)
 
     def _facts(self, compiled: CompiledCell, database: Ready) -> dict[str, Any]:
-        """Read back what the database is, whose durability is that of the whole, and name it as the web tier's."""
+        """Return the database's facts as the web tier's, because the database determines durability."""
         task = {"kind": "inspect", "target": database.target}
         facts = ask({"schema": PLAN, "seed": 1, "task": task}, FactsRead, interrupted=self._place.interrupted).engine
         named = {
@@ -150,19 +150,19 @@ class WebProvisioner:
 
 
 def web_settings_of(compiled: CompiledCell) -> WebSettings:
-    """Give a cell's settings of its web tier."""
+    """Return the web tier settings of a cell."""
     return compiled.settings if isinstance(compiled.settings, WebSettings) else WebSettings()
 
 
 def behind_web(compiled: CompiledCell) -> CompiledCell:
-    """Give the cell of the database that is behind a web tier, with the same tables and without its requests."""
+    """Return the cell of the database behind a web tier: the same tables, but no requests."""
     settings = web_settings_of(compiled)
     cell = replace(compiled.cell, system=settings.system, settings=settings.inner)
     return replace(compiled, cell=cell, trial=compiled.trial | {"statements": [], "transactions": []})
 
 
 def _target(front: WebProcess, servers: list[WebProcess]) -> dict[str, Any]:
-    """Give the service as a plan names it: the proxy, or all web servers, over which the clients are divided."""
+    """Return the service's target as in a plan: the proxy, or all web servers, among which clients are distributed."""
     others = servers[1:] if front is servers[0] else []
     return {"engine": "http", **_place(front), "others": [_place(each) for each in others]}
 
@@ -173,7 +173,7 @@ def _place(process: WebProcess) -> dict[str, Any]:
 
 
 def _tiers(front: WebProcess, servers: list[WebProcess], database: Ready) -> dict[str, int]:
-    """Give the first process of each tier, by its name."""
+    """Return the first process id of each tier, by the tier's name."""
     tiers = {} if front is servers[0] else {"proxy": front.pid}
     tiers |= {f"web {number}": each.pid for number, each in enumerate(servers, 1)}
     behind = database.target.get("process")

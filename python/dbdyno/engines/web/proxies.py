@@ -1,4 +1,4 @@
-"""What spreads requests over web servers: haproxy or nginx, as a process of its own that ends with dbdyno."""
+"""Proxies that distribute requests to web servers: haproxy or nginx, as a supervised process."""
 
 import os
 import secrets
@@ -17,37 +17,37 @@ from dbdyno.runtime.supervisor.kept import Kept
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.processors import bound_to
 
-# Where distributions put programs that no user's PATH may have.
+# Directories where distributions install programs, but which may not be on a user's PATH.
 _FURTHER = "/usr/local/sbin:/usr/sbin:/sbin"
 
 BACKLOG = 1024
-"""Connections that may wait to be accepted where nothing is said, as the web servers have it."""
+"""Default number of connections that may wait to be accepted; the web servers' default, too."""
 
-# Connections that a proxy takes at once, of both sides together.
+# Maximum number of a proxy's connections, to clients and web servers together.
 _CONNECTIONS = 8192
 
-# How often another port is tried, where somebody took the one that was free.
+# Number of ports to try if another process takes the free port first.
 _ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """A kind of proxy. ``package``: what installs it.
+    """A kind of proxy. ``package``: the Debian package that contains it.
 
-    ``configuration``: of where it is (:class:`Where`) and the addresses of web servers. ``options``: of the file of the
-    configuration, and the directory.
+    ``configuration``: returns the configuration for parameters and the web servers' addresses. ``options``: returns the
+    command-line options for the configuration file and the proxy's directory.
     """
 
     package: str
-    configuration: Callable[["Where", Sequence[str]], str]
+    configuration: Callable[["ProxyParameters", Sequence[str]], str]
     options: Callable[[Path, Path], Sequence[str]]
 
 
 @dataclass(frozen=True)
-class Where:
-    """Where a proxy is. ``own``: a directory of its own; ``processors``: how many it may use.
+class ProxyParameters:
+    """Parameters of one proxy. ``own``: its own directory; ``processors``: the number of CPUs that it may use.
 
-    ``backlog``: connections that may wait to be accepted.
+    ``backlog``: the number of connections that may wait to be accepted.
     """
 
     port: int
@@ -56,11 +56,11 @@ class Where:
     backlog: int
 
 
-def _haproxy(where: Where, servers: Sequence[str]) -> str:
+def _haproxy(parameters: ProxyParameters, servers: Sequence[str]) -> str:
     listed = "\n".join(f"    server web{number} {address}" for number, address in enumerate(servers, 1))
     return f"""global
     maxconn {_CONNECTIONS}
-    # Where the machine allows fewer descriptors it takes fewer connections, and does not refuse to start.
+    # If the machine allows fewer descriptors, haproxy accepts fewer connections instead of failing to start.
     no strict-limits
 defaults
     mode http
@@ -71,8 +71,8 @@ defaults
     # A connection to a web server serves the next request of any client.
     http-reuse always
 frontend web
-    bind 127.0.0.1:{where.port}
-    backlog {where.backlog}
+    bind 127.0.0.1:{parameters.port}
+    backlog {parameters.backlog}
     default_backend servers
 backend servers
     balance roundrobin
@@ -80,13 +80,13 @@ backend servers
 """
 
 
-def _nginx(where: Where, servers: Sequence[str]) -> str:
-    own = where.own
+def _nginx(parameters: ProxyParameters, servers: Sequence[str]) -> str:
+    own = parameters.own
     listed = "\n".join(f"        server {address} max_fails=0;" for address in servers)
     return f"""daemon off;
 pid {own}/pid;
 error_log stderr;
-worker_processes {where.processors};
+worker_processes {parameters.processors};
 events {{
     worker_connections {_CONNECTIONS};
 }}
@@ -104,7 +104,7 @@ http {{
         keepalive 256;
     }}
     server {{
-        listen 127.0.0.1:{where.port} backlog={where.backlog};
+        listen 127.0.0.1:{parameters.port} backlog={parameters.backlog};
         keepalive_requests 1000000000;
         location / {{
             proxy_pass http://servers;
@@ -129,17 +129,17 @@ PROXIES: Mapping[str, Proxy] = {
     "haproxy": Proxy("haproxy", _haproxy, _haproxy_options),
     "nginx": Proxy("nginx-light", _nginx, _nginx_options),
 }
-"""The kinds of proxies by their names; the first is taken where none is named."""
+"""The kinds of proxies by name; the first is the default."""
 
 
 def find_proxy(name: str, place: str) -> Path:
-    """Give the program of a proxy. Raises InputError that begins with ``place`` where it is not installed."""
+    """Return the path of a proxy's program. Raises InputError at ``place`` if it isn't installed."""
     path = os.environ.get("PATH", "")
     found = shutil.which(name, path=f"{path}{os.pathsep}{_FURTHER}" if path else _FURTHER)
     if found is None:
         others = [other for other in PROXIES if other != name and shutil.which(other, path=f"{path}:{_FURTHER}")]
         hint = f"install it (`apt install {PROXIES[name].package}`)"
-        hint += "".join(f", or write `proxy={other}`, which is there" for other in others)
+        hint += "".join(f", or use `proxy={other}`, which is installed" for other in others)
         raise InputError(f"{place}: proxy", f"{name} is not installed", hint)
     return Path(found)
 
@@ -156,11 +156,10 @@ def start_proxy(
 ) -> WebProcess:
     """Start a proxy on a free port of the loopback interface, and return when it listens.
 
-    ``servers``: the addresses of web servers. ``processors``: those that it is kept to, for each of which it has a
-    process or a thread; ``None``: those that dbdyno may use, where nginx itself would count the machine's.
-    ``backlog``: connections that may wait to be accepted. For the rest see
-    :func:`dbdyno.engines.web.server.start_web_server`.
-    Raises SystemFailed where it does not start.
+    ``servers``: the addresses of web servers. ``processors``: the CPUs that it is pinned to; it has one process or
+    thread per CPU. ``None``: the CPUs that dbdyno may use; by default, nginx would count all of the machine's.
+    ``backlog``: connections that may wait to be accepted. For the other parameters see
+    :func:`dbdyno.engines.web.server.start_web_server`. Raises SystemFailed if it doesn't start.
     """
     kind = PROXIES[name]
     allowed = len(processors or os.sched_getaffinity(0))
@@ -169,7 +168,7 @@ def start_proxy(
         port = _free_port()
         file = work.absolute() / f"{own.name}.conf"
         try:
-            file.write_text(kind.configuration(Where(port, own, allowed, backlog), servers), encoding="utf-8")
+            file.write_text(kind.configuration(ProxyParameters(port, own, allowed, backlog), servers), encoding="utf-8")
         except OSError as error:
             raise SystemFailed(f"{file}: {reason(error)}") from error
         task = Task(
@@ -178,7 +177,7 @@ def start_proxy(
             directory=str(work.absolute()),
             owner=None,
             stop=(signal.SIGTERM,),
-            # To nginx's first process, which ends the others.
+            # nginx's main process must get a signal that it can handle, so that it stops its workers.
             death_signal=signal.SIGTERM,
             log=str(own / "log"),
             make=(str(own),),
@@ -198,7 +197,7 @@ def start_proxy(
             return WebProcess(kept, own / "log", f"127.0.0.1:{port}", name)
         kept.stop(0.0)
         if attempt == _ATTEMPTS or not _is_taken(port):
-            raise SystemFailed(f"{name} does not start: {last_words(ended.output) or f'code {ended.code}'}")
+            raise SystemFailed(f"{name} does not start: {last_words(ended.output) or f'exit code {ended.code}'}")
     raise SystemFailed(f"{name} found no free port")
 
 

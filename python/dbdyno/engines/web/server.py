@@ -1,4 +1,4 @@
-"""Web servers: the web application as a process of its own, which ends with dbdyno."""
+"""Start web servers: the web application as a supervised process, which ends with dbdyno."""
 
 import json
 import secrets
@@ -11,7 +11,7 @@ from typing import Any
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
-from dbdyno.engines.web.process import LOOK_S, START_TIMEOUT_S, WebProcess, read_log
+from dbdyno.engines.web.process import CHECK_S, START_TIMEOUT_S, WebProcess, read_log
 from dbdyno.runtime.supervisor.kept import Kept
 from dbdyno.runtime.supervisor.task import Task
 
@@ -19,10 +19,10 @@ _LOG = "log"
 
 
 class WebServer(WebProcess):
-    """A running web server. ``said``: what it said of itself when it began, by name."""
+    """A running web server. ``said``: the properties that it printed when it started, by name."""
 
     def __init__(self, kept: Kept, log: Path, said: Mapping[str, Any]) -> None:
-        """``kept``: its process; ``log``: what it writes to."""
+        """``kept``: its supervised process; ``log``: its log file."""
         super().__init__(kept, log, str(said["listening"]), "the web server")
         self.said = said
 
@@ -38,10 +38,10 @@ def start_web_server(
 ) -> WebServer:
     """Start a web server on a free port of the loopback interface, and return when it listens.
 
-    ``database``: the URL of its database, which no process list shows. ``work``: where a directory of its own is made.
-    ``options``: of its command line. ``held``: a descriptor that stays open until nothing of it is left, also where
-    dbdyno is killed. ``under``: a program that starts it, with its options, such as ``taskset``. Raises SystemFailed
-    where it does not start within 30 seconds.
+    ``database``: the URL of its database, passed in the environment so that process lists don't show it. ``work``: the
+    directory in which its own directory is created. ``options``: its command-line options. ``held``: a file descriptor
+    that stays open until the server has ended completely, even if dbdyno is killed. ``under``: a program that starts
+    it, with options, such as ``taskset``. Raises SystemFailed if it doesn't start within 30 seconds.
     """
     own = work.absolute() / f"web-{secrets.token_hex(4)}"
     log = own / _LOG
@@ -67,9 +67,9 @@ def start_web_server(
 def _await(kept: Kept, log: Path) -> Mapping[str, Any]:
     end = time.monotonic() + START_TIMEOUT_S
     while True:
-        ended = kept.wait(LOOK_S)
+        ended = kept.wait(CHECK_S)
         if ended is not None:
-            why = last_words(ended.output) or f"it ended with code {ended.code}"
+            why = last_words(ended.output) or f"it ended with exit code {ended.code}"
             raise SystemFailed(f"the web server does not start: {why}")
         line, newline, _ = read_log(log).partition("\n")
         if newline and line.startswith("{"):
@@ -77,5 +77,5 @@ def _await(kept: Kept, log: Path) -> Mapping[str, Any]:
             return said
         if time.monotonic() > end:
             raise SystemFailed(
-                f"the web server did not begin within {START_TIMEOUT_S:g} s: {line or 'it wrote nothing'}"
+                f"the web server did not start within {START_TIMEOUT_S:g} s: {line or 'it wrote nothing'}"
             )

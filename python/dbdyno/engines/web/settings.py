@@ -1,4 +1,4 @@
-"""What can be set on a web tier before a database: the web servers, what is before them, and the database's own."""
+"""The settings of a web tier: its web servers, its proxy and its database."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,31 +14,31 @@ from dbdyno.model.plan.settings import Scalar, Settings
 from dbdyno.model.plan.system import SystemSpec
 
 LOAD = "load"
-"""What the load generator is called beside the tiers."""
+"""The name of the load generator in CPU settings."""
 
 TIERS = (LOAD, "proxy", "web", "db")
-"""What can have processors of its own."""
+"""The tiers that can be pinned to CPUs, and the load generator."""
 
 NO_PROXY = "none"
 
-# What stands before the name of a database's setting, and before a tier's.
+# Prefixes of the database's settings, and of a tier's CPU setting.
 OF_DATABASE = "db."
 _PROCESSORS = "processors."
 
 _MOST_SERVERS = 64
 
-# One processor, or the first and the last of several; Linux numbers at most 8192.
+# One CPU, or the first and the last of a range. Linux supports at most 8192 CPUs.
 _RANGE = re.compile(r"(?P<first>[0-9]{1,4})(-(?P<last>[0-9]{1,4}))?")
 
 
 @dataclass(frozen=True)
 class WebSettings(Settings):
-    """The settings of one system. ``database``: the engine's name; ``inner``: its settings, checked.
+    """The settings of one system. ``database``: the engine's name; ``asked``, ``inner``: its settings, raw and checked.
 
-    ``servers``: web servers; ``persistent``: whether they keep connections to the database; ``proxy``: what is before
-    them, ``none``: clients are dealt to several in turn. ``numbers``: what else the web servers are given, by the
-    name of their option. ``processors``: the numbers of those that a tier, or the load generator, may use; of one
-    that is not in it, all.
+    ``servers``: the number of web servers; ``persistent``: whether they keep database connections open; ``proxy``: the
+    kind of proxy in front of them, ``none``: clients are assigned to web servers in turn. ``numbers``: further options
+    of the web servers, by name. ``processors``: the CPUs that a tier or the load generator may use; all, if it is not
+    listed.
     """
 
     database: str = DATABASES[0]
@@ -52,24 +52,24 @@ class WebSettings(Settings):
 
     @property
     def of_files(self) -> Any:
-        """The database's."""
+        """The settings of the database's files."""
         return self.inner.of_files
 
     @property
     def system(self) -> SystemSpec:
-        """The database as a system of its own."""
+        """The database as a system."""
         return _system(self.database, {name: str(value) for name, value in self.asked.items()})
 
     @property
     def options(self) -> list[str]:
-        """The command line of a web server."""
+        """The command-line options of a web server."""
         made = ["--persistent", "on" if self.persistent else "off"]
         for name, value in self.numbers.items():
             made += ["--" + name.replace("_", "-"), str(value)]
         return made
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Give what is set: the web tier's, then the database's."""
+        """Yield the settings of the web tier, then those of the database."""
         yield "database", self.database
         yield "servers", str(self.servers)
         yield "persistent", "on" if self.persistent else "off"
@@ -82,7 +82,7 @@ class WebSettings(Settings):
 
 
 def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings:
-    """Check settings. Raises InputError that begins with ``place``."""
+    """Check settings. Raises InputError at ``place``."""
     rest = dict(settings)
     database = _database(str(rest.pop("database", DATABASES[0])), place)
     asked = {name.removeprefix(OF_DATABASE): rest.pop(name) for name in settings if name.startswith(OF_DATABASE)}
@@ -93,7 +93,7 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
     }
     unknown = [tier for tier in processors if tier not in TIERS]
     if unknown:
-        raise InputError(f"{place}: {_PROCESSORS}{unknown[0]}", "there is no such tier", f"known: {', '.join(TIERS)}")
+        raise InputError(f"{place}: {_PROCESSORS}{unknown[0]}", "unknown tier", f"known: {', '.join(TIERS)}")
     engine = engine_of(database)
     if "db" in processors and not engine.is_server:
         problem = f"{engine.title} has no processes of its own: it runs in the web servers"
@@ -102,28 +102,28 @@ def read_web_settings(settings: Mapping[str, Scalar], place: str) -> WebSettings
     proxy = str(rest.pop("proxy", NO_PROXY if servers == 1 else next(iter(PROXIES))))
     if proxy != NO_PROXY and proxy not in PROXIES:
         known = ", ".join(f"`{each}`" for each in (NO_PROXY, *PROXIES))
-        raise InputError(f"{place}: proxy", f"there is no proxy `{proxy}`", f"known: {known}")
+        raise InputError(f"{place}: proxy", f"unknown proxy `{proxy}`", f"known: {known}")
     if proxy == NO_PROXY:
-        # Of an experiment, some cells may have one and others not.
+        # An experiment may have cells with and without a proxy.
         processors.pop("proxy", None)
     persistent = _switch("persistent", rest.pop("persistent", True), place)
     numbers = {name: _number(name, rest.pop(name), place, *_NUMBERS[name]) for name in _NUMBERS if name in rest}
     for name in rest:
         known = ", ".join(("database", "servers", "persistent", "proxy", *_NUMBERS, "processors.web", "db.NAME"))
-        raise InputError(f"{place}: {name}", "a web tier has no such setting", f"known: {known}")
+        raise InputError(f"{place}: {name}", "unknown web tier setting", f"known: {known}")
     inner = engine.read_settings(asked, f"{place}: db", named=False)
     return WebSettings(database, asked, inner, servers, persistent, proxy, numbers, processors)
 
 
 def database_of(settings: Mapping[str, str]) -> str:
-    """Name the engine of a system's database. Raises InputError for one that the application cannot have."""
+    """Return the engine of a system's database. Raises InputError if the application doesn't support it."""
     return _database(settings.get("database", DATABASES[0]), "web:")
 
 
 def tiers_of(settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Name the tiers that a system may have, as far as its settings tell. Raises InputError for a wrong database.
+    """Return the tiers that a system may have, according to its settings. Raises InputError for an unknown database.
 
-    Whose settings say nothing of web servers has a proxy where the experiment gives it several.
+    If the settings don't contain the number of web servers, the experiment may set several, with a proxy.
     """
     database = database_of(settings)
     one = settings.get("servers") == "1" and settings.get("proxy", NO_PROXY) == NO_PROXY
@@ -132,7 +132,7 @@ def tiers_of(settings: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def behind_of(settings: Mapping[str, str]) -> tuple[str, SystemSpec]:
-    """Give the database behind a system with these settings, and what stands before its own. Raises InputError."""
+    """Return the prefix of the database's settings, and the database of a system. Raises InputError."""
     asked = {name.removeprefix(OF_DATABASE): value for name, value in settings.items() if name.startswith(OF_DATABASE)}
     return OF_DATABASE, _system(database_of(settings), asked)
 
@@ -141,7 +141,7 @@ def _system(database: str, asked: Mapping[str, str]) -> SystemSpec:
     return SystemSpec(database, settings=asked, name=f"{database}:")
 
 
-# Numbers that web servers are given, with the least and the greatest.
+# Numeric options of web servers, with minimum and maximum.
 _NUMBERS = {
     "pool": (1, 100_000),
     "threads": (1, 4096),
@@ -156,7 +156,9 @@ def _database(name: str, place: str) -> str:
     found = engine_named(name)
     if found not in DATABASES:
         known = ", ".join(f"`{each}`" for each in DATABASES)
-        raise InputError(f"{place}: database", f"the web application has no database `{name}`", f"known: {known}")
+        raise InputError(
+            f"{place}: database", f"the web application doesn't support the database `{name}`", f"known: {known}"
+        )
     return found
 
 
@@ -167,7 +169,7 @@ def _number(name: str, value: Scalar, place: str, least: int, most: int) -> int:
         number = least - 1
     if isinstance(value, bool) or not least <= number <= most:
         raise InputError(
-            f"{place}: {name}", f"`{value}` is no number from {least} to {most}", f"as in `{name}={least}`"
+            f"{place}: {name}", f"`{value}` is not a number from {least} to {most}", f"write e.g. `{name}={least}`"
         )
     return number
 
@@ -181,13 +183,13 @@ def _switch(name: str, value: Scalar, place: str) -> bool:
 
 
 def _processors(value: Scalar, place: str) -> tuple[int, ...]:
-    """Read numbers of processors, as ``0``, ``0,2`` or ``0-3``."""
+    """Parse CPU numbers such as ``0``, ``0,2`` or ``0-3``."""
     found: list[int] = []
     for part in str(value).split(","):
         named = _RANGE.fullmatch(part.strip())
         first, last = (int(named["first"]), int(named["last"] or named["first"])) if named else (1, 0)
         if not first <= last:
-            problem = f"`{shortened(str(value), 60)}` does not name processors"
-            raise InputError(place, problem, "as in `0`, `0,2` or `0-3`")
+            problem = f"`{shortened(str(value), 60)}` is not a list of CPU numbers"
+            raise InputError(place, problem, "write e.g. `0`, `0,2` or `0-3`")
         found += range(first, last + 1)
     return tuple(dict.fromkeys(found))
