@@ -33,7 +33,7 @@ from dbdyno.cli.help import EXAMPLES, GROUPS
         (["run", "pk-lookup", "--system", "sqlte:"], "sqlte:: unknown engine `sqlte`; did you mean `sqlite:`?"),
         (
             ["run", "pk-lookup", "--system", "sqlite:?cache_sise=1"],
-            "SQLite has no such setting; did you mean `cache_size`?",
+            "unknown SQLite setting `cache_sise`; did you mean `cache_size`?",
         ),
         (["run", "pk-lookup", "--system", "sqlserver:"], "sqlserver"),
         (["run", "nowhere.toml"], "nowhere.toml: there is no such file"),

@@ -190,7 +190,7 @@ TABLE = (
             ("e.toml", "null:?a=1", "the null engine has no settings"),
             ("e.toml", "sqlite:?journal_mode=wal&journal_mode=delete", "`journal_mode` is set twice"),
             ("e.toml", "sqlite:?journal_mode=", "`journal_mode=` is not a setting"),
-            ("e.toml", "sqlite:?nosuch=1", "SQLite has no such setting"),
+            ("e.toml", "sqlite:?nosuch=1", "unknown SQLite setting `nosuch`"),
             ("e.toml", "duckdb:?threads=1&THREADS=2", "`THREADS` is set twice"),
             ("e.toml", "mysql:?sort_buffer_size=1M&sort-buffer-size=2M", "`sort-buffer-size` is set twice"),
             ("e.toml", "mysql:?engine=myisam", "engine: it has no effect: the experiment doesn't create tables"),

@@ -232,7 +232,9 @@ def test_what_is_cached_is_not_fetched_again(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("PATH", "")
     assert release_source("3.8.9").directory == source.directory
     assert [each.package for each in known_releases() if each.cached] == ["3.0.6"]
-    with pytest.raises(SystemFailed, match=r"`npm` fetches npm sqlite3 4\.0\.0, and it is not installed: install it"):
+    with pytest.raises(
+        SystemFailed, match=r"fetching npm sqlite3 4\.0\.0 needs `npm`, which isn't installed: install it"
+    ):
         release_source("npm:3.15.0")
 
 
@@ -255,7 +257,7 @@ def test_a_package_that_is_not_listed_is_once_it_is_cached(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("npm_registry")
 def test_a_package_without_sqlite_and_one_that_is_not_there(cache: Path) -> None:
-    with pytest.raises(SystemFailed, match=r"npm sqlite3 9.0.0 has no source of SQLite in it"):
+    with pytest.raises(SystemFailed, match=r"npm sqlite3 9.0.0 doesn't contain SQLite's source"):
         release_source("npm@9.0.0")
     with pytest.raises(SystemFailed, match=r"fetching sqlite3@7.0.0: `npm` failed: .*No matching version"):
         release_source("npm@7.0.0")
@@ -275,7 +277,7 @@ def test_ctrl_c_leaves_nothing_half_done(silent_registry: threading.Event, cache
 def test_the_version_is_that_of_the_source_and_a_difference_is_told(cli: Cli) -> None:
     source = release_source("3.21.0")
     assert (source.version, source.family, source.package) == ("3.21.7", "go-sqlite3", "v1.6.0")
-    told = "asked for SQLite 3.21.0, but the source of go-sqlite3 v1.6.0 is 3.21.7"
+    told = "SQLite 3.21.0 was requested, but go-sqlite3 v1.6.0 contains 3.21.7"
     assert source.difference == told
     # Line numbers are those of the package's file.
     assert contents(source.directory) == {
@@ -321,10 +323,16 @@ def test_a_file_of_another_name_is_kept_by_its_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ("foo:3.21.0", "foo:3.21.0: there is no family `foo` of packages; known: `npm:`, `go:`, `crate:`, `better:`"),
-        ("./nothing", "./nothing: this is neither a release nor a file; give a release as `3.21.0`, or the path of"),
-        ("npm:3.21.0", "npm:3.21.0: no known package has SQLite 3.21.0; the nearest known: `npm:3.15.0` and `npm:3.24"),
-        ("npm@1.2.3-../..", "npm@1.2.3-../..: this is neither a release nor a file"),
+        ("foo:3.21.0", "foo:3.21.0: unknown package family `foo`; known: `npm:`, `go:`, `crate:`, `better:`"),
+        (
+            "./nothing",
+            "./nothing: neither a release nor a file; give a release such as `3.21.0`, or an amalgamation's path",
+        ),
+        (
+            "npm:3.21.0",
+            "npm:3.21.0: no known package contains SQLite 3.21.0; the nearest known: `npm:3.15.0` and `npm:3.24",
+        ),
+        ("npm@1.2.3-../..", "npm@1.2.3-../..: neither a release nor a file"),
     ],
 )
 def test_what_is_not_known_is_told(spec: str, told: str) -> None:
@@ -335,7 +343,7 @@ def test_what_is_not_known_is_told(spec: str, told: str) -> None:
 
 def test_what_is_no_amalgamation_is_told(tmp_path: Path) -> None:
     (tmp_path / "other.c").write_text("int main(void) { return 0; }\n")
-    with pytest.raises(InputError, match=r"other\.c: this is no amalgamation of SQLite: it defines no SQLITE_VERSION"):
+    with pytest.raises(InputError, match=r"other\.c: not a SQLite amalgamation: it doesn't define SQLITE_VERSION"):
         release_source(str(tmp_path / "other.c"))
     with pytest.raises(InputError, match=r"there is no `sqlite3\.c` in it"):
         release_source(str(tmp_path))

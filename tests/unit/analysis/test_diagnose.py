@@ -336,8 +336,8 @@ def test_where_most_transactions_fail_that_comes_first(judge: Any) -> None:
     [
         ({"deferred", "immediate"}, "0", "BEGIN IMMEDIATE, which can wait for the lock, and a busy_timeout that is"),
         (set(), "0", "a busy_timeout that is long enough; none is set"),
-        (set(), "200", "a busy_timeout that is long enough: 200 ms are not"),
-        ({"immediate"}, "200", "a busy_timeout that is long enough: 200 ms are not"),
+        (set(), "200", "a busy_timeout that is long enough: 200 ms is too short"),
+        ({"immediate"}, "200", "a busy_timeout that is long enough: 200 ms is too short"),
     ],
 )
 def test_what_begins_with_the_lock_is_not_told_to(begins: set[str], busy_timeout: str, advice: str) -> None:

@@ -75,18 +75,18 @@ def test_an_index_in_the_order_of_a_language_is_told_with_what_would_help() -> N
         ("sqlite", [index(NOCASE)], {"settings": ON}, "is in the order of NOCASE, and LIKE is case-sensitive"),
         ("sqlite", [index(NOCASE)], {"settings": OFF}, "why it isn't used is unknown"),
         ("sqlite", [index(BINARY)], {"settings": ON}, "why it isn't used is unknown"),
-        ("sqlite", [index(BINARY)], {"settings": ON, "kind": "integer", "pattern": "12%"}, "which may hold numbers"),
+        ("sqlite", [index(BINARY)], {"settings": ON, "kind": "integer", "pattern": "12%"}, "which allows numbers"),
         ("sqlite", [index(BINARY)], {"settings": ON, "kind": "", "pattern": "ab%"}, "why it isn't used is unknown"),
         (
             "sqlite",
             [index(NOCASE)],
             {"settings": OFF, "version": "3.20.1", "escape": " escape '!'"},
-            "no pattern with such an ESCAPE",
+            "doesn't use an index for a pattern with this ESCAPE",
         ),
         ("MariaDB", [index()], {"kind": "int(11)", "pattern": "12%"}, "`word` is of the type int(11): LIKE makes a"),
         # Without an index too: one would not help.
         ("MariaDB", [], {"kind": "int(11)", "pattern": "12%"}, "`word` is of the type int(11): LIKE makes a"),
-        ("sqlite", [], {"settings": OFF, "kind": "integer", "pattern": "12%"}, "which may hold numbers"),
+        ("sqlite", [], {"settings": OFF, "kind": "integer", "pattern": "12%"}, "which allows numbers"),
         ("MariaDB", [index(method="fulltext")], {"kind": "varchar(9)"}, "the index `i` is of the kind fulltext"),
         ("MariaDB", [index(usable=False)], {"kind": "varchar(9)"}, "the index `i` can't be used"),
         ("MariaDB", [index()], {"kind": "varchar(9)"}, "why it isn't used is unknown"),
@@ -203,7 +203,7 @@ def test_sqlite_is_told_by_its_collations_and_types(cli: Cli) -> None:
     found = told(cli, "sqlite:", "plain,class,number,bare")
     assert set(found) == {"plain", "number", "bare"}
     assert "is in the order of BINARY, and LIKE is case-insensitive" in found["plain"]
-    assert "`n` has the type `integer`, which may hold numbers" in found["number"]
+    assert "`n` has the type `integer`, which allows numbers" in found["number"]
     assert "no index of `w` begins with `bare`" in found["bare"]
 
 

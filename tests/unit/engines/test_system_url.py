@@ -166,14 +166,13 @@ def test_settings_of_sqlite() -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"jurnal_mode": "wal"}, "x: jurnal_mode: SQLite has no such setting; did you mean `journal_mode`?"),
+        ({"jurnal_mode": "wal"}, "x: jurnal_mode: unknown SQLite setting `jurnal_mode`; did you mean `journal_mode`?"),
         ({"cache": "sharde"}, "x: cache: `sharde` is not one of private, shared; give one of private, shared"),
-        ({"cache_size": "1; drop"}, "x: cache_size: `1; drop` is not a whole number; give a whole number"),
+        ({"cache_size": "1; drop"}, "x: cache_size: `1; drop` is not an integer; give an integer"),
         ({"foreign_keys": "maybe"}, "x: foreign_keys: `maybe` is not on or off; give on or off"),
         (
             {"library": "/l.so", "cflags": "-O2"},
-            "x: library: a library is given, so that none is built; "
-            "leave out `source`, `cflags` and `library_threading`",
+            "x: library: a library is given, so none is built; leave out `source`, `cflags` and `library_threading`",
         ),
     ],
 )

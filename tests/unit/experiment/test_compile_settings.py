@@ -53,13 +53,12 @@ def test_an_error_is_told_where_it_was_made() -> None:
     with pytest.raises(InputError) as caught:
         pragmas(small(FILE), "sqlite:?jurnal_mode=wal")
     assert str(caught.value).startswith(
-        "sqlite:?jurnal_mode=wal: jurnal_mode: SQLite has no such setting; did you mean"
+        "sqlite:?jurnal_mode=wal: jurnal_mode: unknown SQLite setting `jurnal_mode`; did you mean"
     )
     with pytest.raises(InputError) as caught:
         pragmas(small(FILE), "sqlite:", "size=many")
     assert str(caught.value) == (
-        'small.toml: system.sqlite.cache_size: `many` is not a whole number (with ${size} = "many"); '
-        "give a whole number"
+        'small.toml: system.sqlite.cache_size: `many` is not an integer (with ${size} = "many"); give an integer'
     )
 
 

@@ -35,162 +35,162 @@ def _binlog(name: str) -> Source:
     return Source("MySQL Reference Manual, Binary Logging Options and Variables", name, _BINLOG + name)
 
 
-def _is_mariadb(of: Situation) -> bool:
-    return of.product.lower() == "mariadb"
+def _is_mariadb(cell: Situation) -> bool:
+    return cell.product.lower() == "mariadb"
 
 
-def _of_innodb(of: Situation) -> bool:
+def _of_innodb(cell: Situation) -> bool:
     """Whether the tables of the statements are InnoDB's, as far as the catalogue tells."""
-    kinds = {str(each.get("storage_engine") or "InnoDB").lower() for each in of.catalog.get("tables") or []}
+    kinds = {str(each.get("storage_engine") or "InnoDB").lower() for each in cell.catalog.get("tables") or []}
     return kinds <= {"innodb"}
 
 
-def _has_binlog(of: Situation) -> bool:
-    return of.is_on("log_bin")
+def _has_binlog(cell: Situation) -> bool:
+    return cell.is_on("log_bin")
 
 
-def _asynchronous(of: Situation) -> Iterator[Fix]:
-    if not of.writes or not _of_innodb(of):
+def _asynchronous(cell: Situation) -> Iterator[Fix]:
+    if not cell.writes or not _of_innodb(cell):
         return
     settings = {}
-    if of.setting("innodb_flush_log_at_trx_commit") in ("1", "3"):
+    if cell.setting("innodb_flush_log_at_trx_commit") in ("1", "3"):
         settings["innodb_flush_log_at_trx_commit"] = "2"
-    if _has_binlog(of) and of.setting("sync_binlog") not in ("", "0"):
+    if _has_binlog(cell) and cell.setting("sync_binlog") not in ("", "0"):
         settings["sync_binlog"] = "0"
     if settings:
         does = "logs are written at each commit, and flushed about once a second"
-        yield setting_fix(of, settings, does, _LOST, group="flush of the log")
+        yield setting_fix(cell, settings, does, _LOST, group="flush of the log")
 
 
-def _without_binlog(of: Situation) -> Iterator[Fix]:
-    if of.writes and _has_binlog(of):
+def _without_binlog(cell: Situation) -> Iterator[Fix]:
+    if cell.writes and _has_binlog(cell):
         does = "no binary log is written"
         lost = Price("durability", "no replica, and no recovery to a moment after the last backup")
-        yield setting_fix(of, {"skip_log_bin": "on"}, does, lost, name="no binary log", group="binary log")
+        yield setting_fix(cell, {"skip_log_bin": "on"}, does, lost, name="no binary log", group="binary log")
 
 
-def _row_image(of: Situation) -> Iterator[Fix]:
+def _row_image(cell: Situation) -> Iterator[Fix]:
     if (
-        _has_binlog(of)
-        and of.setting("binlog_row_image") in ("full", "")
-        and any(each.changes for each in of.statements)
+        _has_binlog(cell)
+        and cell.setting("binlog_row_image") in ("full", "")
+        and any(each.changes for each in cell.statements)
     ):
         does = "the binary log has the key and the changed columns of a row, and not all"
         use = Price("use", "who reads the log gets no column that has not changed")
-        yield setting_fix(of, {"binlog_row_image": "minimal"}, does, use, group="binary log")
+        yield setting_fix(cell, {"binlog_row_image": "minimal"}, does, use, group="binary log")
 
 
-def _group_commit(of: Situation) -> Iterator[Fix]:
-    if not of.writes or of.clients < _WAITING or not _has_binlog(of):
+def _group_commit(cell: Situation) -> Iterator[Fix]:
+    if not cell.writes or cell.clients < _WAITING or not _has_binlog(cell):
         return
     does = f"commits wait up to {_DELAY_US} µs for one another, and share a flush of the binary log"
     longer = Price("latency", f"a commit takes up to {_DELAY_US} µs longer")
-    if _is_mariadb(of):
+    if _is_mariadb(cell):
         settings = {"binlog_commit_wait_count": str(_WAITING), "binlog_commit_wait_usec": str(_DELAY_US)}
     else:
         settings = {
             "binlog_group_commit_sync_delay": str(_DELAY_US),
             "binlog_group_commit_sync_no_delay_count": str(_WAITING),
         }
-    yield setting_fix(of, settings, does, longer, name="group commit")
+    yield setting_fix(cell, settings, does, longer, name="group commit")
 
 
-def _pool(of: Situation) -> Iterator[Fix]:
-    wanted = of.larger_cache(of.number("innodb_buffer_pool_size"))
-    if wanted is not None and _of_innodb(of):
+def _pool(cell: Situation) -> Iterator[Fix]:
+    wanted = cell.larger_cache(cell.number("innodb_buffer_pool_size"))
+    if wanted is not None and _of_innodb(cell):
         mib = ceil(wanted / 2**20)
         does = f"the server's cache has {size(mib << 20)}"
-        yield setting_fix(of, {"innodb_buffer_pool_size": str(mib << 20)}, does, memory(mib << 20, "the buffer pool"))
+        yield setting_fix(cell, {"innodb_buffer_pool_size": str(mib << 20)}, does, memory(mib << 20, "the buffer pool"))
 
 
-def _direct(of: Situation) -> Iterator[Fix]:
-    method = of.setting("innodb_flush_method")
-    if method and "direct" not in method and _of_innodb(of):
+def _direct(cell: Situation) -> Iterator[Fix]:
+    method = cell.setting("innodb_flush_method")
+    if method and "direct" not in method and _of_innodb(cell):
         does = "data files pass the kernel's cache by"
         use = Price("use", "reads that miss the buffer pool find nothing in the kernel's cache")
-        yield setting_fix(of, {"innodb_flush_method": "O_DIRECT"}, does, use)
+        yield setting_fix(cell, {"innodb_flush_method": "O_DIRECT"}, does, use)
 
 
-def _buffered(of: Situation) -> Iterator[Fix]:
-    if "direct" in of.setting("innodb_flush_method") and _of_innodb(of):
+def _buffered(cell: Situation) -> Iterator[Fix]:
+    if "direct" in cell.setting("innodb_flush_method") and _of_innodb(cell):
         does = "data files go through the kernel's cache, which serves reads that miss the buffer pool"
-        yield setting_fix(of, {"innodb_flush_method": "fsync"}, does, Price("memory", "pages are cached twice"))
+        yield setting_fix(cell, {"innodb_flush_method": "fsync"}, does, Price("memory", "pages are cached twice"))
 
 
-def _log_file(of: Situation) -> Iterator[Fix]:
-    if not of.writes or not _of_innodb(of):
+def _log_file(cell: Situation) -> Iterator[Fix]:
+    if not cell.writes or not _of_innodb(cell):
         return
     # MySQL has one size for all of the log since 8.0.30.
-    name = "innodb_redo_log_capacity" if of.settings.get("innodb_redo_log_capacity") else "innodb_log_file_size"
-    now = of.number(name)
+    name = "innodb_redo_log_capacity" if cell.settings.get("innodb_redo_log_capacity") else "innodb_log_file_size"
+    now = cell.number(name)
     if now is not None and now < _LOG:
         does = "pages are written later, and those that change again once"
         recovery = Price("recovery", f"after a crash up to {size(_LOG)} of log are read again")
-        yield setting_fix(of, {name: str(_LOG)}, does, recovery, Price("space", f"{size(_LOG)} of log"))
+        yield setting_fix(cell, {name: str(_LOG)}, does, recovery, Price("space", f"{size(_LOG)} of log"))
 
 
-def _io_capacity(of: Situation) -> Iterator[Fix]:
-    now = of.number("innodb_io_capacity")
-    if of.writes and _of_innodb(of) and now is not None and now <= _USUAL_IO_CAPACITY:
+def _io_capacity(cell: Situation) -> Iterator[Fix]:
+    now = cell.number("innodb_io_capacity")
+    if cell.writes and _of_innodb(cell) and now is not None and now <= _USUAL_IO_CAPACITY:
         does = "more pages are written in the background, before somebody must wait for it"
         settings = {"innodb_io_capacity": "2000", "innodb_io_capacity_max": "4000"}
-        yield setting_fix(of, settings, does, Price("use", "writes of the device that others then have not"))
+        yield setting_fix(cell, settings, does, Price("use", "writes of the device that others then have not"))
 
 
-def _neighbours(of: Situation) -> Iterator[Fix]:
-    if of.writes and _of_innodb(of) and of.setting("innodb_flush_neighbors") in ("1", "2"):
+def _neighbours(cell: Situation) -> Iterator[Fix]:
+    if cell.writes and _of_innodb(cell) and cell.setting("innodb_flush_neighbors") in ("1", "2"):
         does = "a page is written without those beside it, which a solid-state drive does not need"
-        yield setting_fix(of, {"innodb_flush_neighbors": "0"}, does)
+        yield setting_fix(cell, {"innodb_flush_neighbors": "0"}, does)
 
 
-def _hash(of: Situation) -> Iterator[Fix]:
-    if of.reads and _of_innodb(of) and of.setting("innodb_adaptive_hash_index") == "off":
+def _hash(cell: Situation) -> Iterator[Fix]:
+    if cell.reads and _of_innodb(cell) and cell.setting("innodb_adaptive_hash_index") == "off":
         does = "an index in memory leads to rows that are looked up again"
         more = Price("memory", "a part of the buffer pool, and a latch that many clients may wait for")
-        yield setting_fix(of, {"innodb_adaptive_hash_index": "on"}, does, more)
+        yield setting_fix(cell, {"innodb_adaptive_hash_index": "on"}, does, more)
 
 
-def _read_committed(of: Situation) -> Iterator[Fix]:
-    name = "transaction_isolation" if of.settings.get("transaction_isolation") else "tx_isolation"
-    if of.clients > 1 and of.writes and of.setting(name) == "repeatable-read":
+def _read_committed(cell: Situation) -> Iterator[Fix]:
+    name = "transaction_isolation" if cell.settings.get("transaction_isolation") else "tx_isolation"
+    if cell.clients > 1 and cell.writes and cell.setting(name) == "repeatable-read":
         does = "statements lock the rows they find, and no gaps between them"
         weaker = Price("isolation", "a transaction sees what others commit meanwhile")
-        yield setting_fix(of, {"transaction_isolation": "READ-COMMITTED"}, does, weaker)
+        yield setting_fix(cell, {"transaction_isolation": "READ-COMMITTED"}, does, weaker)
 
 
-def _interleaved_keys(of: Situation) -> Iterator[Fix]:
-    inserts = any(each.inserts for each in of.statements)
-    if of.clients > 1 and inserts and of.setting("innodb_autoinc_lock_mode") in ("0", "1"):
+def _interleaved_keys(cell: Situation) -> Iterator[Fix]:
+    inserts = any(each.inserts for each in cell.statements)
+    if cell.clients > 1 and inserts and cell.setting("innodb_autoinc_lock_mode") in ("0", "1"):
         does = "no statement holds a lock while it counts keys up"
         use = Price("use", "keys of one statement may not follow each other, and replication must be by row")
-        yield setting_fix(of, {"innodb_autoinc_lock_mode": "2"}, does, use)
+        yield setting_fix(cell, {"innodb_autoinc_lock_mode": "2"}, does, use)
 
 
-def _thread_pool(of: Situation) -> Iterator[Fix]:
+def _thread_pool(cell: Situation) -> Iterator[Fix]:
     if (
-        _is_mariadb(of)
-        and of.clients > 4 * of.processors
-        and of.setting("thread_handling") == "one-thread-per-connection"
+        _is_mariadb(cell)
+        and cell.clients > 4 * cell.processors
+        and cell.setting("thread_handling") == "one-thread-per-connection"
     ):
         does = "few threads serve all connections"
         use = Price("latency", "a statement may wait behind a long one")
-        yield setting_fix(of, {"thread_handling": "pool-of-threads"}, does, use)
+        yield setting_fix(cell, {"thread_handling": "pool-of-threads"}, does, use)
 
 
-def _no_performance_schema(of: Situation) -> Iterator[Fix]:
-    if of.is_on("performance_schema"):
+def _no_performance_schema(cell: Situation) -> Iterator[Fix]:
+    if cell.is_on("performance_schema"):
         does = "the server counts no waits and statements"
         yield setting_fix(
-            of, {"performance_schema": "off"}, does, Price("use", "nothing tells what statements wait for")
+            cell, {"performance_schema": "off"}, does, Price("use", "nothing tells what statements wait for")
         )
 
 
-def _like_index(of: Situation) -> Iterator[Fix]:
-    for search in of.prefix_scans if of.may_index else ():
+def _like_index(cell: Situation) -> Iterator[Fix]:
+    for search in cell.prefix_scans if cell.may_index else ():
         if not any(begins_with(each, str(search.column["name"])) for each in search.table.get("indexes") or []):
             long = type_of(search.column) in _LONG
             does = "an index leads to how the pattern begins"
-            yield prefix_index(of, search, f"({_PREFIX})" if long else "", does)
+            yield prefix_index(cell, search, f"({_PREFIX})" if long else "", does)
 
 
 ENTRIES = (

@@ -34,91 +34,91 @@ def _parameter(chapter: str, section: str, page: str, name: str) -> Source:
 _AT_START = frozenset({"shared_buffers", "wal_buffers"})
 
 
-def _set(of: Situation, settings: Mapping[str, str], does: str, *prices: Price, name: str = "") -> Fix:
+def _set(cell: Situation, settings: Mapping[str, str], does: str, *prices: Price, name: str = "") -> Fix:
     closing = "-- then restart the server" if _AT_START & settings.keys() else "SELECT pg_reload_conf();"
-    return setting_fix(of, settings, does, *prices, name=name, closing=closing)
+    return setting_fix(cell, settings, does, *prices, name=name, closing=closing)
 
 
-def _asynchronous(of: Situation) -> Iterator[Fix]:
-    if of.writes and of.setting("synchronous_commit") in ("on", "remote_write", "remote_apply", "local"):
-        if of.setting("fsync") == "off":
+def _asynchronous(cell: Situation) -> Iterator[Fix]:
+    if cell.writes and cell.setting("synchronous_commit") in ("on", "remote_write", "remote_apply", "local"):
+        if cell.setting("fsync") == "off":
             return
         does = "a commit does not wait until the log is on the device"
         lost = Price("durability", "the last commits, of up to 0.6 s, are lost in a crash; the data stay whole")
-        yield _set(of, {"synchronous_commit": "off"}, does, lost)
+        yield _set(cell, {"synchronous_commit": "off"}, does, lost)
 
 
-def _delay(of: Situation) -> Iterator[Fix]:
-    flushes = of.setting("synchronous_commit") != "off" and of.setting("fsync") != "off"
-    if of.writes and flushes and of.clients > _SIBLINGS and of.setting("commit_delay") in ("", "0"):
+def _delay(cell: Situation) -> Iterator[Fix]:
+    flushes = cell.setting("synchronous_commit") != "off" and cell.setting("fsync") != "off"
+    if cell.writes and flushes and cell.clients > _SIBLINGS and cell.setting("commit_delay") in ("", "0"):
         does = f"a commit waits {_DELAY_US} µs for others that share its flush, where {_SIBLINGS} are open"
         longer = Price("latency", f"a commit takes up to {_DELAY_US} µs longer")
-        yield _set(of, {"commit_delay": str(_DELAY_US), "commit_siblings": str(_SIBLINGS)}, does, longer)
+        yield _set(cell, {"commit_delay": str(_DELAY_US), "commit_siblings": str(_SIBLINGS)}, does, longer)
 
 
-def _flush_method(of: Situation) -> Iterator[Fix]:
-    if of.writes and of.setting("wal_sync_method") == "fdatasync" and of.setting("fsync") != "off":
+def _flush_method(cell: Situation) -> Iterator[Fix]:
+    if cell.writes and cell.setting("wal_sync_method") == "fdatasync" and cell.setting("fsync") != "off":
         does = "the log is opened so that each write of it is flushed, in place of a call for each flush"
-        yield _set(of, {"wal_sync_method": "open_datasync"}, does)
+        yield _set(cell, {"wal_sync_method": "open_datasync"}, does)
 
 
-def _compression(of: Situation) -> Iterator[Fix]:
-    if of.writes and of.setting("wal_compression") == "off":
+def _compression(cell: Situation) -> Iterator[Fix]:
+    if cell.writes and cell.setting("wal_compression") == "off":
         does = "whole pages in the log are compressed"
-        yield _set(of, {"wal_compression": "on"}, does, Price("use", "processor time for compressing"))
+        yield _set(cell, {"wal_compression": "on"}, does, Price("use", "processor time for compressing"))
 
 
-def _checkpoints(of: Situation) -> Iterator[Fix]:
-    now = size_bytes(of.settings.get("max_wal_size", ""))
-    if of.writes and now is not None and now < _LOG:
+def _checkpoints(cell: Situation) -> Iterator[Fix]:
+    now = size_bytes(cell.settings.get("max_wal_size", ""))
+    if cell.writes and now is not None and now < _LOG:
         does = "checkpoints come less often, and fewer whole pages go to the log"
         prices = (
             Price("recovery", f"after a crash up to {size(_LOG)} of log are read again"),
             Price("space", f"up to {size(_LOG)} of log"),
         )
         settings = {"max_wal_size": f"{_LOG >> 20}MB", "checkpoint_timeout": "30min"}
-        yield _set(of, settings, does, *prices)
+        yield _set(cell, settings, does, *prices)
 
 
-def _log_buffers(of: Situation) -> Iterator[Fix]:
-    now = size_bytes(of.settings.get("wal_buffers", ""))
-    if of.writes and now is not None and now < _LOG_BUFFERS:
+def _log_buffers(cell: Situation) -> Iterator[Fix]:
+    now = size_bytes(cell.settings.get("wal_buffers", ""))
+    if cell.writes and now is not None and now < _LOG_BUFFERS:
         does = "more of the log waits in memory until it is written"
-        yield _set(of, {"wal_buffers": f"{_LOG_BUFFERS >> 20}MB"}, does, memory(_LOG_BUFFERS, "the log"))
+        yield _set(cell, {"wal_buffers": f"{_LOG_BUFFERS >> 20}MB"}, does, memory(_LOG_BUFFERS, "the log"))
 
 
-def _shared_buffers(of: Situation) -> Iterator[Fix]:
-    wanted = of.larger_cache(cache_bytes(of.settings))
+def _shared_buffers(cell: Situation) -> Iterator[Fix]:
+    wanted = cell.larger_cache(cache_bytes(cell.settings))
     if wanted is not None:
         mib = ceil(wanted / 2**20)
         does = f"the server's cache has {size(mib << 20)}"
-        yield _set(of, {"shared_buffers": f"{mib}MB"}, does, memory(mib << 20, "the cache"))
+        yield _set(cell, {"shared_buffers": f"{mib}MB"}, does, memory(mib << 20, "the cache"))
 
 
-def _random_pages(of: Situation) -> Iterator[Fix]:
-    now = of.number("random_page_cost")
-    whole = any(read.whole for plan in of.plans for read in plan.reads)
+def _random_pages(cell: Situation) -> Iterator[Fix]:
+    now = cell.number("random_page_cost")
+    whole = any(read.whole for plan in cell.plans for read in plan.reads)
     if whole and now is not None and now > _RANDOM_PAGE_COST:
         does = "the planner takes a random page for hardly dearer than the next one, as on a solid-state drive"
         use = Price("use", "plans of other statements may change as well")
-        yield _set(of, {"random_page_cost": f"{_RANDOM_PAGE_COST:g}"}, does, use)
+        yield _set(cell, {"random_page_cost": f"{_RANDOM_PAGE_COST:g}"}, does, use)
 
 
-def _no_jit(of: Situation) -> Iterator[Fix]:
-    if of.is_on("jit") and of.plans:
+def _no_jit(cell: Situation) -> Iterator[Fix]:
+    if cell.is_on("jit") and cell.plans:
         does = "no statement is compiled to machine code before it runs"
-        yield _set(of, {"jit": "off"}, does, Price("use", "long analytical statements may run longer"))
+        yield _set(cell, {"jit": "off"}, does, Price("use", "long analytical statements may run longer"))
 
 
-def _sort_memory(of: Situation) -> Iterator[Fix]:
-    now = size_bytes(of.settings.get("work_mem", ""))
-    if of.sorts and now is not None and now < _SORT:
+def _sort_memory(cell: Situation) -> Iterator[Fix]:
+    now = size_bytes(cell.settings.get("work_mem", ""))
+    if cell.sorts and now is not None and now < _SORT:
         does = f"sorts and hashes up to {size(_SORT)} stay in memory"
-        yield _set(of, {"work_mem": f"{_SORT >> 20}MB"}, does, memory(_SORT, "each sort and hash", of.clients))
+        yield _set(cell, {"work_mem": f"{_SORT >> 20}MB"}, does, memory(_SORT, "each sort and hash", cell.clients))
 
 
-def _vacuum(of: Situation) -> Iterator[Fix]:
-    if any(each.changes for each in of.statements) and of.setting("autovacuum") != "off":
+def _vacuum(cell: Situation) -> Iterator[Fix]:
+    if any(each.changes for each in cell.statements) and cell.setting("autovacuum") != "off":
         does = "old versions of rows are removed sooner"
         settings = {
             "autovacuum_naptime": "1s",
@@ -126,12 +126,12 @@ def _vacuum(of: Situation) -> Iterator[Fix]:
             "autovacuum_vacuum_cost_delay": "0",
         }
         use = Price("use", "reads and writes of tables that change, more often")
-        yield _set(of, settings, does, use, name="autovacuum sooner")
+        yield _set(cell, settings, does, use, name="autovacuum sooner")
 
 
-def _fill(of: Situation) -> Iterator[Fix]:
-    tables = sorted({each for one in of.statements if one.changes and (each := _updated(one.sql))})
-    if tables and of.own_tables and not of.named:
+def _fill(cell: Situation) -> Iterator[Fix]:
+    tables = sorted({each for one in cell.statements if one.changes and (each := _updated(one.sql))})
+    if tables and cell.own_tables and not cell.named:
         lines = tuple(
             line
             for table in tables
@@ -148,12 +148,12 @@ def _updated(sql: str) -> str | None:
     return words[1] if len(words) > 1 and words[0].lower() == "update" and words[1].lower() != "only" else None
 
 
-def _pattern_index(of: Situation) -> Iterator[Fix]:
-    for search in of.prefix_scans if of.may_index else ():
+def _pattern_index(cell: Situation) -> Iterator[Fix]:
+    for search in cell.prefix_scans if cell.may_index else ():
         if search.column.get("type") != "citext":
             by_bytes = (search.column.get("collation") or {}).get("by_bytes")
             does = "an index in the order of bytes leads to how the pattern begins"
-            yield prefix_index(of, search, "" if by_bytes else "text_pattern_ops", does)
+            yield prefix_index(cell, search, "" if by_bytes else "text_pattern_ops", does)
 
 
 ENTRIES = (

@@ -1,4 +1,4 @@
-"""SQLite, in the worker's own process: the bundled library, or any other that is built or named."""
+"""SQLite in the worker's process, with the bundled library, one built from source, or a named one."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -43,7 +43,7 @@ class Sqlite(Engine):
     file_calls = True
     locks: Locks = "file"
     grammar = "sqlite"
-    # What crates/engines/src/sqlite/external_access.rs looks for; SQLite has no other spelling for these.
+    # The statements and functions that crates/engines/src/sqlite/external_access.rs detects. SQLite has no other names.
     leads_beyond = (
         *("attach", "pragma", "vacuum", "virtual", "edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile"),
         *("sqlar_uncompress", "writefile", "zipfile"),
@@ -52,15 +52,15 @@ class Sqlite(Engine):
         POWER_SAFE: {"synchronous": "extra"},
         PROCESS_SAFE: {"synchronous": "off"},
     }
-    # Where a user has set it: what can be undone is at most the last commit, and in a log's mode it is the same.
+    # With `full`, a power failure can undo at most the last commit. In WAL mode, it equals `extra`.
     also_durable = frozenset({(POWER_SAFE, "synchronous", "full")})
 
     def control_text(self, verb: str, mode: str) -> str:
-        """Write the verb, and in which of its modes a transaction begins."""
+        """Return the verb, and for ``begin`` the mode of the transaction."""
         return f"begin {mode}" if verb == "begin" and mode != "deferred" else verb
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give SQLite's."""
+        """Return SQLite's dialect."""
         from dbdyno.engines.sqlite.dialect import SqliteDialect
 
         return SqliteDialect()
@@ -72,21 +72,21 @@ class Sqlite(Engine):
         *,
         named: bool,
     ) -> "SqliteSettings":
-        """Check them all. Raises InputError."""
+        """Check all settings. Raises InputError."""
         from dbdyno.engines.sqlite.settings import read_settings
 
         return read_settings(settings, place)
 
     def check_setting(self, name: str, value: Scalar) -> None:
-        """Raise InputError for one that SQLite does not have, or a value that it does not take."""
+        """Raise InputError for an unknown setting or an invalid value."""
         from dbdyno.engines.sqlite.settings import read_settings
 
         read_settings({name: value}, "")
 
     def unfit(self, settings: Settings, clients: int, processes: int) -> tuple[str, str] | None:
-        """Say why settings cannot be used with so many clients, and what to do; ``None`` where they can.
+        """Return why settings don't work with this number of clients, and a hint; ``None`` if they do.
 
-        A connection without a mutex (``open_mutex=nomutex``) is safe: each client has one of its own.
+        Connections without a mutex (``open_mutex=nomutex``) are safe, because clients don't share connections.
         """
         single = _own(settings).is_single_threaded
         if single and clients > 1:
@@ -96,45 +96,45 @@ class Sqlite(Engine):
         return None
 
     def syncing(self, settings: Settings) -> tuple[tuple[str, str], ...]:
-        """Give the PRAGMAs that decide it."""
+        """Return the PRAGMAs that determine syncing."""
         return _own(settings).syncing
 
     def leaves_behind(self, settings: Settings) -> bool:
-        """Whether ``synchronous`` lets it."""
+        """Whether ``synchronous`` allows commits before their writes are synced."""
         return _own(settings).leaves_behind
 
     def sets_syncing(self, statement: str) -> bool:
-        """Whether it is such a PRAGMA."""
+        """Whether the statement is a PRAGMA that determines syncing."""
         from dbdyno.engines.sqlite.settings import sets_syncing
 
         return sets_syncing(statement)
 
     def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
-        """Tell it of all PRAGMAs."""
+        """Compare a PRAGMA with the value read back; ``None`` for other settings."""
         from dbdyno.engines.sqlite.settings import in_force
 
         return in_force(name, asked, found)
 
     def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
-        """Give PRAGMAs, and what is no PRAGMA with what it is."""
+        """Yield PRAGMAs; for other settings, a description of where to set them."""
         from dbdyno.engines.sqlite.settings import applying
 
         return applying(settings)
 
     def fixes(self) -> "Sequence[Entry]":
-        """Give PRAGMAs, flags of connections, indexes in the order of LIKE."""
+        """Return PRAGMAs, connection flags, and indexes in the collation of LIKE."""
         from dbdyno.engines.sqlite.fixes import ENTRIES
 
         return ENTRIES
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
-        """Give that of one connection."""
+        """Return the size of one connection's page cache."""
         from dbdyno.engines.sqlite.advice import cache_bytes
 
         return cache_bytes(settings)
 
     def btree(self, settings: Mapping[str, str], kind: str, *, numbered: bool) -> "BtreeRules | None":
-        """Give the rules of its B-trees."""
+        """Return the rules of SQLite's B-trees."""
         from dbdyno.engines.sqlite.btree import rules
 
         return rules(settings, kind, numbered=numbered)
@@ -142,87 +142,87 @@ class Sqlite(Engine):
     def changes(
         self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
     ) -> "Sequence[Change]":
-        """Give a smaller cache, files in memory, and caches and files that clients do not share."""
+        """Return a smaller cache, a memory-mapped file, and separate caches and files per client."""
         from dbdyno.engines.sqlite.changes import changes
 
         return changes(compiled, settings, data_bytes)
 
-    def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
-        """Give the library, or its source, of a commit."""
+    def at_checkout(self, settings: Settings, path_in_checkout: Callable[[str | None], str | None]) -> Settings:
+        """Return the settings with the library and source of a checkout."""
         own = _own(settings)
-        return replace(own, library=there(own.library), source=there(own.source))
+        return replace(own, library=path_in_checkout(own.library), source=path_in_checkout(own.source))
 
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
-        """Give what keeps the file that trials work on."""
+        """Return the provisioner of SQLite files."""
         from dbdyno.engines.sqlite.provisioner import SqliteProvisioner
 
         return SqliteProvisioner(place)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
-        """Say the version that is bundled."""
+        """Yield the bundled version."""
         from dbdyno.engines.sqlite.library import find_library
         from dbdyno.engines.sqlite.settings import SqliteSettings
 
         version = find_library(SqliteSettings()).identity.split()[0]
-        yield "sqlite:", f"SQLite {version}", "bundled", "any other by source=, cflags= or library="
+        yield "sqlite:", f"SQLite {version}", "bundled", "others with source=, cflags= or library="
 
     def commands(self) -> "Typer":
-        """Give those about sources of its releases."""
+        """Return the commands for the sources of SQLite releases."""
         from dbdyno.engines.sqlite.commands import commands
 
         return commands
 
     def embedded(self, result: "TrialResult", clients: int) -> "Embedded":
-        """Give the library as it was read back."""
+        """Return the facts about the library, as read back."""
         from dbdyno.engines.sqlite.advice import Library
 
         return Library.of(result, clients)
 
     def against_locked(self, result: "TrialResult", begins: Collection[str] | None) -> str | None:
-        """Give what lets a client wait for the lock on the file."""
+        """Return how to let a client wait for the file lock."""
         from dbdyno.engines.sqlite.advice import against_locked
 
         return against_locked(result, begins)
 
     @property
     def finding_kinds(self) -> "tuple[Kind, ...]":
-        """Give those about locks."""
+        """The kinds of findings about locks."""
         from dbdyno.engines.sqlite.lock_findings import KINDS
 
         return KINDS
 
     def findings(self, cells: "Sequence[Measured]") -> "list[Finding]":
-        """Say why transactions failed because the file was locked."""
+        """Return why transactions failed because the file was locked."""
         from dbdyno.engines.sqlite.lock_findings import lock_findings
 
         return lock_findings(cells)
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
-        """Give one by the conditions and the order in the statement's text."""
+        """Derive an index from the statement's conditions and order."""
         from dbdyno.engines.indexing import index_for
 
         return index_for(sql, self.name, table, dict(catalog), inner=inner)
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
-        """Read its plan."""
+        """Parse SQLite's plan."""
         from dbdyno.engines.plans import of_sqlite
 
         return of_sqlite(plan) if plan else None
 
     def sample(self, table: str, column: str, most: int) -> str | None:
-        """Give the values as an array of JSON."""
+        """Return a query for sampled values as a JSON array."""
         from dbdyno.engines.samples import json_of
 
         return json_of("json_group_array(v)", table, column, most, "random()")
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
-        """Whether it searches: a scan reads all of the index that it may name."""
+        """Whether a plan contains a SEARCH; a SCAN reads a whole table or index."""
         from dbdyno.engines.sqlite.searching import looks_up
 
         return looks_up(plan)
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
-        """Go by ``case_sensitive_like``."""
+        """Return the rule that ``case_sensitive_like`` sets."""
         from dbdyno.engines.sqlite.searching import like_rule
 
         return like_rule(settings)
@@ -234,13 +234,13 @@ class Sqlite(Engine):
         *,
         own_tables: bool,
     ) -> "CaseRule | None":
-        """Go by the columns' collations."""
+        """Return the rule of the columns' collations."""
         from dbdyno.engines.sqlite.searching import equality_rule
 
         return equality_rule(columns)
 
     def prefix_rules(self) -> "PrefixRules":
-        """Give SQLite's."""
+        """Return SQLite's rules."""
         from dbdyno.engines.sqlite.searching import PREFIX_RULES
 
         return PREFIX_RULES

@@ -1,4 +1,4 @@
-"""SQLite's amalgamation as files: finding it in a directory, reading its version, keeping it in the cache."""
+"""SQLite's amalgamation: find it in a directory, read its version, store it in the cache."""
 
 import hashlib
 import re
@@ -11,18 +11,18 @@ from dbdyno.base.errors import InputError, reason
 from dbdyno.base.paths import cache_directory
 from dbdyno.runtime.workspace.claims import Claim, remove_abandoned
 
-# Its names in directories, the usual one first.
+# Its possible file names, the usual one first.
 _NAMES = ("sqlite3.c", "sqlite3/sqlite3.c", "sqlite3-binding.c", "code/sqlite3-binding.c")
 _HEADERS = ("sqlite3.h", "sqlite3ext.h")
 
 _VERSION = re.compile(rb'^#[ \t]*define[ \t]+SQLITE_VERSION[ \t]+"([^"\n]+)"', re.MULTILINE)
 
-# Begins the name of a directory that is not complete.
+# Name prefix of incomplete directories.
 _UNFINISHED = "unfinished-"
 
 
 def find_amalgamation(directory: Path) -> Path | None:
-    """Find the amalgamation in a directory: the first file of a known name that says its version."""
+    """Find the amalgamation in a directory: the first file with a known name that defines a version."""
     for path in (directory / name for name in _NAMES):
         if path.is_file() and _define(path) is not None:
             return path
@@ -30,10 +30,10 @@ def find_amalgamation(directory: Path) -> Path | None:
 
 
 def source_version(file: Path) -> str:
-    """Read the version that an amalgamation defines. Raises InputError where the file cannot be read, or has none."""
+    """Return an amalgamation's version. Raises InputError if the file can't be read or doesn't define one."""
     version = _define(file)
     if version is None:
-        problem = "this is no amalgamation of SQLite: it defines no SQLITE_VERSION"
+        problem = "not a SQLite amalgamation: it doesn't define SQLITE_VERSION"
         raise InputError(str(file), problem, "give the path of a `sqlite3.c`, or the directory it is in")
     return version
 
@@ -42,15 +42,15 @@ def _define(file: Path) -> str | None:
     try:
         found = _VERSION.search(file.read_bytes())
     except OSError as error:
-        raise InputError(str(file), f"it cannot be read: {reason(error)}", "give a file that can be read") from error
+        raise InputError(str(file), f"can't read the file: {reason(error)}", "give a readable file") from error
     return found[1].decode(errors="replace") if found else None
 
 
 def amalgamation_files(source: Path) -> dict[str, Path]:
-    """Give an amalgamation and the headers beside it, by the names under which they are kept.
+    """Return the paths of an amalgamation and its headers, by the names under which they are cached.
 
-    A source of another name, such as Go's ``sqlite3-binding.c``, gets the usual one, and so does its header. Its text
-    stays as it is: the condition around it (``#ifndef USE_LIBSQLITE3``) holds where nobody defines that name.
+    Files with other names, such as Go's ``sqlite3-binding.c``, are renamed to the usual ones. Their content doesn't
+    change: the condition in Go's file (``#ifndef USE_LIBSQLITE3``) is true because dbdyno doesn't define that name.
     """
     files = {"sqlite3.c": source}
     for name in _HEADERS:
@@ -61,7 +61,7 @@ def amalgamation_files(source: Path) -> dict[str, Path]:
 
 
 def keep_by_content(source: Path) -> Path:
-    """Keep an amalgamation with its headers in the cache, the same content once; give the directory."""
+    """Store an amalgamation and its headers in the cache under a hash of their content; return the directory."""
     files = amalgamation_files(source)
     digest = hashlib.sha256()
     for name, path in files.items():
@@ -70,12 +70,12 @@ def keep_by_content(source: Path) -> Path:
 
 
 def kept(name: str) -> Path:
-    """Give the directory in the cache that sources are kept in under a name, whether or not it is there."""
+    """Return the cache directory for sources of a name. It may not exist."""
     return sources_directory() / name
 
 
 def keep(files: Mapping[str, Path], name: str) -> Path:
-    """Copy files into a directory of the cache, whole or not at all; give it. One that is there stays as it is."""
+    """Atomically copy files into a cache directory and return it. An existing directory isn't changed."""
     directory = kept(name)
     if not directory.is_dir():
         with unfinished_directory() as scratch:
@@ -86,20 +86,20 @@ def keep(files: Mapping[str, Path], name: str) -> Path:
             try:
                 made.rename(directory)
             except OSError:
-                # Another process was quicker, with the same content.
+                # Another process has created the directory with the same content.
                 if not directory.is_dir():
                     raise
     return directory
 
 
 def sources_directory() -> Path:
-    """Give the directory of the cache that sources are kept in."""
+    """Return the cache directory of all sources."""
     return cache_directory("sources")
 
 
 @contextmanager
 def unfinished_directory() -> Iterator[str]:
-    """Make a directory in the cache, from which others can be renamed into it; it goes when its block ends."""
+    """Create a temporary directory in the cache, from which directories can be renamed to their final names."""
     remove_abandoned(sources_directory(), _UNFINISHED)
     claim = Claim(sources_directory(), _UNFINISHED)
     try:

@@ -1,19 +1,19 @@
-"""How SQLite keeps B-trees, by the settings in force."""
+"""How SQLite stores B-trees, under the settings in effect."""
 
 from collections.abc import Mapping
 
 from dbdyno.engines.btree import BtreeRules
 from dbdyno.engines.sqlite.advice import cache_bytes
 
-# The header of a leaf page.
+# Bytes of a leaf page's header.
 _HEADER = 8
 _AUTOCHECKPOINT = "1000"
 
 
 def rules(settings: Mapping[str, str], kind: str, *, numbered: bool) -> BtreeRules | None:
-    """Give the rules of a tree in WAL mode, the only one that is known; ``None`` elsewhere, or where sizes are not.
+    """Return the rules of a tree in WAL mode; ``None`` in other modes, or if a size is unknown.
 
-    ``numbered``: keys are numbers that count up. A table of other keys has no row numbers, and splits as an index does.
+    ``numbered``: keys are ascending numbers. A table with other keys has no row ids and splits like an index.
     """
     page, cache = settings.get("page_size", ""), cache_bytes(settings)
     frames = settings.get("wal_autocheckpoint", _AUTOCHECKPOINT)

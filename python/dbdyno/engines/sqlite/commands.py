@@ -1,4 +1,4 @@
-"""The commands about sources of SQLite."""
+"""The commands for the sources of SQLite releases."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ commands = typer.Typer(help="Get the sources of SQLite releases, to build librar
 
 @commands.command("versions")
 def list_versions() -> None:
-    """List the releases whose source packages are known to have, and which of them are cached."""
+    """List the SQLite releases available from source packages, and whether they are cached."""
     from rich.table import Table
 
     from dbdyno.base.console import Console
@@ -32,15 +32,15 @@ def get_source(
     spec: Annotated[
         str,
         typer.Argument(
-            metavar="VERSION|PATH", help="As 3.21.0, go:3.21.0, go@v1.6.0, bundled, or the path of an amalgamation"
+            metavar="VERSION|PATH", help="E.g. 3.21.0, go:3.21.0, go@v1.6.0, bundled, or the path of an amalgamation"
         ),
     ],
 ) -> None:
-    """Print the directory that holds a release's sqlite3.c; fetch it with npm, go or cargo where it is not cached."""
+    """Print the directory of a release's sqlite3.c. Fetch it with npm, go or cargo if it isn't cached."""
     from dbdyno.engines.sqlite.releases import release_source
 
     source = release_source(spec)
-    # The directory alone is on standard output, for use in other commands.
+    # Standard output contains only the directory, for use in other commands.
     typer.echo(f"SQLite {source.version}, {source.title}", err=True)
     if source.difference:
         typer.echo(f"note: {source.difference}", err=True)

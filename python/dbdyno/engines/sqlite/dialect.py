@@ -5,12 +5,12 @@ from dbdyno.model.experiment.tables import Column
 
 
 class SqliteDialect(StandardDialect):
-    """A statement is run as it is written: what is measured is what the file says."""
+    """SQLite's dialect. It doesn't translate statements, because common statements are written in SQLite's SQL."""
 
     engine = "sqlite"
 
-    # SQLite takes any name for a type and derives an affinity from it; these would derive the wrong one. A whole
-    # number is always "integer", since only a column of that very type can be the rowid itself.
+    # SQLite accepts any type name and derives an affinity from it; for these names it would be wrong. All integer types
+    # become "integer", since only a column of exactly that type can be the rowid.
     _TYPES = {  # noqa: RUF012
         "bigint": "integer",
         "smallint": "integer",
@@ -21,9 +21,9 @@ class SqliteDialect(StandardDialect):
     }
 
     def column_type(self, column: Column) -> str:
-        """Write the type as the experiment does, where that gives the right affinity."""
+        """Return the experiment's type, or another one if its name has the wrong affinity."""
         return self._TYPES.get(column.type.name) or spell(column.type)
 
     def autoincrement(self, table: str, column: str) -> str:
-        """Give SQLite's word."""
+        """Return SQLite's keyword."""
         return " autoincrement"

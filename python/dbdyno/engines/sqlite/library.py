@@ -17,18 +17,18 @@ from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.model.events.answers import FactsRead
 from dbdyno.runtime.worker import ask, write_amalgamation
 
-# What SQLite's own documentation builds with; a user's `cflags` come behind and win.
+# Options from SQLite's documentation; the user's `cflags` follow and take precedence.
 _FLAGS = ("-O2", "-g1", "-fPIC", "-shared")
 
 
 def find_library(settings: SqliteSettings) -> Library:
-    """Give the library that settings ask for; build it where it has not been built yet. Starts a worker to look at it.
+    """Return the library that settings select, building it if necessary. Starts a worker to read its version.
 
-    Raises InputError where a path is wrong, and SystemFailed where the build or the loading fails.
+    Raises InputError for a wrong path, and SystemFailed if building or loading fails.
     """
     path = settings.library
     if path is not None and not Path(path).is_file():
-        raise InputError("library", f"there is no file `{path}`", "give the path of a shared SQLite library")
+        raise InputError("library", f"no such file: `{path}`", "give the path of a shared SQLite library")
     if path is None and (settings.source or settings.cflags or settings.library_threading is not None):
         path = str(_build(settings))
     return Library(path, _identity(path))
@@ -77,10 +77,12 @@ def _build(settings: SqliteSettings) -> Path:
 
 
 def c_compiler() -> str:
-    """Give the C compiler's command: ``CC``, else ``cc``. Raises SystemFailed where there is none."""
+    """Return the C compiler's command: ``CC``, or ``cc`` by default. Raises SystemFailed if it isn't installed."""
     compiler = os.environ.get("CC", "cc")
     if shutil.which(compiler) is None:
-        raise SystemFailed(f"building SQLite needs a C compiler, and `{compiler}` is not there: install one or set CC")
+        raise SystemFailed(
+            f"building SQLite needs a C compiler, but `{compiler}` isn't installed: install it or set CC"
+        )
     return compiler
 
 
@@ -92,7 +94,7 @@ def _source(source: str | None, scratch: Path) -> Path:
     if path.is_dir():
         path /= "sqlite3.c"
     if not path.is_file():
-        raise InputError("source", f"there is no file `{path}`", "give an amalgamation, or the directory it is in")
+        raise InputError("source", f"no such file: `{path}`", "give an amalgamation or its directory")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Packages that hold SQLite's source: fetched by their own clients, with the user's settings, and kept in the cache."""
+"""Fetch packages that contain SQLite's source with their own clients and the user's settings, and cache them."""
 
 import json
 import re
@@ -25,10 +25,10 @@ _PACKAGE_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+][0-9A-Za-z.-]+)?")
 
 @dataclass(frozen=True)
 class Family:
-    """Packages that are versions of one. ``key``: as people write it; ``name``: as it is shown; ``client``: a program.
+    """All versions of a package. ``key``: its name in specs; ``name``: its name in messages; ``client``: a program.
 
-    ``fetch`` gives a directory with the content of a version of the package: one that it makes within the directory
-    given, or one of the client's own, which must not be changed.
+    ``fetch`` returns a directory with the content of a version of the package: one that it creates within the given
+    directory, or one in the client's cache, which must not be changed.
     """
 
     key: str
@@ -37,36 +37,36 @@ class Family:
     fetch: Callable[[str, Path], Path]
 
     def client_is_installed(self) -> bool:
-        """Whether the program that fetches it is there."""
+        """Whether the program that fetches the package is installed."""
         return shutil.which(self.client) is not None
 
 
 def package_source(family: Family, version: str) -> Path:
-    """Give the directory with the ``sqlite3.c`` of a version of a package; fetch it where it is not cached.
+    """Return the directory with the ``sqlite3.c`` of a version of a package, fetching it if it isn't cached.
 
-    Raises InputError for what is no version of a package, and SystemFailed where the client is not there or fails, or
-    where the package has no source of SQLite in it.
+    Raises InputError for an invalid version, and SystemFailed if the client isn't installed or fails, or if the package
+    doesn't contain SQLite's source.
     """
     if not _PACKAGE_VERSION.fullmatch(version):
-        raise InputError(f"{family.key}@{version}", "this is no version of a package", f"write `{family.key}@1.2.3`")
+        raise InputError(f"{family.key}@{version}", "not a package version", f"write `{family.key}@1.2.3`")
     if family.key == "go" and not version.startswith("v"):
         version = f"v{version}"
     directory = kept(_cached_name(family, version))
     if directory.is_dir():
         return directory
     if not family.client_is_installed():
-        problem = f"`{family.client}` fetches {family.name} {version}, and it is not installed"
+        problem = f"fetching {family.name} {version} needs `{family.client}`, which isn't installed"
         raise SystemFailed(f"{problem}: install it, or give a directory with a `sqlite3.c`")
     with unfinished_directory() as scratch:
         content = family.fetch(version, Path(scratch))
         source = find_amalgamation(content)
         if source is None:
-            raise SystemFailed(f"{family.name} {version} has no source of SQLite in it: choose another version of it")
+            raise SystemFailed(f"{family.name} {version} doesn't contain SQLite's source: choose another version")
         return keep(amalgamation_files(source), _cached_name(family, version))
 
 
 def cached_packages() -> Iterator[tuple[Family, str, Path]]:
-    """Give each package that is cached: its family, its version, and the directory with its ``sqlite3.c``."""
+    """Yield the cached packages: family, version, and the directory with the ``sqlite3.c``."""
     for family in FAMILIES:
         prefix = _cached_name(family, "")
         for directory in sorted(sources_directory().glob(f"{prefix}*")):
@@ -79,7 +79,7 @@ def _cached_name(family: Family, version: str) -> str:
 
 
 def _from_npm(name: str, version: str, scratch: Path) -> Path:
-    """Fetch with npm: the package has SQLite's source among its dependencies, as an archive or as files."""
+    """Fetch with npm. The package contains SQLite's source in its directory `deps`, as an archive or as files."""
     package = f"{name}@{version}"
     run_client(["npm", "pack", package, "--ignore-scripts", "--loglevel=error"], package, scratch)
     content = scratch / "content"
@@ -93,12 +93,12 @@ def _from_npm(name: str, version: str, scratch: Path) -> Path:
                         with tarfile.open(fileobj=package_file.extractfile(member)) as archive:
                             _take(archive, content, r"(?:\./)?(?:[^/]+/)?")
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise SystemFailed(f"{package} cannot be unpacked: {error}") from error
+        raise SystemFailed(f"can't unpack {package}: {error}") from error
     return content
 
 
 def _take(archive: tarfile.TarFile, directory: Path, within: str) -> None:
-    """Write the source's files that lie ``within`` a directory, by their names only, so that none lands elsewhere."""
+    """Extract the source files ``within`` a directory, by file name only, so that no path leaves ``directory``."""
     for member in archive:
         if member.isfile() and re.fullmatch(rf"{within}sqlite3(?:ext)?\.[ch]", member.name):
             content = archive.extractfile(member)
@@ -115,7 +115,7 @@ def _from_go(version: str, scratch: Path) -> Path:
 
 
 def _from_cargo(version: str, scratch: Path) -> Path:
-    """Fetch with cargo into its own registry cache, as a dependency of a package that nobody builds."""
+    """Fetch with cargo into its own registry cache, as a dependency of a package that is never built."""
     package = f"libsqlite3-sys {version}"
     (scratch / "src").mkdir()
     (scratch / "src/lib.rs").touch()
@@ -129,7 +129,7 @@ def _from_cargo(version: str, scratch: Path) -> Path:
     return next(Path(each["manifest_path"]).parent for each in packages if each["name"] == "libsqlite3-sys")
 
 
-# The first that has a release is taken: npm's has SQLite's own archive, to Go's source a condition is added.
+# In order of preference: npm's package contains SQLite's original archive, Go's adds a condition to the source.
 FAMILIES = (
     Family("npm", "npm sqlite3", "npm", partial(_from_npm, "sqlite3")),
     Family("go", "go-sqlite3", "go", _from_go),

@@ -1,4 +1,4 @@
-"""Sources of SQLite's releases: which are known, and the directory that holds one."""
+"""The known source packages of SQLite releases, and their directories."""
 
 import re
 import tempfile
@@ -14,7 +14,7 @@ from dbdyno.runtime.worker import write_amalgamation
 BUNDLED = "bundled"
 DIRECTORY = "directory"
 
-# Versions of SQLite by the version of the package that has their source, as found in the source itself.
+# Package versions and the SQLite version of the source that each contains.
 _KNOWN = {
     "npm": (
         "2.1.1 3.7.8, 2.1.8 3.7.17, 2.2.4 3.8.5, 3.0.6 3.8.9, 3.1.1 3.9.1, 4.0.0 3.15.0, 4.0.1 3.24.0, 4.0.6 3.26.0, "
@@ -42,9 +42,9 @@ _SPEC = re.compile(r"(?:(?P<family>[a-z]+)(?P<sign>[:@]))?(?P<version>v?\d+(?:\.
 
 @dataclass(frozen=True)
 class Release:
-    """A release of SQLite that a package has. ``version``: SQLite's; ``package``: the package's.
+    """A SQLite release in a package. ``version``: SQLite's version; ``package``: the package's version.
 
-    Of one that is ``cached`` the version is the one found in the source; ``listed`` is the one it was thought to have.
+    For a ``cached`` package, ``version`` is read from the source; ``listed`` is the version in dbdyno's list.
     """
 
     version: str
@@ -55,17 +55,17 @@ class Release:
 
     @property
     def spec(self) -> str:
-        """What :func:`release_source` takes for it."""
+        """Its specification for :func:`release_source`."""
         return f"{self.family.key}:{self.version}" if self.listed else f"{self.family.key}@{self.package}"
 
 
 @dataclass(frozen=True)
 class SqliteSource:
-    """The source of a SQLite library. ``directory`` holds ``sqlite3.c``, and ``sqlite3.h`` where there is one.
+    """The source of a SQLite library. ``directory`` contains ``sqlite3.c``, and ``sqlite3.h`` if available.
 
-    ``version``: found in the source; ``family``: what it comes from, as ``npm sqlite3``, ``go-sqlite3``,
-    ``crate libsqlite3-sys``, ``directory`` or ``bundled``; ``package``: the package's version, of one; ``asked``: the
-    version asked for, where one was.
+    ``version``: read from the source; ``family``: its origin, such as ``npm sqlite3``, ``go-sqlite3``,
+    ``crate libsqlite3-sys``, ``directory`` or ``bundled``; ``package``: the package's version, empty if it isn't from a
+    package; ``asked``: the requested version, if any.
     """
 
     directory: Path
@@ -76,19 +76,19 @@ class SqliteSource:
 
     @property
     def title(self) -> str:
-        """What it comes from, with the package's version."""
+        """Its origin and the package's version."""
         return f"{self.family} {self.package}".rstrip()
 
     @property
     def difference(self) -> str | None:
-        """Say that the source is of another version than was asked for, where it is."""
+        """A message if the source has another version than requested; ``None`` otherwise."""
         if not self.asked or version_numbers(self.asked) == version_numbers(self.version):
             return None
-        return f"asked for SQLite {self.asked}, but the source of {self.title} is {self.version}"
+        return f"SQLite {self.asked} was requested, but {self.title} contains {self.version}"
 
 
 def known_releases() -> list[Release]:
-    """List the releases that packages are known to have, oldest first; those of cached packages too."""
+    """Return the releases in known and cached packages, oldest first."""
     found = {
         (family.key, package): Release(version, family, package, cached=False, listed=version)
         for family in FAMILIES
@@ -103,11 +103,12 @@ def known_releases() -> list[Release]:
 
 
 def release_source(spec: str) -> SqliteSource:
-    """Give the source that a text names; fetch it where it is a package's and not cached.
+    """Return the source for a specification, fetching its package if it isn't cached.
 
-    ``3.21.0``: a release, of the first family that has it cached or has its client installed; ``go:3.21.0``: of that
-    family; ``go@v1.6.0``: of that version of the package; ``bundled``: dbdyno's own; else the path of an amalgamation
-    or of a directory with one. Raises InputError for what is not known, and SystemFailed where fetching fails.
+    ``3.21.0``: a release, from the first family that has it cached or whose client is installed; ``go:3.21.0``: a
+    release from this family; ``go@v1.6.0``: a version of the package; ``bundled``: dbdyno's own source; otherwise the
+    path of an amalgamation or of its directory. Raises InputError for an unknown specification, and SystemFailed if
+    fetching fails.
     """
     if spec == BUNDLED:
         return _bundled()
@@ -118,7 +119,7 @@ def release_source(spec: str) -> SqliteSource:
     families = [family for family in FAMILIES if key in (None, family.key)]
     if not families:
         known = ", ".join(f"`{family.key}:`" for family in FAMILIES)
-        raise InputError(spec, f"there is no family `{key}` of packages", f"known: {known}")
+        raise InputError(spec, f"unknown package family `{key}`", f"known: {known}")
     if found["sign"] == "@":
         return _from_package(families[0], version, asked="")
     release = _choose(spec, version, families)
@@ -128,14 +129,14 @@ def release_source(spec: str) -> SqliteSource:
 def _choose(spec: str, version: str, families: list[Family]) -> Release:
     known = [each for each in known_releases() if each.family in families]
     exact = [each for each in known if version_numbers(each.version) == version_numbers(version)]
-    # What was asked for once is found again, although its source turned out to be of another version.
+    # Also accept the listed version of a package whose source turned out to have another version.
     exact = exact or [each for each in known if version_numbers(each.listed) == version_numbers(version)]
     if not exact:
         below = [each for each in known if version_numbers(each.version) < version_numbers(version)][-1:]
         above = [each for each in known if version_numbers(each.version) > version_numbers(version)][:1]
         near = " and ".join(f"`{each.spec}`" for each in below + above)
         hint = f"the nearest known: {near}; or give the directory of its source"
-        raise InputError(spec, f"no known package has SQLite {version}", hint)
+        raise InputError(spec, f"no known package contains SQLite {version}", hint)
     return next((each for each in exact if each.cached or each.family.client_is_installed()), exact[0])
 
 
@@ -149,10 +150,10 @@ def _from_path(spec: str) -> SqliteSource:
     path = expand_user(spec, "source")
     file = find_amalgamation(path) if path.is_dir() else path
     if file is None or not file.is_file():
-        problem = "this is neither a release nor a file"
+        problem = "neither a release nor a file"
         if path.is_dir():
-            problem = "there is no `sqlite3.c` in it that says its version (`#define SQLITE_VERSION`)"
-        hint = "give a release as `3.21.0`, or the path of an amalgamation; `dbdyno sqlite versions` lists releases"
+            problem = "it doesn't contain a `sqlite3.c` with a version (`#define SQLITE_VERSION`)"
+        hint = "give a release such as `3.21.0`, or an amalgamation's path; `dbdyno sqlite versions` lists releases"
         raise InputError(spec, problem, hint)
     version = source_version(file)
     directory = file.parent.resolve() if file.name == "sqlite3.c" else keep_by_content(file)
@@ -167,7 +168,7 @@ def _bundled() -> SqliteSource:
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
-    """Give a version's numbers for comparing; `3.21` is `3.21.0`."""
+    """Return a version's numbers for comparison; `3.21` equals `3.21.0`."""
     found = _NUMBERS.search(version)
     numbers = [int(each) for each in found[0].split(".")] if found else []
     while numbers and numbers[-1] == 0:

@@ -1,4 +1,4 @@
-"""How SQLite searches: https://www.sqlite.org/optoverview.html#the_like_optimization."""
+"""How SQLite compares strings: https://www.sqlite.org/optoverview.html#the_like_optimization."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,18 @@ _LETTERS = CaseRule(False, "is case-insensitive for A to Z only")
 
 
 def looks_up(plan: Sequence[str]) -> bool | None:
-    """Whether a plan has a search: `SEARCH t USING INDEX i (word>? AND word<?)`."""
+    """Whether a plan contains a search such as `SEARCH t USING INDEX i (word>? AND word<?)`."""
     return any(step.startswith("SEARCH ") for step in plan) if plan else None
 
 
 def like_rule(settings: Settings) -> CaseRule | None:
-    """Say how ``LIKE`` compares, by the setting that was read back."""
+    """Return the rule of ``LIKE``, from the setting read back."""
     switch = settings.get("case_sensitive_like")
     return None if switch is None else REGARDS if switch == "on" else _LETTERS
 
 
 def equality_rule(columns: Sequence[Column]) -> CaseRule | None:
-    """Say how ``=`` does, by the columns' collations."""
+    """Return the rule of ``=``, from the columns' collations."""
     return alike([of_collation(each, _LETTERS) for each in columns])
 
 
@@ -29,12 +29,12 @@ def _of_column(search: Search) -> str:
     is_text = "INT" not in kind and any(word in kind for word in ("CHAR", "CLOB", "TEXT"))
     if not is_text and search.prefix.prefix[0] in "0123456789+-.":
         return (
-            f"{search.name} has the type `{kind.lower()}`, which may hold numbers, and the pattern begins as a number "
-            "does: an index keeps numbers in another order than their texts"
+            f"{search.name} has the type `{kind.lower()}`, which allows numbers, and the pattern begins like a number: "
+            "an index doesn't sort numbers like strings"
         )
     escape = search.prefix.escape
     if escape is not None and (search.version < (3, 21) or not escape.isascii()):
-        return "SQLite looks up no pattern with such an ESCAPE"
+        return "SQLite doesn't use an index for a pattern with this ESCAPE"
     return ""
 
 
@@ -66,4 +66,4 @@ def _help(search: Search) -> str:
 
 
 PREFIX_RULES = PrefixRules(_of_column, _of_index, _help)
-"""Which indexes serve a pattern that begins with fixed characters."""
+"""Which indexes support a pattern with a fixed prefix."""

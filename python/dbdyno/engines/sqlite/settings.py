@@ -1,4 +1,4 @@
-"""What can be set on SQLite: how the library is built and started, how a connection is opened, and PRAGMAs."""
+"""SQLite's settings: how the library is built and started, how connections are opened, and PRAGMAs."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ from dbdyno.model.plan.settings import DEFAULT, Scalar, Settings
 
 _JOURNAL_MODE = "journal_mode"
 
-# Those that decide what is synced, and when.
+# PRAGMAs that determine which writes are synced, and when.
 _DECIDE_SYNCS = (
     _JOURNAL_MODE,
     "synchronous",
@@ -23,7 +23,7 @@ _TRUTH = {"1": "1", "on": "1", "true": "1", "yes": "1", "0": "0", "off": "0", "f
 _SIZES = tuple(str(2**power) for power in range(9, 17))
 _JOURNALS = ("delete", "truncate", "persist", "memory", "wal", "off")
 
-# A reader gives the value as it is set, or None where it does not fit; the text says what does.
+# A parser that returns the value in SQLite's form, or None if it is invalid; and a description of valid values.
 Reader = tuple[Callable[[str], str | None], str]
 
 
@@ -31,14 +31,14 @@ def _one_of(*words: str) -> Reader:
     return lambda text: text.lower() if text.lower() in words else None, "one of " + ", ".join(words)
 
 
-_WHOLE: Reader = (lambda text: text if re.fullmatch(r"-?[0-9]{1,18}", text) else None, "a whole number")
-_COUNT: Reader = (lambda text: text if re.fullmatch(r"[0-9]{1,9}", text) else None, "a whole number from 0")
+_WHOLE: Reader = (lambda text: text if re.fullmatch(r"-?[0-9]{1,18}", text) else None, "an integer")
+_COUNT: Reader = (lambda text: text if re.fullmatch(r"[0-9]{1,9}", text) else None, "an integer of at least 0")
 _SWITCH: Reader = (lambda text: _TRUTH.get(text.lower()), "on or off")
-_TEXT: Reader = (lambda text: text, "a text")
+_TEXT: Reader = (lambda text: text, "a string")
 
 _ENCODINGS = {"utf-8": "'UTF-8'", "utf-16": "'UTF-16'", "utf-16le": "'UTF-16le'", "utf-16be": "'UTF-16be'"}
 
-# Settings that are no PRAGMA.
+# Settings that are not PRAGMAs.
 _OWN: dict[str, Reader] = {
     "cache": _one_of("private", "shared"),
     "open_mutex": _one_of("nomutex", "fullmutex"),
@@ -50,7 +50,7 @@ _OWN: dict[str, Reader] = {
     "busy_timeout": _COUNT,
 }
 
-# PRAGMAs that decide the bytes of a file and must be given before its first table is made, in this order.
+# PRAGMAs that determine a file's bytes. They must be executed before its first table is created, in this order.
 _LOAD_PRAGMAS: dict[str, Reader] = {
     "page_size": _one_of(*_SIZES),
     "encoding": (lambda text: _ENCODINGS.get(text.lower().strip("'\"")), "one of UTF-8, UTF-16, UTF-16le, UTF-16be"),
@@ -59,7 +59,7 @@ _LOAD_PRAGMAS: dict[str, Reader] = {
     "user_version": _WHOLE,
 }
 
-# PRAGMAs of a trial: each connection is given them, or the file that it works on.
+# PRAGMAs of a trial, applied to each connection or to the trial's file.
 _TRIAL_PRAGMAS: dict[str, Reader] = {
     "analysis_limit": _COUNT,
     "automatic_index": _SWITCH,
@@ -97,10 +97,10 @@ NAMES: tuple[str, ...] = tuple(_READERS)
 
 @dataclass(frozen=True)
 class SqliteSettings(Settings):
-    """The settings of one system, checked. ``None`` and empty: not set.
+    """The checked settings of one system. ``None`` and empty: not set.
 
-    ``load_pragmas`` decide the bytes of the file, ``trial_pragmas`` are those of a trial: names and values in the form
-    SQLite takes. ``cflags`` are the compiler's options, in which ``library_threading`` is not contained.
+    ``load_pragmas`` determine the bytes of the file; ``trial_pragmas`` apply to trials. Both are names and values in
+    SQLite's form. ``cflags``: the compiler's options, without ``library_threading``.
     """
 
     cache: str | None = None
@@ -116,11 +116,11 @@ class SqliteSettings(Settings):
 
     @property
     def of_files(self) -> tuple[tuple[str, str], ...]:
-        """The PRAGMAs that decide the bytes of the file."""
+        """The PRAGMAs that determine the bytes of the file."""
         return self.load_pragmas
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Give what is set: of the library, then of connections."""
+        """Yield the settings: first the library's, then the connections'."""
         for name in ("library", "source", "cflags", "library_threading", "config_threading", "cache", "open_mutex"):
             value = getattr(self, name)
             if value is not None:
@@ -132,31 +132,31 @@ class SqliteSettings(Settings):
 
     @property
     def syncing(self) -> tuple[tuple[str, str], ...]:
-        """Those that decide what is synced of what is written, and when."""
+        """The settings that determine which writes are synced, and when."""
         return tuple(sorted((name, value) for name, value in self.trial_pragmas if name in _DECIDE_SYNCS))
 
     @property
     def leaves_behind(self) -> bool:
-        """Whether a transaction may be over before all that it wrote is synced."""
+        """Whether a transaction may be acknowledged before all its writes are synced."""
         return dict(self.syncing).get("synchronous", "full").lower() not in ("full", "extra", "2", "3")
 
     @property
     def of_library(self) -> tuple[str | int | None, ...]:
-        """Those that decide which library it is, and nothing else."""
+        """The settings that determine the library."""
         return (self.library, self.source, self.cflags, self.library_threading)
 
     @property
     def file_pragmas(self) -> tuple[tuple[str, str], ...]:
-        """Those of a trial that the file keeps: whether it has a write-ahead log.
+        """The PRAGMA of a trial that is stored in the file: whether it has a write-ahead log.
 
-        Connections that change that at the same time keep each other out, whatever their busy timeout.
+        It is set before the trial: connections that change it concurrently fail, regardless of their busy timeout.
         """
         modes = [value for name, value in self.trial_pragmas if name == _JOURNAL_MODE]
         return tuple((_JOURNAL_MODE, "wal" if value == "wal" else "delete") for value in modes)
 
     @property
     def connection_pragmas(self) -> tuple[tuple[str, str], ...]:
-        """Those of a trial that each connection is given, since it has them for itself alone."""
+        """The PRAGMAs of a trial that each connection executes, because they only affect that connection."""
         return tuple(pair for pair in self.trial_pragmas if pair not in self.file_pragmas)
 
     @property
@@ -169,7 +169,7 @@ class SqliteSettings(Settings):
         return "config_threading=single" if self.config_threading == "single" else None
 
 
-# What a PRAGMA says of itself in numbers, by the words that set it.
+# Numbers that PRAGMAs return, by the words that set them.
 _WORDS = {
     "auto_vacuum": {"none": "0", "full": "1", "incremental": "2"},
     "case_sensitive_like": {"off": "0", "on": "1"},
@@ -178,14 +178,14 @@ _WORDS = {
     "temp_store": {"file": "1", "memory": "2"},
 }
 
-# Those of which all numbers below a least one are the same, with what is read back of them.
+# PRAGMAs for which all smaller numbers mean the same as the given one, which SQLite returns.
 _LEAST = {"journal_size_limit": -1, "wal_autocheckpoint": 0}
 
 
 def in_force(name: str, asked: str, found: str | None) -> bool | None:
-    """Whether a PRAGMA is what was asked for; ``found``: what was read back, ``None`` where SQLite does not know it.
+    """Whether a PRAGMA has the requested value; ``found``: the value read back, ``None`` if SQLite doesn't know it.
 
-    ``None``: it is no PRAGMA, and the library does not tell.
+    ``None``: the setting is not a PRAGMA and can't be read back.
     """
     if name not in _LOAD_PRAGMAS and name not in _TRIAL_PRAGMAS:
         return None
@@ -193,10 +193,10 @@ def in_force(name: str, asked: str, found: str | None) -> bool | None:
         return False
     wanted, read = _said(name, asked), _said(name, found)
     if name == "encoding":
-        # UTF-16 is the machine's own of the two.
+        # UTF-16 means the machine's byte order.
         return read == wanted or (wanted == "utf-16" and read.startswith(wanted))
     if name == "cache_spill" and wanted == "1":
-        # What is on is told as the number of pages from which it is done.
+        # If it is on, SQLite returns the number of pages from which the cache spills.
         return read != "0"
     return read == wanted
 
@@ -208,7 +208,7 @@ def _said(name: str, value: str) -> str:
     return _WORDS.get(name, {}).get(text, text)
 
 
-# Where what is no PRAGMA is set.
+# Where settings other than PRAGMAs are set.
 _WHERE = {
     "cache": "the file's URI: `file:…?cache={}`",
     "open_mutex": "a flag of sqlite3_open_v2: {}",
@@ -221,24 +221,24 @@ _WHERE = {
 
 
 def applying(settings: Mapping[str, str]) -> Iterator[str]:
-    """Give what sets each setting: a PRAGMA, which most connections need anew, or where else it is set."""
+    """Yield how to apply each setting: a PRAGMA, usually needed for each connection, or another place."""
     for name, value in settings.items():
         yield _WHERE[name].format(value) if name in _WHERE else f"PRAGMA {name} = {value};"
 
 
 def sets_syncing(statement: str) -> bool:
-    """Whether a statement names a PRAGMA that decides what is synced."""
+    """Whether a statement contains a PRAGMA that determines syncing."""
     text = statement.lower()
     return "pragma" in text and any(name in text for name in _DECIDE_SYNCS)
 
 
 def read_settings(settings: Mapping[str, Scalar], place: str) -> SqliteSettings:
-    """Check settings by name. Raises InputError that begins with ``place`` for an unknown name or value."""
+    """Check settings by name. Raises InputError at ``place`` for an unknown name or an invalid value."""
     values: dict[str, str] = {}
     for name, value in settings.items():
         text = ("on" if value else "off") if isinstance(value, bool) else str(value)
         if name not in _READERS:
-            raise InputError(f"{place}: {name}", "SQLite has no such setting", _nearest(name))
+            raise InputError(f"{place}: {name}", f"unknown SQLite setting `{name}`", _nearest(name))
         if text == DEFAULT:
             continue
         read, wanted = _READERS[name]
@@ -247,7 +247,7 @@ def read_settings(settings: Mapping[str, Scalar], place: str) -> SqliteSettings:
             raise InputError(f"{place}: {name}", f"`{text}` is not {wanted}", f"give {wanted}")
         values[name] = read_value
     if "library" in values and {"source", "cflags", "library_threading"} & values.keys():
-        problem = "a library is given, so that none is built"
+        problem = "a library is given, so none is built"
         raise InputError(f"{place}: library", problem, "leave out `source`, `cflags` and `library_threading`")
     threading = values.get("library_threading")
     texts = ("cache", "open_mutex", "config_threading", "source", "cflags", "library")
@@ -264,4 +264,4 @@ def _nearest(name: str) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, NAMES, 1, 0.6)
-    return f"did you mean `{close[0]}`?" if close else "`dbdyno` knows " + ", ".join(f"`{word}`" for word in NAMES)
+    return f"did you mean `{close[0]}`?" if close else "known: " + ", ".join(f"`{word}`" for word in NAMES)

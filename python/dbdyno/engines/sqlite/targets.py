@@ -1,31 +1,31 @@
-"""A SQLite file as plans name it."""
+"""Plan targets for SQLite files."""
 
 from typing import Any
 
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.model.plan.cell import PLAN, CompiledCell
 
-# A system as a plan names it.
+# A system as in a plan.
 Target = dict[str, Any]
 
 
 def settings_of(compiled: CompiledCell) -> SqliteSettings:
-    """Give a cell's settings of SQLite."""
+    """Return the SQLite settings of a cell."""
     return compiled.settings if isinstance(compiled.settings, SqliteSettings) else SqliteSettings()
 
 
 def load_target(compiled: CompiledCell, database: str, library: str | None = None) -> Target:
-    """Give the file that is to be filled; ``library``: a shared library, ``None``: the bundled one."""
+    """Return the target for loading a file; ``library``: a shared library, ``None``: the bundled one."""
     return _file(database, library) | {"pragmas": _listed(settings_of(compiled).load_pragmas)}
 
 
 def named_target(compiled: CompiledCell, database: str, library: str | None = None) -> Target:
-    """Give a copy of a named file that is to get what decides the bytes of a file."""
+    """Return the target for applying the load PRAGMAs to a copy of a named file."""
     return _file(database, library) | {"file_pragmas": _listed(settings_of(compiled).load_pragmas)}
 
 
 def trial_target(compiled: CompiledCell, database: str, library: str | None = None) -> Target:
-    """Give the file as the plan of a trial names it."""
+    """Return the target of a trial."""
     settings = settings_of(compiled)
     return _file(database, library) | {
         "cache": settings.cache,
@@ -39,7 +39,7 @@ def trial_target(compiled: CompiledCell, database: str, library: str | None = No
 
 
 def file_plan(target: Target) -> dict[str, Any]:
-    """Give the plan that gives a file what it keeps, the target's ``file_pragmas``, before a trial."""
+    """Return the plan that stores the target's ``file_pragmas`` in the file before a trial."""
     return {"schema": PLAN, "seed": 0, "task": {"kind": "set_file", "target": target}}
 
 
