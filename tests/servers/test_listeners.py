@@ -104,7 +104,7 @@ def test_a_full_queue_is_told_with_whose_it_is_and_what_lifts_it() -> None:
     assert (web.cells, proxy.cells, proxy.evidence["tier"]) == (["a", "b"], ["c"], "proxy tier")
     # What the kernel cuts is lifted there first.
     (one,) = backlog_findings([cell("a", "MariaDB", dropped=1, backlog=4096)])
-    assert one.evidence["lifted_by"] == "`net.core.somaxconn` (4096) and `back_log` of the server"
+    assert one.evidence["lifted_by"] == "`net.core.somaxconn` (4096) and the server's `back_log`"
     (one,) = backlog_findings([cell("a", "http", dropped=1)])
     assert "the backlog that the server requests (listen(2))" in one.evidence["lifted_by"]
 

@@ -99,7 +99,7 @@ def test_a_storage_engine_that_a_server_lacks_is_an_error_before_the_first_trial
     cell = compiled(small(), "mysql:?engine=rocksdb&sort_buffer_size=1M")
     cell = replace(cell, cell=replace(cell.cell, settings=replace(cell.settings, storage_engine=lacking)))
     with Provisioners() as provisioners:
-        with pytest.raises(InputError, match=f"has no storage engine `{lacking}`"):
+        with pytest.raises(InputError, match=f"doesn't have the storage engine `{lacking}`"):
             provisioners.of(cell).check(cell)
         wrong = compiled(small(), "mysql:?engine=innodb&no_such_setting=1")
         with pytest.raises(InputError, match="no_such_setting"):

@@ -83,9 +83,14 @@ def test_an_index_in_the_order_of_a_language_is_told_with_what_would_help() -> N
             {"settings": OFF, "version": "3.20.1", "escape": " escape '!'"},
             "doesn't use an index for a pattern with this ESCAPE",
         ),
-        ("MariaDB", [index()], {"kind": "int(11)", "pattern": "12%"}, "`word` is of the type int(11): LIKE makes a"),
+        (
+            "MariaDB",
+            [index()],
+            {"kind": "int(11)", "pattern": "12%"},
+            "`word` has the type int(11): LIKE converts values",
+        ),
         # Without an index too: one would not help.
-        ("MariaDB", [], {"kind": "int(11)", "pattern": "12%"}, "`word` is of the type int(11): LIKE makes a"),
+        ("MariaDB", [], {"kind": "int(11)", "pattern": "12%"}, "`word` has the type int(11): LIKE converts values"),
         ("sqlite", [], {"settings": OFF, "kind": "integer", "pattern": "12%"}, "which allows numbers"),
         ("MariaDB", [index(method="fulltext")], {"kind": "varchar(9)"}, "the index `i` is of the kind fulltext"),
         ("MariaDB", [index(usable=False)], {"kind": "varchar(9)"}, "the index `i` can't be used"),

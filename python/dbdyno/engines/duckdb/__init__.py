@@ -1,4 +1,4 @@
-"""DuckDB, in the worker's own process, by its shared library."""
+"""DuckDB in the worker's process, loaded as a shared library."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -43,57 +43,57 @@ class Duckdb(Engine):
         at_names=False,
         returns_end_lines=True,
     )
-    # It syncs its log at each commit, and has no setting that has it not.
+    # It syncs its log at each commit; no setting disables that.
     durability: Mapping[str, Mapping[str, str]] = {POWER_SAFE: {}}
 
     def control_text(self, verb: str, mode: str) -> str:
-        """Write the verb: a transaction begins in one way."""
+        """Return the verb; DuckDB has no modes of ``begin``."""
         return "begin transaction" if verb == "begin" else verb
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give DuckDB's."""
+        """Return DuckDB's dialect."""
         from dbdyno.engines.duckdb.dialect import DuckdbDialect
 
         return DuckdbDialect(definition, place)
 
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "DuckdbSettings":
-        """Check the names; the library knows which there are. Raises InputError."""
+        """Check that names are well-formed; the library checks if they exist. Raises InputError."""
         from dbdyno.engines.duckdb.settings import read_settings
 
         return read_settings(settings, place)
 
     def check_setting(self, name: str, value: Scalar) -> None:
-        """Raise InputError for what can be no name of a setting."""
+        """Raise InputError for an invalid name."""
         from dbdyno.engines.duckdb.settings import read_settings
 
         read_settings({name: value}, "")
 
     def unfit(self, settings: Settings, clients: int, processes: int) -> tuple[str, str] | None:
-        """Say that one process alone can write to a file."""
+        """Reject several processes that write to one file."""
         if processes <= 1 or _own(settings).reads_only:
             return None
-        problem = f"one process at a time can open a file of DuckDB to write, and {processes} would"
-        return problem, "use clients that are threads, or, where they only read, `access_mode=read_only`"
+        problem = f"only one process can open a DuckDB file for writing, but {processes} would"
+        return problem, "use clients that are threads, or `access_mode=read_only` if they only read"
 
     def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
-        """Compare sizes, switches and texts; DuckDB writes them in its own way."""
+        """Compare a setting with the value read back, which DuckDB formats differently."""
         from dbdyno.engines.duckdb.settings import in_force
 
         return in_force(name, asked, found)
 
-    def at_checkout(self, settings: Settings, there: Callable[[str | None], str | None]) -> Settings:
-        """Give the library of a commit."""
+    def at_checkout(self, settings: Settings, path_in_checkout: Callable[[str | None], str | None]) -> Settings:
+        """Return the settings with the library of a checkout."""
         own = _own(settings)
-        return replace(own, library=there(own.library))
+        return replace(own, library=path_in_checkout(own.library))
 
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
-        """Give what keeps the file that trials work on."""
+        """Return the provisioner of DuckDB files."""
         from dbdyno.engines.duckdb.provisioner import DuckdbProvisioner
 
         return DuckdbProvisioner(place)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
-        """Say each library that is here; the first is the one that is taken."""
+        """Yield the libraries on this machine; the first is the default."""
         from dbdyno.base.errors import DbdynoError
         from dbdyno.engines.duckdb.library import found_libraries, identity
 
@@ -106,41 +106,41 @@ class Duckdb(Engine):
                 yield f"duckdb:?library={path}", f"DuckDB {version}", str(path), ""
 
     def commands(self) -> "Typer":
-        """Give those about its library."""
+        """Return the commands for DuckDB's library."""
         from dbdyno.engines.duckdb.commands import commands
 
         return commands
 
     def embedded(self, result: "TrialResult", clients: int) -> "Embedded":
-        """Give the database as it was read back."""
+        """Return the facts about the database, as read back."""
         from dbdyno.engines.duckdb.advice import Database
 
         return Database.of(result, clients)
 
     def sample(self, table: str, column: str, most: int) -> str | None:
-        """Give the values as an array of JSON."""
+        """Return a query for sampled values as a JSON array."""
         from dbdyno.engines.samples import json_of
 
         return json_of("to_json(list(v))", table, column, most, "random()")
 
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
-        """Count its distinct values anew."""
-        return "`analyze` renews the counts of distinct values by which `=` and joins are estimated"
+        """Advise to update the counts of distinct values."""
+        return "`analyze` updates the counts of distinct values, from which `=` and joins are estimated"
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
-        """Whether a plan says that it goes by an index. Where it does not, that may be decided when it is run."""
+        """Whether a plan uses an index; ``None`` if it doesn't say so, because DuckDB may decide at execution time."""
         return True if any("Index Scan" in step for step in plan) else None
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
-        """Tell what is scanned."""
+        """Parse DuckDB's plan."""
         from dbdyno.engines.plans import of_duckdb
 
         return of_duckdb(plan) if plan else None
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
-        """Give one on a column that is the only condition: DuckDB goes by no others.
+        """Derive an index for a single equality condition; DuckDB uses indexes for nothing else.
 
-        Whether it goes by one that is there is decided when a statement runs, so that nothing is said of that.
+        Existing indexes give no advice, because DuckDB decides at execution time whether to use them.
         """
         from dbdyno.engines.indexing import index_for
 
@@ -148,11 +148,11 @@ class Duckdb(Engine):
         return None if index is None or index.existing is not None else index
 
     def most_by_index(self, rows: int) -> float:
-        """Give its settings' defaults: `index_scan_max_count` rows, or `index_scan_percentage` of the table."""
+        """Return the limit by default settings: `index_scan_max_count` rows or `index_scan_percentage` of the table."""
         return max(2048, 0.001 * rows)
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
-        """``LIKE`` goes by characters, whatever the collation."""
+        """Return case-sensitive: ``LIKE`` ignores the collation."""
         from dbdyno.engines.searching import REGARDS
 
         return REGARDS
@@ -164,7 +164,7 @@ class Duckdb(Engine):
         *,
         own_tables: bool,
     ) -> "CaseRule | None":
-        """Go by the database's collation, which the experiment's own tables have."""
+        """Return the rule of the database's collation, which the experiment's own tables have."""
         from dbdyno.engines.searching import REGARDS
 
         return REGARDS if own_tables and settings.get("default_collation") == "" else None

@@ -1,10 +1,10 @@
-"""The commands about DuckDB's library."""
+"""The commands for DuckDB's library."""
 
 from typing import Annotated
 
 import typer
 
-commands = typer.Typer(help="Get the library of DuckDB, which the worker loads.", no_args_is_help=True)
+commands = typer.Typer(help="Get DuckDB's library, which the worker loads.", no_args_is_help=True)
 
 
 @commands.callback()
@@ -14,12 +14,12 @@ def _duckdb() -> None:
 
 @commands.command("get")
 def get_library(
-    version: Annotated[str | None, typer.Argument(metavar="VERSION", help="A release, as 1.5.6")] = None,
+    version: Annotated[str | None, typer.Argument(metavar="VERSION", help="A release, e.g. 1.5.6")] = None,
 ) -> None:
-    """Print the path of a release's library; fetch it with npm where it is not cached."""
+    """Print the path of a release's library. Fetch it with npm if it isn't cached."""
     from dbdyno.engines.duckdb import packages
 
     path = packages.get_library(version or packages.TESTED)
-    typer.echo(f"DuckDB {version or packages.TESTED}: `--system duckdb:` uses the newest that was fetched", err=True)
-    # The path alone is on standard output, for use in other commands.
+    typer.echo(f"DuckDB {version or packages.TESTED}: `--system duckdb:` uses the newest fetched release", err=True)
+    # Standard output contains only the path, for use in other commands.
     typer.echo(path)

@@ -10,7 +10,7 @@ SQL = SqlTarget(
     grammar="duckdb",
     lacks=frozenset(
         (
-            # Its function of this name has other signs for places.
+            # DuckDB's function of this name has other format specifiers.
             "Format",
             "JSONArrayAgg",
             "JSONRemove",
@@ -37,22 +37,22 @@ class DuckdbDialect(TranspiledDialect):
 
     engine = "duckdb"
     target = SQL
-    # A sequence counts a key up behind the rows that are loaded with keys of their own.
+    # Loaded rows bring their own keys; a sequence provides the keys of later rows.
     counts_up = False
 
     def column_type(self, column: Column) -> str:
-        """Write the type as the experiment does; bytes of one length are no type of DuckDB's."""
+        """Return the experiment's type, or ``blob`` for ``binary``, because DuckDB has no fixed-length bytes."""
         return "blob" if column.type.name == "binary" else spell(column.type)
 
     def create_table(self, name: str, table: Table) -> str:
-        """Write the definition of a table, after those of what counts its keys up."""
+        """Return the statements that create a table's sequences, then the table."""
         first = table.rows + sum(part.rows for part in table.parts) + 1
         counted = [key for key, column in table.columns.items() if column.autoincrement]
         sequences = [f"create sequence {self._sequence(name, key)} start {first}; " for key in counted]
         return "".join(sequences) + super().create_table(name, table)
 
     def autoincrement(self, table: str, column: str) -> str:
-        """Take the next of a sequence."""
+        """Return a default that takes the next value of a sequence."""
         name = self._sequence(table, column).replace("'", "''")
         return f" default nextval('{name}')"
 

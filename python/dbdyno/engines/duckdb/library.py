@@ -1,4 +1,4 @@
-"""DuckDB's library: the one that is named, else one that was fetched, else one that is installed."""
+"""Find DuckDB's library: the named one, otherwise the newest fetched one, otherwise an installed one."""
 
 import os
 import re
@@ -19,24 +19,24 @@ _INSTALLED = ("/usr/local/lib", "/usr/lib", "/usr/lib64", "/lib", "/opt/duckdb/l
 
 
 def find_library(settings: DuckdbSettings) -> Library:
-    """Give the library that settings ask for. Starts a worker to look at it.
+    """Return the library that settings select. Starts a worker to read its version.
 
-    Raises InputError where there is none, and SystemFailed where it cannot be loaded.
+    Raises InputError if it doesn't exist, and SystemFailed if it can't be loaded.
     """
     path = settings.library
     if path is not None and not Path(path).is_file():
-        raise InputError("library", f"there is no file `{path}`", f"give the path of DuckDB's `{NAME}`")
+        raise InputError("library", f"no such file: `{path}`", f"give the path of DuckDB's `{NAME}`")
     if path is None:
         found = next(found_libraries(), None)
         if found is None:
-            hint = "`dbdyno duckdb get` fetches it by npm, and `library=` names one: duckdb:?library=PATH"
-            raise InputError("duckdb:", f"there is no `{NAME}` on this machine", hint)
+            hint = "fetch it from npm with `dbdyno duckdb get`, or name one with duckdb:?library=PATH"
+            raise InputError("duckdb:", f"`{NAME}` isn't installed on this machine", hint)
         path = str(found)
     return Library(path, identity(path))
 
 
 def identity(path: str) -> str:
-    """Give a library's version and source. Raises SystemFailed where it is none of DuckDB's."""
+    """Return a library's version and source id. Raises SystemFailed if it isn't a DuckDB library."""
     target = {"engine": "duckdb", "path": ":memory:", "library": path}
     plan = {"schema": PLAN, "seed": 0, "task": {"kind": "inspect", "target": target}}
     facts = ask(plan, FactsRead, 60.0).engine
@@ -44,7 +44,7 @@ def identity(path: str) -> str:
 
 
 def found_libraries() -> Iterator[Path]:
-    """Give the libraries that are here: those that were fetched, the newest first, then those that are installed."""
+    """Yield the libraries on this machine: the fetched ones, newest first, then the installed ones."""
     yield from sorted(fetched().glob(f"*/{NAME}"), key=lambda path: _number(path.parent.name), reverse=True)
     named = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     seen = set[Path]()
@@ -56,7 +56,7 @@ def found_libraries() -> Iterator[Path]:
 
 
 def fetched() -> Path:
-    """Give the directory of those that were fetched, one below it for each version."""
+    """Return the directory of fetched libraries, with a subdirectory per version."""
     return cache_directory("duckdb")
 
 

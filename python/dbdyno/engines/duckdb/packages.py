@@ -1,4 +1,4 @@
-"""The library as DuckDB's developers publish it for node.js, fetched by the user's own npm client."""
+"""Fetch the library that DuckDB's developers publish for Node.js with the user's npm client."""
 
 import json
 import platform
@@ -13,7 +13,7 @@ from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.duckdb.library import NAME, fetched, identity
 from dbdyno.engines.packages import run_client
 
-#: The release that dbdyno's own tests run on.
+#: The release that dbdyno is tested with.
 TESTED = "1.5.6"
 
 _PACKAGES = {
@@ -23,20 +23,20 @@ _PACKAGES = {
 
 
 def get_library(version: str) -> Path:
-    """Give the path of a release's library; fetch it where it is not cached.
+    """Return the path of a release's library, fetching it if it isn't cached.
 
-    Raises InputError for what is no release, and SystemFailed where npm is not there or fails.
+    Raises InputError for an invalid release, and SystemFailed if npm isn't installed or fails.
     """
     if not re.fullmatch(r"\d+\.\d+\.\d+(?:-[a-z]+\.\d+)?", version):
-        raise InputError(version, "this is no release of DuckDB", f"write it as `{TESTED}`")
+        raise InputError(version, "not a DuckDB release", f"write e.g. `{TESTED}`")
     cached = sorted(fetched().glob(f"{version}*/{NAME}"))
     if cached:
         return cached[-1]
     machine = (platform.system(), platform.machine())
     if machine not in _PACKAGES:
-        raise SystemFailed(f"there is no package for {' on '.join(machine)}: build {NAME}, and give it by `library=`")
+        raise SystemFailed(f"no package for {' on '.join(machine)} exists: build {NAME}, and name it with `library=`")
     if shutil.which("npm") is None:
-        raise SystemFailed(f"`npm` fetches {NAME}, and it is not installed: install it, or give `library=`")
+        raise SystemFailed(f"fetching {NAME} needs `npm`, which isn't installed: install it, or use `library=`")
     package = _PACKAGES[machine]
     fetched().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".get-", dir=fetched()) as scratch:
@@ -45,13 +45,13 @@ def get_library(version: str) -> Path:
 
 
 def _published(package: str, version: str, scratch: Path) -> str:
-    """Give the package's own version of a release: its name has a suffix that counts packages of one release."""
+    """Return the newest package version of a release; its suffix numbers the packages of the same release."""
     said = json.loads(run_client(["npm", "view", package, "versions", "--json"], package, scratch))
     known = [said] if isinstance(said, str) else [str(each) for each in said]
     fitting = [each for each in known if each == version or each.startswith(f"{version}-")]
     if not fitting:
         releases = list(dict.fromkeys(each.partition("-")[0] for each in known))
-        raise InputError(version, f"{package} has no such version", f"known: {', '.join(releases[-8:])}")
+        raise InputError(version, f"{package} doesn't have this version", f"known: {', '.join(releases[-8:])}")
     return fitting[-1]
 
 
@@ -67,10 +67,10 @@ def _unpacked(package: str, version: str, scratch: Path) -> Path:
                     with content, found.open("wb") as file:
                         shutil.copyfileobj(content, file)
     except (tarfile.TarError, OSError, EOFError, KeyError) as error:
-        raise SystemFailed(f"{name} cannot be unpacked: {error}") from error
+        raise SystemFailed(f"can't unpack {name}: {error}") from error
     if not found.is_file():
-        raise SystemFailed(f"{name} has no {NAME} in it")
-    # One that cannot be loaded is not kept.
+        raise SystemFailed(f"{name} doesn't contain {NAME}")
+    # Check that the library can be loaded before keeping it.
     identity(str(found))
     kept = fetched() / version / NAME
     kept.parent.mkdir(exist_ok=True)

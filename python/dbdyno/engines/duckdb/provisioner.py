@@ -1,4 +1,4 @@
-"""DuckDB's files."""
+"""Provision DuckDB files."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -16,27 +16,27 @@ from dbdyno.runtime.worker import ask
 
 
 class DuckdbProvisioner(FileProvisioner):
-    """Keeps the files of DuckDB that trials work on."""
+    """Creates and keeps the DuckDB files of trials."""
 
     side_files = SideFiles((".wal",))
 
     def __init__(self, place: Place) -> None:
-        """Make nothing yet."""
+        """Create the provisioner without creating files."""
         super().__init__(place)
         self._taken: set[DuckdbSettings] = set()
 
     def check(self, compiled: CompiledCell) -> None:
-        """See besides that a named file is not to be made anew in another form. Raises DbdynoError."""
+        """Also check the settings, and that none of them would change a named file's format. Raises DbdynoError."""
         of_files = _settings(compiled).of_files
         if compiled.cell.system.database is not None and of_files:
             name = of_files[0][0]
-            problem = f"`{name}` decides how a file is made, and this one is there"
-            raise InputError(compiled.cell.system.name, problem, "leave it out, or make such a file")
+            problem = f"`{name}` only applies to new files, but this file exists"
+            raise InputError(compiled.cell.system.name, problem, "leave it out, or create a file with this setting")
         super().check(compiled)
         self._check_settings(compiled)
 
     def _check_settings(self, compiled: CompiledCell) -> None:
-        """Open a database with the settings, once each. Raises InputError where the library does not take them."""
+        """Open a database once with the settings. Raises InputError if the library rejects them."""
         settings = _settings(compiled)
         if settings in self._taken:
             return
@@ -46,7 +46,7 @@ class DuckdbProvisioner(FileProvisioner):
         try:
             self._inspect(_target(str(path), library) | {"settings": _listed(settings.options)})
         except SystemFailed as error:
-            hint = "`select name from duckdb_settings()` lists what there is"
+            hint = "`select name from duckdb_settings()` lists all settings"
             raise InputError(compiled.cell.system.name, str(error), hint) from None
         finally:
             path.unlink(missing_ok=True)
@@ -57,26 +57,26 @@ class DuckdbProvisioner(FileProvisioner):
         ask(plan, FactsRead, interrupted=self._interrupted)
 
     def decides_library(self, compiled: CompiledCell) -> Hashable:
-        """Give its path."""
+        """Return the library's path."""
         return _settings(compiled).library
 
     def find_library(self, compiled: CompiledCell) -> Library:
-        """Find it."""
+        """Find the library."""
         return find_library(_settings(compiled))
 
     def load_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
-        """Name a file that is to be filled."""
+        """Return the target for loading a file."""
         return _target(path, library) | {"settings": _listed(_settings(compiled).of_files)}
 
     def trial_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
-        """Name the file of a trial."""
+        """Return the target of a trial."""
         return _target(path, library) | {
             "settings": _listed(_settings(compiled).options),
             "os_cache": compiled.definition.load.fresh_os_cache,
         }
 
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:
-        """Open and close it: DuckDB brings a log into the file when it does."""
+        """Open and close the file, because DuckDB then writes the log back."""
         self._inspect(_target(path, library))
 
 

@@ -1,4 +1,4 @@
-"""What can be set on DuckDB: the library, and whatever that has settings for."""
+"""DuckDB's settings: the library, and the settings that the library supports."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from dbdyno.model.plan.settings import DEFAULT, Scalar, Settings
 
 _LIBRARY = "library"
 
-# Those that decide the bytes of a file when it is made.
+# Settings that determine the format of a new file.
 _OF_FILES = ("default_block_size", "storage_compatibility_version", "force_compression")
 
 _SWITCHES = {"1": True, "on": True, "true": True, "yes": True, "0": False, "off": False, "false": False, "no": False}
@@ -17,43 +17,43 @@ _SWITCHES = {"1": True, "on": True, "true": True, "yes": True, "0": False, "off"
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?(?:ytes?)?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
-# What is read back of a size has one digit after the point, and is not rounded.
+# Sizes are read back truncated to one digit after the decimal point.
 _SHORTENED = 0.1
 
 
 @dataclass(frozen=True)
 class DuckdbSettings(Settings):
-    """The settings of one system. ``library``: its path; ``options``: names and values, as DuckDB takes them."""
+    """The settings of one system. ``library``: its path; ``options``: names and values in DuckDB's syntax."""
 
     library: str | None = None
     options: tuple[tuple[str, str], ...] = ()
 
     @property
     def of_files(self) -> tuple[tuple[str, str], ...]:
-        """Those that decide the bytes of a file when it is made."""
+        """The settings that determine the format of a new file."""
         return tuple((name, value) for name, value in self.options if name in _OF_FILES)
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Give what is set: the library, then the database's settings."""
+        """Yield the settings: the library, then the database's."""
         if self.library is not None:
             yield _LIBRARY, self.library
         yield from self.options
 
     @property
     def reads_only(self) -> bool:
-        """Whether the database is opened to be read alone."""
+        """Whether the database is opened read-only."""
         return dict(self.options).get("access_mode", "").lower() == "read_only"
 
 
 def read_settings(settings: Mapping[str, Scalar], place: str) -> DuckdbSettings:
-    """Check settings by their names. Raises InputError that begins with ``place``.
+    """Check the names of settings. Raises InputError at ``place``.
 
-    Which settings there are depends on the library's version: what it does not know is told when it is opened.
+    The library's version determines which settings exist; opening a database reports unknown ones.
     """
     values: dict[str, str] = {}
     for name, value in settings.items():
         if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
-            problem, hint = "DuckDB has no such setting", "give names of letters, digits and `_`, as `memory_limit`"
+            problem, hint = "not a setting's name", "use letters, digits and `_`, e.g. `memory_limit`"
             raise InputError(f"{place}: {name}", problem, hint)
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if text != DEFAULT:
@@ -63,9 +63,9 @@ def read_settings(settings: Mapping[str, Scalar], place: str) -> DuckdbSettings:
 
 
 def in_force(name: str, asked: str, found: str | None) -> bool | None:
-    """Whether a setting is what was asked for; ``found``: what was read back, ``None`` where it has no value.
+    """Whether a setting has the requested value; ``found``: the value read back, ``None`` if it has none.
 
-    ``None``: it is none of the database's.
+    ``None``: it is not a setting of the database.
     """
     if name == _LIBRARY:
         return None
@@ -82,7 +82,7 @@ def in_force(name: str, asked: str, found: str | None) -> bool | None:
 
 
 def _bytes(text: str) -> tuple[float, int] | None:
-    """Give a size in bytes, and its unit; ``None`` where it is none. ``1KB`` is 1,000 bytes, ``1KiB`` is 1,024."""
+    """Return a size and its unit in bytes; ``None`` if it isn't a size. ``1KB`` is 1,000 bytes, ``1KiB`` is 1,024."""
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         return None

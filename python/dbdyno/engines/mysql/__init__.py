@@ -1,4 +1,4 @@
-"""MySQL and MariaDB, and what speaks their protocol."""
+"""MySQL, MariaDB and other servers with their protocol."""
 
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -63,22 +63,22 @@ class Mysql(ServerEngine):
         # ER_CON_COUNT_ERROR
         "1040": Limit(
             "max_connections",
-            "the server took no further connection",
-            "`max_connections` of the server, fewer clients, or a pool before it",
+            "the server accepted no more connections",
+            "the server's `max_connections`, fewer clients, or a connection pool",
         ),
         # ER_TOO_MANY_USER_CONNECTIONS
         "1203": Limit(
-            "max_user_connections", "the server took no further connection of the user", "`max_user_connections`"
+            "max_user_connections", "the server accepted no more connections of the user", "`max_user_connections`"
         ),
         # ER_USER_LIMIT_REACHED
-        "1226": Limit("user-limit", "the user had all that it may have in an hour, or at once", "`ALTER USER … WITH`"),
+        "1226": Limit("user-limit", "the user reached its hourly or concurrent limit", "`ALTER USER … WITH`"),
         # EE_OUT_OF_FILERESOURCES
-        "23": Limit("open-files", "the server may open no further file", "`open_files_limit` of the server"),
+        "23": Limit("open-files", "the server can't open more files", "the server's `open_files_limit`"),
     }
     databases = Databases(
         port=3306,
         always="mysql",
-        # The encoding of the databases that dbdyno's own servers have; some servers' default is a narrower one.
+        # Same encoding as on servers that dbdyno starts; some servers default to a smaller character set.
         create="create database {name} character set utf8mb4",
         session_lock=True,
         read_only="once",
@@ -88,40 +88,40 @@ class Mysql(ServerEngine):
     )
 
     def listen_setting(self, part: str) -> str | None:
-        """Name `back_log`."""
-        return "`back_log` of the server"
+        """Return `back_log`."""
+        return "the server's `back_log`"
 
     def control_text(self, verb: str, mode: str) -> str:
-        """Write the verb, or `start transaction`."""
+        """Return the verb, or `start transaction` for ``begin``."""
         return "start transaction" if verb == "begin" else verb
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give MySQL's, with the storage engine of its tables."""
+        """Return MySQL's dialect, with the storage engine of its tables."""
         from dbdyno.engines.mysql.dialect import MysqlDialect
         from dbdyno.engines.mysql.settings import MysqlSettings
 
         return MysqlDialect(definition, place, settings.storage_engine if isinstance(settings, MysqlSettings) else None)
 
     def analyzing(self, table: str) -> str:
-        """Give ``ANALYZE TABLE``, with which loading ends too, without an entry in the binary log."""
+        """Return ``ANALYZE TABLE``, as at the end of loading, but without an entry in the binary log."""
         return "analyze local table `" + table.replace("`", "``") + "`"
 
     of_tables = ("engine",)
 
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "MysqlSettings":
-        """Check what is dbdyno's, the storage engine among it."""
+        """Check dbdyno's own settings, including the storage engine."""
         from dbdyno.engines.mysql.settings import read_settings
 
         return read_settings(settings, place, named=named)
 
     def never_durable(self, settings: Mapping[str, str]) -> tuple[str, str] | None:
-        """Name tables of a storage engine without a log."""
+        """Return a reason and a hint for tables of a storage engine without a log."""
         from dbdyno.engines.mysql.settings import never_durable
 
         return never_durable(settings)
 
     def family(self) -> "Family":
-        """Say how MySQL and MariaDB are started."""
+        """Return how MySQL and MariaDB are started."""
         from dbdyno.engines.mysql import family
 
         return family
@@ -129,7 +129,7 @@ class Mysql(ServerEngine):
     def changes(
         self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
     ) -> "Sequence[Change]":
-        """Give a smaller cache, one that holds all data, and commits that wait for nothing."""
+        """Return smaller caches, a cache for all data, and commits without flushes."""
         from dbdyno.engines.server.changes import cache_changes, without_flushes
 
         if compiled.cell.system.host is not None:
@@ -140,64 +140,64 @@ class Mysql(ServerEngine):
         return [*caches, *without_flushes({"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0"})]
 
     def fixes(self) -> "Sequence[Entry]":
-        """Give variables, and indexes for patterns."""
+        """Return variables, and indexes for patterns."""
         from dbdyno.engines.mysql.fixes import ENTRIES
 
         return ENTRIES
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
-        """Give the size of InnoDB's buffer pool."""
+        """Return the size of InnoDB's buffer pool in bytes."""
         size = settings.get("innodb_buffer_pool_size", "")
         return float(size) if size.isdigit() else None
 
     def passes_os_cache_by(self, settings: Mapping[str, str]) -> bool:
-        """Tell it by how InnoDB opens its files."""
+        """Whether InnoDB opens its files with ``O_DIRECT``."""
         return "direct" in settings.get("innodb_flush_method", "").lower()
 
     def btree(self, settings: Mapping[str, str], kind: str, *, numbered: bool) -> "BtreeRules | None":
-        """Give the rules of InnoDB."""
+        """Return InnoDB's rules."""
         from dbdyno.engines.mysql.btree import rules
 
         return rules(settings, kind)
 
     def server(self, result: "TrialResult", clients: int) -> "Server":
-        """Give what is known of a MySQL or MariaDB."""
+        """Return the facts about a MySQL or MariaDB server."""
         from dbdyno.engines.mysql.advice import MysqlServer
 
         return MysqlServer.of(result, clients)
 
     def waits(self, product: str) -> WaitList | None:
-        """Give the list of states and instruments."""
+        """Return the list of states and instruments."""
         if product not in self.products:
             return None
         return WaitList(resources.files(__name__).joinpath("waits.toml"))
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
-        """Give one by the conditions and the order in the statement's text."""
+        """Derive an index from the statement's conditions and order."""
         from dbdyno.engines.indexing import index_for
 
         return index_for(sql, self.name, table, dict(catalog), inner=inner)
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
-        """Read its plan."""
+        """Parse MySQL's plan."""
         from dbdyno.engines.plans import of_mysql
 
         return of_mysql(plan) if plan else None
 
     def sample(self, table: str, column: str, most: int) -> str | None:
-        """Give the values as an array of JSON."""
+        """Return a query for sampled values as a JSON array."""
         from dbdyno.engines.samples import json_of
 
         return json_of("json_arrayagg(v)", table, column, most, "rand()")
 
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
-        """Renew its statistics, and make some on columns without an index."""
+        """Advise to update statistics, also on columns without an index."""
         from dbdyno.engines.mysql.statistics import better_estimates
 
         return None if on is None else better_estimates(product, on)
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
-        """Whether a table of its plan is not read whole."""
+        """Whether the plan reads a table by an index lookup."""
         from dbdyno.engines.mysql.searching import looks_up
 
         return looks_up(plan)
@@ -209,13 +209,13 @@ class Mysql(ServerEngine):
         *,
         own_tables: bool,
     ) -> "CaseRule | None":
-        """Go by the columns' collations."""
+        """Return the rule of the columns' collations."""
         from dbdyno.engines.mysql.searching import case_rule
 
         return case_rule(columns)
 
     def prefix_rules(self) -> "PrefixRules":
-        """Give MySQL's."""
+        """Return MySQL's rules."""
         from dbdyno.engines.mysql.searching import PREFIX_RULES
 
         return PREFIX_RULES

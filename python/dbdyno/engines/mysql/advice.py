@@ -1,4 +1,4 @@
-"""What the variables of a MySQL or MariaDB say of its commits, its cache and its tables."""
+"""Facts about MySQL and MariaDB servers for advice: commits, cache and storage engines."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ from dbdyno.engines.server.facts import Server
 
 
 class MysqlServer(Server):
-    """A MySQL or MariaDB as it was read back."""
+    """Facts read back from a MySQL or MariaDB server."""
 
     @property
     def buffer(self) -> str:
-        """The variable of its cache of pages."""
+        """The variable for the size of its page cache."""
         return "innodb_buffer_pool_size"
 
     @property
@@ -26,18 +26,18 @@ class MysqlServer(Server):
         return self.is_on("log_bin") and self.setting("sync_binlog") not in ("", "0")
 
     def without_flush(self) -> str:
-        """Name the variables that let commits go before, of those that do not."""
+        """Return the variables that make commits flush, with values that avoid it."""
         saves: list[str] = []
         if self.setting("innodb_flush_log_at_trx_commit") in ("1", "3"):
             saves.append("innodb_flush_log_at_trx_commit=2")
         if self._syncs_binary_log:
             saves.append("sync_binlog=0")
         verbs = ("save", "lose") if len(saves) > 1 else ("saves", "loses")
-        return f"{' and '.join(saves)} {verbs[0]} it, and {verbs[1]} the last commits where the machine fails"
+        return f"{' and '.join(saves)} {verbs[0]} it, and {verbs[1]} the last commits if the machine crashes"
 
     def against_table_locks(self) -> Iterator[str]:
-        """Name a storage engine that locks rows, where tables have another."""
+        """Also suggest a storage engine with row locks, if tables have another."""
         others = self.storage_engines - {"innodb"}
         if others:
-            yield f"a storage engine that locks rows (engine=innodb in place of {', '.join(sorted(others))})"
+            yield f"a storage engine with row locks (engine=innodb instead of {', '.join(sorted(others))})"
         yield "fewer writers at a time"

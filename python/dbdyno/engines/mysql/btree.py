@@ -1,18 +1,18 @@
-"""How InnoDB keeps B-trees, by the settings in force."""
+"""How InnoDB stores B-trees, under the settings in effect."""
 
 from collections.abc import Mapping
 
 from dbdyno.engines.btree import BtreeRules
 
 _PAGE = "16384"
-# A leaf is a page less the headers of file and page, the two system records and the page directory's ends.
+# Bytes of a leaf that entries can't use: file and page headers, two system records, ends of the page directory.
 _HEADERS = 132
-# Pages are written before the log has come round: `log_t::max_modified_age_sync` is 7/8 of what it holds.
+# Pages are written before the log is full: `log_t::max_modified_age_sync` is 7/8 of its capacity.
 _LOG_SHARE = 7 / 8
 
 
 def rules(settings: Mapping[str, str], kind: str) -> BtreeRules | None:
-    """Give the rules of a tree; ``None`` where the size of the buffer pool is not known."""
+    """Return the rules of a tree; ``None`` if the size of the buffer pool is unknown."""
     pool = settings.get("innodb_buffer_pool_size", "")
     if not pool.isdigit():
         return None

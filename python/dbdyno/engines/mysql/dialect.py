@@ -11,20 +11,20 @@ SQL = SqlTarget(
     grammar="mysql",
     lacks=frozenset(("Format",)),
     nulls="small",
-    # MariaDB has no `->>`. Written out, MySQL knows it too.
+    # MariaDB doesn't have `->>`; the functions that replace it work on both.
     json_arrow=False,
     partial_index=False,
     limit_in_subquery=False,
     substr_from_end=True,
     substr_from_zero=False,
     full_join=False,
-    returning_of="known to MariaDB, and not to MySQL",
+    returning_of="known to MariaDB, but not to MySQL",
     ordered_changes=True,
 )
 
 
 class MysqlDialect(TranspiledDialect):
-    """MariaDB and MySQL, and what speaks their SQL."""
+    """The SQL of MariaDB and MySQL."""
 
     engine = "mysql"
     target = SQL
@@ -39,28 +39,28 @@ class MysqlDialect(TranspiledDialect):
     }
 
     def __init__(self, definition: Definition, place: str, storage_engine: str | None = None) -> None:
-        """``storage_engine``: of the tables, where it is not the server's own default."""
+        """``storage_engine``: the tables' storage engine; ``None``: the server's default."""
         super().__init__(definition, place)
         self._storage_engine = storage_engine
 
     def quote(self, name: str) -> str:
-        """Put a name into backquotes."""
+        """Return a name in backquotes."""
         return "`" + name.replace("`", "``") + "`"
 
     def column_type(self, column: Column) -> str:
-        """Write the type by MySQL's name."""
+        """Return the type with MySQL's name."""
         return spell(column.type, self._TYPES.get(column.type.name))
 
     def autoincrement(self, table: str, column: str) -> str:
-        """Give MySQL's word."""
+        """Return MySQL's keyword."""
         return " auto_increment"
 
     def create_table(self, name: str, table: Table) -> str:
-        """Write the definition of a table and its storage engine."""
+        """Return the statement that creates a table with its storage engine."""
         text = super().create_table(name, table)
         return f"{text} engine={self._storage_engine}" if self._storage_engine else text
 
     def create_index(self, table: str, index: Index) -> str:
-        """Write the definition of an index; a prefix is that of its last column."""
+        """Return the statement that creates an index; a prefix length applies to its last column."""
         text = super().create_index(table, index)
         return f"{text.removesuffix(')')}({index.prefix}))" if index.prefix else text

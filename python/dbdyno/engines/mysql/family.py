@@ -1,4 +1,4 @@
-"""MariaDB and MySQL: how their data are made and how they are started."""
+"""MariaDB and MySQL: how to create their data and how to start them."""
 
 import re
 import signal
@@ -18,7 +18,7 @@ _LOADING = {
 }
 
 ACCOUNT: str | None = "mysql"
-INSTALL = "`apt install mariadb-server` brings one"
+INSTALL = "`apt install mariadb-server` installs one"
 PROGRAMS = "name `mariadbd`, with `mariadb-install-db` in its installation, or `mysqld`"
 LOADING: Mapping[str, Mapping[str, str]] = {"MariaDB": _LOADING, "MySQL": _LOADING}
 CONNECTIONS: str | None = "max_connections"
@@ -28,11 +28,11 @@ USER = "root"
 PORT = 3306
 SOCKET = "socket"
 
-# Before it servers make no data by themselves: the scripts beside them are given to them.
+# First version that creates its own data. Earlier servers get the scripts in their installation as input.
 _INITIALIZES = (5, 7, 6)
 _SCRIPTS = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
 
-# The server's temporary files are named, and would stay in /tmp if it were killed.
+# The server's temporary files have names, so they would remain in /tmp if it were killed.
 _TEMPORARY = "tmp"
 DIRECTORIES: tuple[str, ...] = (_TEMPORARY,)
 
@@ -66,33 +66,33 @@ _RESERVED = (
     "version",
 )
 
-# The database's encoding is said, because it is not the same in all versions.
+# Name the encoding, because its default differs between versions.
 _CREATE = f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4;\n"
 
 # `mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for ...`, `mysqld  Ver 8.0.36 ...`
 _MARIADB = re.compile(r"Ver (?P<version>[0-9.]+)-MariaDB")
 _MYSQL = re.compile(r"mysqld.*? Ver (?P<version>[0-9.]+)")
 
-# Where the packages of distributions put servers that are not on the PATH.
+# Directories of distribution packages that are not on the PATH.
 _PLACES = ("usr/sbin", "usr/libexec")
 
-# Seconds for a server that took the connection to greet.
+# Time limit in seconds for the greeting of a server that accepted the connection.
 _GREETING_S = 1.0
 
-# The first packet begins with its length and number; its first byte is the protocol's version, or tells of an error.
+# The first packet begins with its length and number; the next byte is the protocol's version or marks an error.
 _GREETING = re.compile(rb".{4}[\x0a\xff]", re.DOTALL)
 
 
 def servers() -> Iterator[Path]:
-    """Find the programs of MariaDB, then those of MySQL: on the PATH, and where packages put them."""
+    """Find the programs of MariaDB, then those of MySQL: on the PATH, and in directories of packages."""
     places = [*on_path(), *(Path("/") / place for place in _PLACES)]
     for name in ("mariadbd", "mysqld"):
         yield from programs_in(places, name)
 
 
 def describe(server: Path) -> Installation | None:
-    """Give the installation of a program that says it is MariaDB, with what makes its data, or MySQL."""
-    # Packages link their programs together in places of their own, wrappers among them: the real ones are side by side.
+    """Return the installation of a MariaDB or MySQL server; MariaDB needs its script that creates data."""
+    # Packages link programs, including wrappers, into other directories. The real programs are in one directory.
     home = server.resolve().parent
     version = version_of(_MARIADB, server, "--no-defaults", "--version")
     if version is not None:
@@ -106,12 +106,12 @@ def describe(server: Path) -> Installation | None:
 
 
 def address(places: Places) -> Path:
-    """Give the socket itself."""
+    """Return the socket's path."""
     return places.socket / SOCKET
 
 
 def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
-    """Give the programs that make fresh data, in which `root` needs no password."""
+    """Return the programs that create new data, in which `root` doesn't need a password."""
     server = _server(installation)
     home = server.parent.parent
     bootstrap = (str(server), "--no-defaults", "--bootstrap", f"--datadir={directory}", f"--basedir={home}")
@@ -127,23 +127,23 @@ def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
         "--auth-root-authentication-method=normal",
         "--skip-test-db",
         "--skip-name-resolve",
-        # Under /usr it knows where its own files are better than we do.
+        # Under /usr, the script finds its files by itself, at paths that depend on the distribution.
         *(() if home == Path("/usr") else (f"--basedir={home}",)),
     )
     return Job(install), Job(bootstrap, _CREATE)
 
 
 def check_settings(installation: Installation, settings: Mapping[str, str]) -> None:
-    """Raise InputError for a setting that is dbdyno's to make, or no name at all."""
+    """Raise InputError for a setting that dbdyno sets itself, or an invalid name."""
     for name, value in settings.items():
         if not _NAME.fullmatch(name):
             product = installation.product
-            problem = f"this is not the name of a {product} setting"
+            problem = f"not the name of a {product} setting"
             raise InputError(name, problem, "write one such as `innodb_buffer_pool_size`")
-        # Each server takes an option by the beginning of its name too. `loose` hides that it does not know one.
+        # Servers also accept abbreviated option names. The prefix `loose` makes them ignore unknown options.
         plain = name.replace("-", "_").lower()
         if plain.startswith("loose_"):
-            raise InputError(name, "a setting that the server may pass over is none", f"write `{name[6:]}`")
+            raise InputError(name, "`loose_` settings may be ignored by the server", f"write `{name[6:]}`")
         if any(option.startswith(plain) for option in _RESERVED):
             raise reserved(name)
         check_value(name, value)
@@ -152,7 +152,7 @@ def check_settings(installation: Installation, settings: Mapping[str, str]) -> N
 def command(
     installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
 ) -> Sequence[str]:
-    """Give the server's command line."""
+    """Return the server's command line."""
     server = _server(installation)
     own = [
         "--no-defaults",
@@ -160,12 +160,12 @@ def command(
         f"--datadir={places.data}",
         f"--socket={places.socket / SOCKET}",
         f"--pid-file={places.own / 'pid'}",
-        # Tables are filled by LOAD DATA LOCAL, which MySQL forbids unless told otherwise.
+        # Tables are loaded with LOAD DATA LOCAL, which MySQL forbids by default.
         "--local-infile=ON",
         *(("--bind-address=127.0.0.1", f"--port={tcp_port}") if tcp_port else ("--skip-networking",)),
     ]
     if installation.product == "MySQL":
-        # Older servers know nothing of it.
+        # Older servers don't have this option.
         own.append("--loose-mysqlx=OFF")
     if not any(name.replace("-", "_").lower() == "tmpdir" for name in settings):
         own.append(f"--tmpdir={places.own / _TEMPORARY}")
@@ -173,7 +173,7 @@ def command(
 
 
 def is_ready(places: Places, pid: int) -> bool:  # noqa: ARG001
-    """Whether the server greets who connects to its socket, which lies in a directory of its own."""
+    """Whether the server sends a greeting on its socket, which is in a private directory."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_GREETING_S)
         try:
@@ -188,10 +188,10 @@ def _server(installation: Installation) -> Path:
 
 
 def _system_tables(home: Path) -> str:
-    """Read the statements that make the tables of an older server. Raises SystemFailed where they are not there."""
+    """Read the statements that create the system tables of an older server. Raises SystemFailed if they are missing."""
     for place in (home / "share", home / "share" / "mysql"):
         try:
             return "\n".join((place / name).read_text(errors="replace") for name in _SCRIPTS) + "\n"
         except OSError:
             continue
-    raise SystemFailed(f"{home / 'share' / _SCRIPTS[0]}: there is no such file, and without it no data can be made")
+    raise SystemFailed(f"{home / 'share' / _SCRIPTS[0]}: no such file, but creating data requires it")

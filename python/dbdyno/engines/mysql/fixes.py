@@ -1,4 +1,4 @@
-"""The catalogue of fixes of MySQL and MariaDB: variables of the server."""
+"""The catalog of fixes for MySQL and MariaDB: server variables and indexes."""
 
 from collections.abc import Iterator
 from math import ceil
@@ -15,14 +15,14 @@ _INNODB = _MANUAL + "innodb-parameters.html#sysvar_"
 _BINLOG = _MANUAL + "replication-options-binary-log.html#sysvar_"
 _MARIADB = "https://mariadb.com/kb/en/"
 
-_LOST = Price("durability", "the last commits, of about 1 s, are lost where the machine fails; the data stay whole")
+_LOST = Price("durability", "a crash of the machine loses the commits of about the last second; the data stay intact")
 
 _LOG = 1 << 30
-# The default, which is low for a device without moving parts.
+# The default, which is low for a solid-state drive.
 _USUAL_IO_CAPACITY = 200
 _DELAY_US, _WAITING = 200, 4
 
-# Of columns of these types an index has the first characters, so many.
+# For columns of these types, an index contains only a prefix of this many characters.
 _LONG = ("text", "tinytext", "mediumtext", "longtext")
 _PREFIX = 64
 
@@ -40,7 +40,7 @@ def _is_mariadb(cell: Situation) -> bool:
 
 
 def _of_innodb(cell: Situation) -> bool:
-    """Whether the tables of the statements are InnoDB's, as far as the catalogue tells."""
+    """Whether the statements' tables are InnoDB tables, according to the catalog."""
     kinds = {str(each.get("storage_engine") or "InnoDB").lower() for each in cell.catalog.get("tables") or []}
     return kinds <= {"innodb"}
 
@@ -58,14 +58,14 @@ def _asynchronous(cell: Situation) -> Iterator[Fix]:
     if _has_binlog(cell) and cell.setting("sync_binlog") not in ("", "0"):
         settings["sync_binlog"] = "0"
     if settings:
-        does = "logs are written at each commit, and flushed about once a second"
+        does = "logs are written at each commit, but flushed only about once per second"
         yield setting_fix(cell, settings, does, _LOST, group="flush of the log")
 
 
 def _without_binlog(cell: Situation) -> Iterator[Fix]:
     if cell.writes and _has_binlog(cell):
-        does = "no binary log is written"
-        lost = Price("durability", "no replica, and no recovery to a moment after the last backup")
+        does = "the binary log is not written"
+        lost = Price("durability", "no replicas, and no point-in-time recovery after the last backup")
         yield setting_fix(cell, {"skip_log_bin": "on"}, does, lost, name="no binary log", group="binary log")
 
 
@@ -75,15 +75,15 @@ def _row_image(cell: Situation) -> Iterator[Fix]:
         and cell.setting("binlog_row_image") in ("full", "")
         and any(each.changes for each in cell.statements)
     ):
-        does = "the binary log has the key and the changed columns of a row, and not all"
-        use = Price("use", "who reads the log gets no column that has not changed")
+        does = "the binary log contains only the key and the changed columns of a row"
+        use = Price("use", "readers of the log don't get unchanged columns")
         yield setting_fix(cell, {"binlog_row_image": "minimal"}, does, use, group="binary log")
 
 
 def _group_commit(cell: Situation) -> Iterator[Fix]:
     if not cell.writes or cell.clients < _WAITING or not _has_binlog(cell):
         return
-    does = f"commits wait up to {_DELAY_US} µs for one another, and share a flush of the binary log"
+    does = f"commits wait up to {_DELAY_US} µs for each other, and share a flush of the binary log"
     longer = Price("latency", f"a commit takes up to {_DELAY_US} µs longer")
     if _is_mariadb(cell):
         settings = {"binlog_commit_wait_count": str(_WAITING), "binlog_commit_wait_usec": str(_DELAY_US)}
@@ -99,15 +99,15 @@ def _pool(cell: Situation) -> Iterator[Fix]:
     wanted = cell.larger_cache(cell.number("innodb_buffer_pool_size"))
     if wanted is not None and _of_innodb(cell):
         mib = ceil(wanted / 2**20)
-        does = f"the server's cache has {size(mib << 20)}"
+        does = f"the server's page cache has {size(mib << 20)}"
         yield setting_fix(cell, {"innodb_buffer_pool_size": str(mib << 20)}, does, memory(mib << 20, "the buffer pool"))
 
 
 def _direct(cell: Situation) -> Iterator[Fix]:
     method = cell.setting("innodb_flush_method")
     if method and "direct" not in method and _of_innodb(cell):
-        does = "data files pass the kernel's cache by"
-        use = Price("use", "reads that miss the buffer pool find nothing in the kernel's cache")
+        does = "data files bypass the kernel's cache"
+        use = Price("use", "reads that miss the buffer pool always go to the device")
         yield setting_fix(cell, {"innodb_flush_method": "O_DIRECT"}, does, use)
 
 
@@ -124,28 +124,28 @@ def _log_file(cell: Situation) -> Iterator[Fix]:
     name = "innodb_redo_log_capacity" if cell.settings.get("innodb_redo_log_capacity") else "innodb_log_file_size"
     now = cell.number(name)
     if now is not None and now < _LOG:
-        does = "pages are written later, and those that change again once"
-        recovery = Price("recovery", f"after a crash up to {size(_LOG)} of log are read again")
+        does = "pages are written later, so a page changed repeatedly is written once"
+        recovery = Price("recovery", f"after a crash, up to {size(_LOG)} of log must be read")
         yield setting_fix(cell, {name: str(_LOG)}, does, recovery, Price("space", f"{size(_LOG)} of log"))
 
 
 def _io_capacity(cell: Situation) -> Iterator[Fix]:
     now = cell.number("innodb_io_capacity")
     if cell.writes and _of_innodb(cell) and now is not None and now <= _USUAL_IO_CAPACITY:
-        does = "more pages are written in the background, before somebody must wait for it"
+        does = "more pages are written in the background, before a client must wait for it"
         settings = {"innodb_io_capacity": "2000", "innodb_io_capacity_max": "4000"}
-        yield setting_fix(cell, settings, does, Price("use", "writes of the device that others then have not"))
+        yield setting_fix(cell, settings, does, Price("use", "device bandwidth that other operations then lack"))
 
 
 def _neighbours(cell: Situation) -> Iterator[Fix]:
     if cell.writes and _of_innodb(cell) and cell.setting("innodb_flush_neighbors") in ("1", "2"):
-        does = "a page is written without those beside it, which a solid-state drive does not need"
+        does = "a page is written without its neighbors, which only helps hard disks"
         yield setting_fix(cell, {"innodb_flush_neighbors": "0"}, does)
 
 
 def _hash(cell: Situation) -> Iterator[Fix]:
     if cell.reads and _of_innodb(cell) and cell.setting("innodb_adaptive_hash_index") == "off":
-        does = "an index in memory leads to rows that are looked up again"
+        does = "a hash index in memory finds rows that are looked up repeatedly"
         more = Price("memory", "a part of the buffer pool, and a latch that many clients may wait for")
         yield setting_fix(cell, {"innodb_adaptive_hash_index": "on"}, does, more)
 
@@ -153,16 +153,16 @@ def _hash(cell: Situation) -> Iterator[Fix]:
 def _read_committed(cell: Situation) -> Iterator[Fix]:
     name = "transaction_isolation" if cell.settings.get("transaction_isolation") else "tx_isolation"
     if cell.clients > 1 and cell.writes and cell.setting(name) == "repeatable-read":
-        does = "statements lock the rows they find, and no gaps between them"
-        weaker = Price("isolation", "a transaction sees what others commit meanwhile")
+        does = "statements lock the rows that they find, but not the gaps between rows"
+        weaker = Price("isolation", "a transaction sees changes that others commit while it runs")
         yield setting_fix(cell, {"transaction_isolation": "READ-COMMITTED"}, does, weaker)
 
 
 def _interleaved_keys(cell: Situation) -> Iterator[Fix]:
     inserts = any(each.inserts for each in cell.statements)
     if cell.clients > 1 and inserts and cell.setting("innodb_autoinc_lock_mode") in ("0", "1"):
-        does = "no statement holds a lock while it counts keys up"
-        use = Price("use", "keys of one statement may not follow each other, and replication must be by row")
+        does = "statements don't hold a lock while they generate keys"
+        use = Price("use", "keys of one statement may not be consecutive, and replication must be row-based")
         yield setting_fix(cell, {"innodb_autoinc_lock_mode": "2"}, does, use)
 
 
@@ -179,9 +179,9 @@ def _thread_pool(cell: Situation) -> Iterator[Fix]:
 
 def _no_performance_schema(cell: Situation) -> Iterator[Fix]:
     if cell.is_on("performance_schema"):
-        does = "the server counts no waits and statements"
+        does = "the server doesn't count waits and statements"
         yield setting_fix(
-            cell, {"performance_schema": "off"}, does, Price("use", "nothing tells what statements wait for")
+            cell, {"performance_schema": "off"}, does, Price("use", "wait events of statements are not available")
         )
 
 
@@ -189,7 +189,7 @@ def _like_index(cell: Situation) -> Iterator[Fix]:
     for search in cell.prefix_scans if cell.may_index else ():
         if not any(begins_with(each, str(search.column["name"])) for each in search.table.get("indexes") or []):
             long = type_of(search.column) in _LONG
-            does = "an index leads to how the pattern begins"
+            does = "an index finds the pattern's prefix"
             yield prefix_index(cell, search, f"({_PREFIX})" if long else "", does)
 
 
@@ -227,7 +227,7 @@ ENTRIES = (
     Entry(
         "innodb_flush_method=fsync",
         ("read",),
-        "files that pass the kernel's cache by",
+        "files that bypass the kernel's cache",
         _innodb("innodb_flush_method"),
         _buffered,
     ),
@@ -248,14 +248,14 @@ ENTRIES = (
     Entry(
         "innodb_flush_neighbors",
         ("write", "flush"),
-        "neighbours that are written too",
+        "neighbors that are written too",
         _innodb("innodb_flush_neighbors"),
         _neighbours,
     ),
     Entry(
         "innodb_adaptive_hash_index",
         ("processors", "cache"),
-        "statements that read, and none of it",
+        "statements that read, and no such index",
         _innodb("innodb_adaptive_hash_index"),
         _hash,
     ),
@@ -287,7 +287,7 @@ ENTRIES = (
     Entry(
         "thread_handling",
         ("processors", "locks"),
-        "MariaDB, with more than four clients for each processor",
+        "MariaDB, with more than four clients per CPU",
         Source(
             "MariaDB documentation, Thread Pool in MariaDB", "thread_handling", _MARIADB + "thread-pool-in-mariadb/"
         ),
@@ -305,4 +305,4 @@ ENTRIES = (
         _no_performance_schema,
     ),
 )
-"""What can be tried on MySQL and MariaDB."""
+"""The fixes of MySQL and MariaDB."""

@@ -1,6 +1,6 @@
-"""How MySQL and MariaDB search.
+"""How MySQL and MariaDB compare strings.
 
-An index in any collation serves a pattern, since ``LIKE`` goes by the collation that the column has.
+An index of any collation supports a prefix search, since ``LIKE`` uses the column's collation.
 """
 
 import re
@@ -13,9 +13,9 @@ _TEXTS = re.compile("(var)?char|(tiny|medium|long)?text|enum|set|(var)?binary|(t
 
 
 def looks_up(plan: Sequence[str]) -> bool | None:
-    """Whether a table is come by otherwise than by reading all of it or of an index.
+    """Whether a plan reads a table by an index lookup.
 
-    `simple, t, range, key i, …`: how stands third; `ALL` and `index` read all.
+    In `simple, t, range, key i, …`, the third part is the access type; `ALL` and `index` are full scans.
     """
     if not plan:
         return None
@@ -24,7 +24,7 @@ def looks_up(plan: Sequence[str]) -> bool | None:
 
 
 def case_rule(columns: Sequence[Column]) -> CaseRule | None:
-    """Say how ``=`` and ``LIKE`` compare: by the columns' collations."""
+    """Return the rule of ``=`` and ``LIKE``, from the columns' collations."""
     return alike([_by_collation(each) for each in columns])
 
 
@@ -42,7 +42,7 @@ def _of_column(search: Search) -> str:
     if not kind or _TEXTS.match(kind):
         return ""
     return (
-        f"{search.name} is of the type {kind}: LIKE makes a text of each value, and an index has them in another order"
+        f"{search.name} has the type {kind}: LIKE converts values to strings, but an index doesn't sort them as strings"
     )
 
 
@@ -50,7 +50,7 @@ def _of_index(search: Search, index: Json) -> str | None:  # noqa: ARG001
     method = index.get("method")
     if method == "btree":
         return ""
-    return f"is of the kind {method}, which is in no order" if method in ("hash", "fulltext", "spatial") else None
+    return f"is of the kind {method}, which isn't sorted" if method in ("hash", "fulltext", "spatial") else None
 
 
 def _help(search: Search) -> str:
@@ -59,4 +59,4 @@ def _help(search: Search) -> str:
 
 
 PREFIX_RULES = PrefixRules(_of_column, _of_index, _help)
-"""Which indexes serve a pattern that begins with fixed characters."""
+"""Which indexes support a pattern with a fixed prefix."""

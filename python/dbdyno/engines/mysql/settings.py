@@ -1,4 +1,4 @@
-"""What can be set on MySQL and MariaDB: variables, the storage engine, and TLS by their client's names too."""
+"""The settings of MySQL and MariaDB: variables, the storage engine, and TLS."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,17 +9,17 @@ from dbdyno.engines.server.settings import ServerSettings, read_server_settings
 from dbdyno.engines.server.tls import LIBPQ, TlsOptions
 from dbdyno.model.plan.settings import Scalar
 
-# The storage engines whose tables dbdyno makes.
+# The supported storage engines of tables that dbdyno creates.
 _STORAGE_ENGINES = ("innodb", "myisam", "aria", "memory", "rocksdb")
 
-# Those that each MariaDB and MySQL has, and the parameter for which a server looks whether it has another.
+# Storage engines of every MariaDB and MySQL, and the parameter that checks whether a server has another one.
 _COMMON_ENGINES = frozenset(("innodb", "myisam", "memory"))
 _DEFAULT_STORAGE_ENGINE = "default_storage_engine"
 
-# Tables that no commit makes durable.
+# Storage engines without durable commits.
 _VOLATILE = ("myisam", "aria", "memory")
 
-# A number as the command line takes it, in units of 1024 and its powers.
+# A size as on the command line, in powers of 1024.
 _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[KMGTPE])", re.IGNORECASE)
 _UNITS = "KMGTPE"
 
@@ -33,17 +33,17 @@ TLS = TlsOptions(
         "verify_identity": "verify-full",
     },
 )
-"""Of libpq's names and those of MySQL's own client."""
+"""TLS options with the names of libpq and of MySQL's client."""
 
 
 @dataclass(frozen=True)
 class MysqlSettings(ServerSettings):
-    """``storage_engine``: of the tables; ``None``: the server's default."""
+    """``storage_engine``: the tables' storage engine; ``None``: the server's default."""
 
     storage_engine: str | None = None
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Give what is set: what dbdyno does with it, then its variables."""
+        """Yield the settings: dbdyno's own, then the server's variables."""
         if self.program:
             yield "program", self.program
         if self.storage_engine:
@@ -52,15 +52,15 @@ class MysqlSettings(ServerSettings):
 
     @property
     def asked(self) -> Mapping[str, str]:
-        """The storage engine, where not every server has it."""
+        """The storage engine, if not every server has it."""
         if self.storage_engine is None or self.storage_engine in _COMMON_ENGINES:
             return {}
         return {_DEFAULT_STORAGE_ENGINE: self.storage_engine}
 
     def lacking(self, title: str) -> tuple[str, str, str]:
-        """Say that it has no such storage engine."""
-        problem = f"{title} has no storage engine `{self.storage_engine}`"
-        return "engine", problem, "add its plugin to the server, or take another engine"
+        """Return that the server lacks the storage engine."""
+        problem = f"{title} doesn't have the storage engine `{self.storage_engine}`"
+        return "engine", problem, "install its plugin, or use another storage engine"
 
 
 def read_settings(settings: Mapping[str, Scalar], place: str, *, named: bool) -> MysqlSettings:
@@ -72,19 +72,19 @@ def read_settings(settings: Mapping[str, Scalar], place: str, *, named: bool) ->
         storage_engine = str(settings["engine"]).lower()
         if storage_engine not in _STORAGE_ENGINES:
             known = ", ".join(_STORAGE_ENGINES)
-            raise InputError(f"{place}: engine", f"there is no storage engine `{storage_engine}`", f"known: {known}")
+            raise InputError(f"{place}: engine", f"unknown storage engine `{storage_engine}`", f"known: {known}")
     parameters = {name: _bytes(value) for name, value in read.parameters.items()} if named else read.parameters
     return MysqlSettings(parameters, read.tls, read.program, storage_engine=storage_engine)
 
 
 def never_durable(settings: Mapping[str, str]) -> tuple[str, str] | None:
-    """Say that tables of a storage engine without a log are not, and what to use in its place."""
+    """Return tables of a storage engine without a log, and a hint; ``None`` for other storage engines."""
     engine = settings.get("engine", "")
     return (f"tables of {engine}", "use engine=innodb") if engine.lower() in _VOLATILE else None
 
 
 def _bytes(value: str) -> str:
-    """Write `16M` as a number, which is all that a session takes; what is no such size stays as it is."""
+    """Convert a size such as `16M` to a number, as session variables require; return other values unchanged."""
     size = _SIZE.fullmatch(value)
     if size is None:
         return value

@@ -1,4 +1,4 @@
-"""What betters the estimates of MariaDB's and MySQL's planners, by `ANALYZE TABLE` of their documentation."""
+"""How to improve row estimates on MariaDB and MySQL; see `ANALYZE TABLE` in their documentation."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from dbdyno.engines.conditions import Conditions
 
 
 def better_estimates(product: str, on: Conditions) -> str:
-    """Renew the statistics; of MySQL's columns without an index, make a histogram."""
+    """Return statements that update the statistics, and create histograms on MySQL columns without an index."""
     if product == "MariaDB":
-        return f"`analyze table {on.table} persistent for all` renews its statistics, also of columns without an index"
-    words = f"`analyze table {on.table}` renews the statistics of its indexes"
+        return f"`analyze table {on.table} persistent for all` updates statistics, also for columns without an index"
+    words = f"`analyze table {on.table}` updates the statistics of its indexes"
     if not on.unindexed:
         return words
-    return (
-        f"{words}, and `analyze table {on.table} update histogram on {', '.join(on.unindexed)}` makes some without one"
-    )
+    return f"{words}, and `analyze table {on.table} update histogram on {', '.join(on.unindexed)}` creates histograms"
