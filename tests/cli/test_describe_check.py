@@ -73,7 +73,7 @@ def test_levels_that_change_a_statement_are_all_prepared(cli: Cli) -> None:
         ("sqlite:shop.db", "selct 1", ("`selct 1`", "syntax error")),
         ("sqlite:shop.db", "select cuont(*) from orders", ("no such function: cuont",)),
         ("sqlite:garbage.db", "select 1", ("sqlite:garbage.db: file is not a database",)),
-        ("sqlite:nowhere.db", "select 1", ("there is no such file",)),
+        ("sqlite:nowhere.db", "select 1", ("no such file",)),
         ("sqlite:?library=./no.so", "select 1", ("no such file",)),
         ("postgresql://me@127.0.0.1:1/shop", "select 1", ("postgresql://me@127.0.0.1:1/shop: ", "connecting to")),
         ("mysql://me@127.0.0.1:1/shop", "select 1", ("mysql://me@127.0.0.1:1/shop: ", "connecting to")),

@@ -167,4 +167,4 @@ def test_a_named_file_that_changes_between_trials_is_told(cli: Cli) -> None:
         database.execute("insert into t values (5)")
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1, errors
-    assert "it was written to since the run began" in errors
+    assert "the file changed during the run" in errors

@@ -210,7 +210,7 @@ TABLE = (
             ("h.toml", "http://h/?verify=off", "verify: it has no effect"),
             ("h.toml", "http://h/?ca=/x", "ca: it has no effect"),
             ("h.toml", "https://h/?verify=off&ca=/x", "ca: it has no effect"),
-            ("h.toml", "http://h/?nosuch=1", "there is no option `nosuch`"),
+            ("h.toml", "http://h/?nosuch=1", "unknown option `nosuch`"),
             (
                 "h.toml",
                 "web:?servers=1&processors.proxy=1",

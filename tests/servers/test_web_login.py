@@ -85,7 +85,7 @@ def test_max_connections_is_met_and_told_with_what_lifts_it(server_cli: Cli, eng
     document = logins(server_cli, url, 40)
     (limit,) = found(document, "limit met")
     assert limit["evidence"]["limit"] == "too-many-connections"
-    assert "`max_connections` of the database" in limit["text"]
+    assert "the database's `max_connections`" in limit["text"]
     assert document["cells"][0]["throughput"]["mean"] > 0
     # With room for all of them it is not met.
     document = logins(server_cli, f"web:?database={engine}&db.max_connections=100&pool=60", 40)
@@ -96,7 +96,7 @@ def test_open_files_are_used_up_and_that_is_told(server_cli: Cli) -> None:
     document = logins(server_cli, "web:?database=sqlite&db.journal_mode=wal&open_files=64", 30)
     (limit,) = found(document, "limit met")
     assert limit["evidence"]["limit"] == "too-many-open-files"
-    assert "`open_files` of the web tier (`ulimit -n`)" in limit["text"]
+    assert "the web tier's `open_files` (`ulimit -n`)" in limit["text"]
 
 
 def test_what_survives_less_is_not_compared_with_what_survives_more(server_cli: Cli) -> None:

@@ -47,7 +47,7 @@ def test_settings_are_added(url: str, wanted: str, settings: dict[str, str]) -> 
         ("postgresql:?fsync=off", "power-safe", "`fsync` is set to `off`, but power-safe requires `on`"),
         ("mysql:?engine=myisam", "power-safe", "tables of myisam cannot be power-safe"),
         ("web:?database=mysql&db.engine=myisam", "power-safe", "db.engine=myisam: mysql: tables of myisam cannot"),
-        ("web:?database=null", "power-safe", "has no database `null`"),
+        ("web:?database=null", "power-safe", "doesn't support the database `null`"),
         ("null:", "power-safe", "can't set its durability"),
         ("exec:true", "power-safe", "can't set its durability"),
     ],

@@ -220,7 +220,7 @@ def test_each_engine_says_what_renews_its_statistics() -> None:
     def advice(engine: str, product: str, on: Conditions | None) -> str:
         return engine_of(engine).better_estimates(product, on) or ""
 
-    assert advice("postgresql", "PostgreSQL", one) == "`analyze t` renews its statistics"
+    assert advice("postgresql", "PostgreSQL", one) == "`analyze t` updates its statistics"
     assert "`create statistics on_t_a_b on a, b from t`" in advice("postgresql", "PostgreSQL", two)
     assert "`analyze table t persistent for all`" in advice("mysql", "MariaDB", two)
     assert "histogram" not in advice("mysql", "MySQL", one)

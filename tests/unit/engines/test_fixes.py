@@ -104,7 +104,7 @@ class TestSqlite:
     def test_what_loses_commits_says_so(self) -> None:
         found = {each.name: each for each in choose(situation("flush"), 99).fixes}
         (price,) = [each for each in found["journal_mode=wal, synchronous=normal"].prices if each.kind == "durability"]
-        assert "lost" in price.text
+        assert "loses" in price.text
 
     def test_what_is_in_force_is_not_tried(self) -> None:
         of = situation("flush", settings=SQLITE | {"journal_mode": "wal", "synchronous": "normal"})

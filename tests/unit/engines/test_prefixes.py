@@ -55,7 +55,7 @@ def test_an_index_in_the_order_of_bytes_is_not_told_to_be_in_another() -> None:
 
 def test_an_index_in_the_order_of_a_language_is_told_with_what_would_help() -> None:
     assert why("PostgreSQL", index(GERMAN, "text_ops"), collation=GERMAN) == (
-        "the index `i` is in the order of the collation de_DE.UTF-8, which does not keep together what begins alike: "
+        "the index `i` is in the order of the collation de_DE.UTF-8, which doesn't group equal prefixes: "
         "an index with `text_pattern_ops` or the collation C would let it look up the pattern's prefix",
         True,
     )
@@ -67,10 +67,10 @@ def test_an_index_in_the_order_of_a_language_is_told_with_what_would_help() -> N
         ("PostgreSQL", [], {}, "no index of `t` begins with `word`"),
         ("PostgreSQL", [index(C, "text_ops", "other")], {}, "no index of `t` begins with `word`"),
         ("PostgreSQL", [index(C, "text_ops", None)], {}, "no index of `t` begins with `word`"),
-        ("PostgreSQL", [index(C, "text_ops", method="hash")], {}, "the index `i` is one of hashes"),
+        ("PostgreSQL", [index(C, "text_ops", method="hash")], {}, "the index `i` is a hash index"),
         ("PostgreSQL", [index(C, "text_ops", usable=False)], {}, "the index `i` can't be used"),
         ("PostgreSQL", [index(C, "text_ops", partial=True)], {}, "the index `i` contains only some of the rows"),
-        ("PostgreSQL", [index(C, "citext_ops")], {"kind": "citext"}, "of the type citext"),
+        ("PostgreSQL", [index(C, "citext_ops")], {"kind": "citext"}, "has the type citext"),
         ("sqlite", [index(BINARY)], {"settings": OFF}, "is in the order of BINARY, and LIKE is case-insensitive"),
         ("sqlite", [index(NOCASE)], {"settings": ON}, "is in the order of NOCASE, and LIKE is case-sensitive"),
         ("sqlite", [index(NOCASE)], {"settings": OFF}, "why it isn't used is unknown"),
@@ -247,6 +247,6 @@ def test_a_database_in_c_is_not_told_to_be_in_c(server_cli: Cli) -> None:
 def test_mysql_is_told_by_types_and_not_by_collations(server_cli: Cli) -> None:
     found = told(server_cli, "mysql:", "plain,class,number,bare,all")
     assert set(found) == {"number", "bare", "all"}
-    assert "`n` is of the type int" in found["number"]
+    assert "`n` has the type int" in found["number"]
     assert "no index of `w` begins with `bare`" in found["bare"]
     assert "the index `w_plain` could be used, but the engine estimates that a full scan is cheaper" in found["all"]

@@ -179,11 +179,11 @@ def test_options_are_read() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"keepalife": "on"}, "u: keepalife: there is no option `keepalife`; did you mean `keepalive`?"),
-        ({"version": "3"}, "u: version: there is no version `3` here; write `1.1` or `2`"),
-        ({"version": "2", "keepalive": "off"}, "u: keepalive: HTTP/2 keeps its connections"),
-        ({"timeout": "soon"}, "u: timeout: `soon` is no number of seconds"),
-        ({"ca": "/no/such/file"}, "u: ca: there is no file /no/such/file"),
+        ({"keepalife": "on"}, "u: keepalife: unknown option `keepalife`; did you mean `keepalive`?"),
+        ({"version": "3"}, "u: version: unsupported HTTP version `3`; write `1.1` or `2`"),
+        ({"version": "2", "keepalive": "off"}, "u: keepalive: HTTP/2 always keeps connections open"),
+        ({"timeout": "soon"}, "u: timeout: `soon` is not a number of seconds"),
+        ({"ca": "/no/such/file"}, "u: ca: no such file: /no/such/file"),
         ({"verify": "maybe"}, "u: verify: `maybe` is neither on nor off"),
     ],
 )

@@ -311,7 +311,7 @@ real = { type = "double", fill = { uniform = [0.0, 1.0] } }
     assert isinstance(cell.settings, ServerSettings)
     assert cell.settings.parameters == {"lock_timeout": "50"}
     late = steps('{ execute = "select * from user where id = ? limit ?", params = [1, 2] }', table=table).translated()
-    with pytest.raises(InputError, match=r"cannot be written for sqlserver: `limit \?` stands elsewhere"):
+    with pytest.raises(InputError, match=r"can't be translated for sqlserver: the target writes `limit \?` elsewhere"):
         compiled(late, "sqlserver://me@host/d")
 
 

@@ -1,1 +1,1 @@
-"""What engines share whose database is a file, opened by the worker itself."""
+"""Code shared by engines whose database is a file that the worker opens."""

@@ -1,4 +1,4 @@
-"""A database that is a file, with what an engine writes beside it: a named one, and the one a trial works on."""
+"""Database files with their side files, such as logs: the user's named file, and the copies for trials."""
 
 import json
 import time
@@ -12,32 +12,32 @@ from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.workspace.copying import copy_file
 from dbdyno.runtime.workspace.listening import Interrupted
 
-# A copy is used for this many times the seconds that copying took, so that copying takes a tenth of the time at most.
+# A copy is reused for this many times its copying time, so copying takes at most about a tenth of the time.
 _COPIES_PER_AGE = 10.0
 
-# Inode, size and time of the last change; zeros where there is no file.
+# Inode, size and modification time (ns) of a file; zeros if it doesn't exist.
 State = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class SideFiles:
-    """What stands behind the file's name in those beside it. ``content``: without these it is not whole, as a log."""
+    """Suffixes of the side files' names. ``content``: files with content of the database, such as logs."""
 
     content: Sequence[str]
     others: Sequence[str] = ()
 
     def of(self, path: Path) -> list[Path]:
-        """Give the paths of all."""
+        """Return the paths of all side files."""
         return [Path(f"{path}{ending}") for ending in (*self.content, *self.others)]
 
     def left(self, path: Path) -> list[Path]:
-        """Give those that are there and have content of the database."""
+        """Return the existing side files with content of the database."""
         beside = [Path(f"{path}{ending}") for ending in self.content]
         return [each for each in beside if state_of(each)[1] > 0]
 
 
 def state_of(path: Path) -> State:
-    """Tell one state of a file from another."""
+    """Return a value that changes when a file is written to."""
     try:
         stat = path.stat()
     except FileNotFoundError:
@@ -46,23 +46,23 @@ def state_of(path: Path) -> State:
 
 
 class NamedFile:
-    """A database of the user's, which is read and never written to."""
+    """A database file of the user's, which dbdyno reads but never writes."""
 
     def __init__(self, path: Path, beside: SideFiles) -> None:
-        """``path``: of the database; a log or a journal may lie beside what it leads to."""
+        """``path``: the database, or a link to it; side files are next to the link's target."""
         self.path = path.resolve()
         self._beside = beside
 
     def left(self) -> list[Path]:
-        """Give the files beside it without which it is not whole: a log that was not written back, a journal."""
+        """Return side files that belong to the content: a log not yet written back, or a journal."""
         return self._beside.left(self.path)
 
     def state(self) -> tuple[State, ...]:
-        """Tell one state of it from another."""
+        """Return a value that changes when the database is written to."""
         return tuple(map(state_of, [self.path, *self.left()]))
 
     def copy(self, target: Path, interrupted: Interrupted) -> None:
-        """Copy it, with all that lies beside it. Raises SystemFailed where it cannot be or changes meanwhile."""
+        """Copy the database with its side files. Raises SystemFailed if copying fails or the database changes."""
         before = self.state()
         try:
             for each in [self.path, *self.left()]:
@@ -70,12 +70,12 @@ class NamedFile:
         except OSError as error:
             raise SystemFailed(f"copying {self.path} to {target}: {reason(error)}") from error
         if before != self.state():
-            raise SystemFailed(f"{self.path}: it was written to while it was copied; end what writes to it")
+            raise SystemFailed(f"{self.path}: the file changed while it was copied; stop programs that write to it")
 
 
 @dataclass(frozen=True)
 class _Copy:
-    """How a trial's file was made: from what, in which round, with which settings, and what that took, in seconds."""
+    """How a trial's file was created: its template, round and settings, its state, and the seconds that took."""
 
     template: Path
     block: int
@@ -86,10 +86,10 @@ class _Copy:
 
 
 class TrialFile:
-    """A file that trials work on, and what it is a copy of. ``users``: the cells whose trials have it at the moment."""
+    """A file for trials, copied from a template. ``users``: the cells whose trials currently use it."""
 
     def __init__(self, path: Path, beside: SideFiles, interrupted: Interrupted) -> None:
-        """``path``: where it is to be."""
+        """``path``: the path of the file, which doesn't exist yet."""
         self.path = path
         self.users: list[CompiledCell] = []
         self._beside = beside
@@ -108,11 +108,11 @@ class TrialFile:
     def fresh(self, template: Path, block: int, plan: dict[str, Any] | None, run: Callable[[Any], object]) -> float:
         """Bring the file into the state of a template and return the seconds that took.
 
-        ``plan``: sets what the file keeps of the settings, if there are any; ``run`` runs it.
+        ``plan``: applies the settings that are stored in the file, if there are any; ``run``: executes it.
 
-        A copy that no trial has changed serves the other cells of its round. It also serves later rounds, until it is
-        ten times as old as the time that copying took. A new copy lies elsewhere on the device, so that its place is
-        part of the noise between rounds.
+        Other cells of the same round reuse a copy that no trial has changed. Later rounds reuse it until it is ten
+        times as old as the time that copying took. A new copy is stored elsewhere on the device, so that the location
+        is part of the noise between rounds.
         """
         start = time.monotonic()
         if self._copy is not None and self.is_copy(template, plan):
@@ -125,7 +125,7 @@ class TrialFile:
             before = state_of(template)
             copy_file(template, self.path, self._interrupted)
             if before != state_of(template):
-                raise SystemFailed(f"{template}: it was written to while it was copied; end what writes to it")
+                raise SystemFailed(f"{template}: the file changed while it was copied; stop programs that write to it")
             if plan is not None:
                 run(plan)
         except OSError as error:

@@ -1,11 +1,11 @@
-"""The library by which the worker opens a file."""
+"""The library with which the worker opens a file."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: the path of the shared object (``None``: the bundled one), and a text that identifies it."""
+    """A library: the path of the shared object (``None``: the bundled one), and a string that identifies it."""
 
     path: str | None
     identity: str

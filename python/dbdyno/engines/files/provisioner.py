@@ -1,4 +1,4 @@
-"""A database that is a file: a copy of the template for each block of each cell."""
+"""Provision database files: trials work on copies of a template file."""
 
 import json
 import time
@@ -23,7 +23,7 @@ from dbdyno.model.plan.system import SystemSpec
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.templates import Template, template
 
-# A system as a plan names it.
+# A system as in a plan.
 Target = dict[str, Any]
 
 # The worker's message for a statement that the engine denied (`DENIED` in crates/engines/src/external_access.rs).
@@ -32,61 +32,61 @@ _DENIED = "not allowed on a copy of a database"
 
 @dataclass(kw_only=True)
 class Copied(Ready):
-    """A copy of a file, whose engine denies statements that lead out of it."""
+    """A copy of a file, whose engine denies statements that access other files."""
 
     system: SystemSpec
 
     def check(self, result: TrialResult) -> None:
-        """Raise InputError if it denied one."""
+        """Raise InputError if the engine denied a statement."""
         for message in result.failures.values():
             if _DENIED in message:
                 raise InputError(self.system.name, message, f"leave it out, or allow it with `{ALLOW}`")
 
 
 class FileProvisioner(ABC):
-    """Keeps the files that trials work on. Interleaved trials share one if they only read; others have one each.
+    """Creates and keeps the files of trials. Interleaved trials share a file if they only read.
 
-    What an engine's own says of its files are the abstract methods.
+    Engines implement the abstract methods for their files.
     """
 
     side_files: SideFiles
 
     def __init__(self, place: Place) -> None:
-        """Make nothing yet. Where writes are allowed, statements may lead to files that are not copies of dbdyno's."""
+        """Create no files yet. If ``place`` allows writes, statements may access files that dbdyno didn't create."""
         self._interrupted = place.interrupted
         self._allow_writes = place.allow_writes
         self.observations: list[dict[str, Any]] = []
         self._judged: set[str] = set()
         # By statements and library: whether a cell's transactions only read.
         self._reading: dict[str, bool] = {}
-        # Provisioners have files of the same names: those of two named files are at work side by side.
+        # Each provisioner needs its own directory, because all use the same file names.
         self._directory = place.workspace.part()
         self._files = [self._trial_file("trial.db")]
         self._libraries: dict[Hashable, Library] = {}
-        # Of named files: how they were at first, and copies that have all that lay beside them.
+        # Named files: their initial states, and copies that include the content of side files.
         self._seen: dict[Path, tuple[State, ...]] = {}
         self._wholes: dict[tuple[Any, ...], Path] = {}
-        # What was loaded before the trial that tells of it.
+        # Templates loaded before their first trial, which reports the loading time.
         self._loaded: dict[Path, Template] = {}
 
     @abstractmethod
     def decides_library(self, compiled: CompiledCell) -> Hashable:
-        """Give the settings that decide which library it is."""
+        """Return the settings that determine the library."""
 
     @abstractmethod
     def find_library(self, compiled: CompiledCell) -> Library:
-        """Find the library that a cell's settings ask for, or make it. Raises DbdynoError."""
+        """Find or build the library that a cell's settings select. Raises DbdynoError."""
 
     @abstractmethod
     def load_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
-        """Name a file that is to be filled."""
+        """Return the target for loading a file."""
 
     @abstractmethod
     def trial_target(self, compiled: CompiledCell, path: str, library: str | None) -> Target:
-        """Name the file of a trial."""
+        """Return the target of a trial."""
 
     def keeping_plan(self, target: Target) -> Target | None:
-        """Give the plan that gives the file of a trial the settings which it keeps; ``None``: there are none."""
+        """Return the plan that stores settings in a trial's file; ``None``: no setting is stored in the file."""
         return None
 
     def can_share_file(self, compiled: CompiledCell) -> bool:
@@ -95,22 +95,22 @@ class FileProvisioner(ABC):
 
     @abstractmethod
     def make_whole(self, compiled: CompiledCell, path: str, library: str | None) -> None:
-        """Bring what lies beside a copy of a named file into it, with the settings of files. Raises DbdynoError."""
+        """Merge the side files of a named file's copy into it, and apply file settings. Raises DbdynoError."""
 
     def check_kept(self, error: SystemFailed) -> str | None:
-        """Give what to do where a file cannot have a setting of files; ``None``: the error says something else."""
+        """Return a hint if a file can't take a setting; ``None``: the error has another cause."""
         return None
 
     def check(self, compiled: CompiledCell) -> None:
-        """Find the library, or build it, and see that a named file is there and would not be written over."""
+        """Find or build the library, and check that a named file exists and that the experiment doesn't write to it."""
         named = compiled.cell.system.database
         name = compiled.cell.system.name
         if named is not None and not Path(named).is_file():
             kind = special_kind(Path(named))
-            problem = "there is no such file" if kind is None else f"is {kind}, not a file"
+            problem = "no such file" if kind is None else f"is {kind}, not a file"
             raise InputError(name, problem, f"give an existing database, or `{_engine(compiled)}:` for a new one")
         if named is not None and (compiled.tables or compiled.before):
-            problem = "the experiment makes its own tables, and a named file is not written to"
+            problem = "the experiment creates tables, but dbdyno doesn't write to a named file"
             raise InputError(name, problem, f"use `{_engine(compiled)}:`, or an experiment without tables")
         self._judge(compiled)
         library = self._library(compiled)
@@ -118,7 +118,7 @@ class FileProvisioner(ABC):
             self._check_kept(NamedFile(Path(named), self.side_files), compiled, library)
 
     def _judge(self, compiled: CompiledCell) -> None:
-        """See that no statement leads to a file that is not dbdyno's. Raises InputError, unless that is allowed."""
+        """Raise InputError if a statement accesses files that dbdyno didn't create, unless that is allowed."""
         asked = json.dumps([compiled.before, compiled.after, compiled.trial["statements"]])
         if asked in self._judged:
             return
@@ -131,7 +131,7 @@ class FileProvisioner(ABC):
             self.observations.append(allowed(compiled.cell.system, OTHER_FILES, found))
 
     def _check_kept(self, file: NamedFile, compiled: CompiledCell, library: Library) -> None:
-        """See that a copy of a named file takes what decides its bytes. Raises InputError."""
+        """Check that a copy of a named file accepts the file settings. Raises InputError."""
         try:
             self._named(file, compiled, library)
         except SystemFailed as error:
@@ -142,7 +142,7 @@ class FileProvisioner(ABC):
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
-        """Have the file in the state of its template."""
+        """Provide a file in the state of its template."""
         library = self._library(compiled)
         source = self._source(compiled, library)
         source = self._loaded.pop(source.path, source)
@@ -161,7 +161,7 @@ class FileProvisioner(ABC):
         return self._confined(self.trial_target(compiled, str(file.path), self._library(compiled).path))
 
     def _shared_file(self, compiled: CompiledCell, source: Template) -> TrialFile | None:
-        """Return a file that interleaved trials have at the moment and that this cell can read beside them, if any."""
+        """Return a file that other interleaved trials use and that this cell can share, if any."""
         for file in self._files:
             if (
                 file.users
@@ -183,7 +183,7 @@ class FileProvisioner(ABC):
         ask(plan, FileSet, interrupted=self._interrupted)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
-        """Return the size of the file that a trial of the cell starts from, which is loaded where it was not yet.
+        """Return the size of the template file in bytes, loading it if necessary.
 
         Raises DbdynoError.
         """
@@ -192,11 +192,11 @@ class FileProvisioner(ABC):
         return source.path.stat().st_size
 
     def close(self) -> None:
-        """Forget the files: they lie in the workspace."""
+        """Forget the files; they are removed with the workspace."""
         self._files.clear()
 
     def _confined(self, target: Target) -> Target:
-        """Return the target whose engine denies statements that lead out of the file, unless that is allowed."""
+        """Return the target with access to other files denied, unless writes are allowed."""
         return target | {"confined": not self._allow_writes}
 
     def _trial_file(self, name: str) -> TrialFile:
@@ -210,14 +210,14 @@ class FileProvisioner(ABC):
         return free
 
     def _library(self, compiled: CompiledCell) -> Library:
-        """Give a cell's library, which is looked for once in a run."""
+        """Return a cell's library, which is found once per run."""
         key = self.decides_library(compiled)
         if key not in self._libraries:
             self._libraries[key] = self.find_library(compiled)
         return self._libraries[key]
 
     def _source(self, compiled: CompiledCell, library: Library) -> Template:
-        """Give the file a trial starts from, and what it took to make; a named file is its own, where it can be."""
+        """Return the template file of a cell. A named file is its own template if possible."""
         named = compiled.cell.system.database
         if named is not None:
             return self._named(NamedFile(Path(named), self.side_files), compiled, library)
@@ -229,13 +229,15 @@ class FileProvisioner(ABC):
         return template(cache_directory("templates") / f"{compiled.template_key(library.identity)}.db", load)
 
     def _named(self, file: NamedFile, compiled: CompiledCell, library: Library) -> Template:
-        """Give what trials on a named file start from: the file, or one copy of it that is made whole."""
+        """Return the template for trials on a named file: the file itself, or one complete copy of it."""
         key = (file.path, library.path, compiled.settings.of_files, compiled.added)
         if key in self._wholes:
             return Template(self._wholes[key], 0.0)
         seen = self._seen.setdefault(file.path, file.state())
         if seen != file.state():
-            raise SystemFailed(f"{file.path}: it was written to since the run began, whose trials start from one state")
+            raise SystemFailed(
+                f"{file.path}: the file changed during the run, but all trials must start from the same state"
+            )
         if not file.left() and not compiled.settings.of_files and not compiled.added:
             return Template(file.path, 0.0)
         start = time.monotonic()

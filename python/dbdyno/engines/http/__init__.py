@@ -1,4 +1,4 @@
-"""A service that speaks HTTP. It has requests in the place of statements."""
+"""An HTTP service, which has requests instead of statements."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -31,27 +31,27 @@ class Http(Engine):
     tells_durability = False
 
     def places(self, text: str) -> int:
-        """Find none: a request is no text."""
+        """Return 0, because requests have no placeholders."""
         return 0
 
     def check_statement(self, text: str) -> tuple[str, str] | None:
-        """Refuse each: there is a step of its own for requests."""
+        """Reject every statement, because requests have their own kind of step."""
         return "is not a request", 'write a step such as `{ request = "GET /users/{id}" }`'
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give what has no SQL."""
+        """Return a dialect without SQL."""
         from dbdyno.engines.http.dialect import HttpDialect
 
         return HttpDialect(place)
 
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "HttpSettings":
-        """Check all of them. Raises InputError."""
+        """Check all settings. Raises InputError."""
         from dbdyno.engines.http.settings import read_settings
 
         return read_settings(settings, place)
 
     def unused(self, system: "SystemSpec", definition: "Definition") -> tuple[str, str] | None:
-        """Name options about certificates if there are none to check."""
+        """Return a certificate option if certificates aren't checked."""
         if system.scheme not in self.schemes:
             found = next((name for name in ("verify", "ca") if name in system.settings), None)
             return None if found is None else (found, "`http` connections have no certificates; use `https`")
@@ -60,35 +60,35 @@ class Http(Engine):
         return None
 
     def check_setting(self, name: str, value: Scalar) -> None:
-        """Raise InputError for what is no setting."""
+        """Raise InputError for an unknown setting or an invalid value."""
         from dbdyno.engines.http.settings import read_settings
 
         read_settings({name: value}, "")
 
     def in_force(self, name: str, asked: str, found: str | None) -> bool | None:
-        """Compare what a service's connections were; of certificates nothing is told."""
+        """Compare a connection option with the value read back; ``None`` for certificate options."""
         from dbdyno.engines.http.settings import in_force
 
         return in_force(name, asked, found)
 
     def provisioner(self, system: "SystemSpec", place: "Place") -> "Provisioner":
-        """Give what sees that the service answers. Raises InputError where none is named."""
+        """Return the provisioner that checks the service. Raises InputError if the URL has no host."""
         from dbdyno.engines.http.provisioner import HttpProvisioner
 
         return HttpProvisioner(system, place)
 
     def server(self, result: "TrialResult", clients: int) -> "Server":
-        """Give the service: dbdyno knows no process of it that is not named."""
+        """Return the facts about the service; dbdyno only knows processes that the experiment names."""
         from dbdyno.engines.http.facts import Service
 
         return Service.of(result, clients)
 
     def limit(self, code: str) -> "Limit | None":
-        """Give the limit of which a reply tells in its body, as web servers of dbdyno's do, or one of the load's."""
+        """Return the limit that a reply's body names, as dbdyno's web servers do, or one of the load generator's."""
         from dbdyno.engines.http.limits import limit_of_reply
 
         return limit_of_reply(code) or super().limit(code)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
-        """Any will do."""
-        yield "http://HOST/", "", "", "any service that speaks HTTP/1.1 or HTTP/2"
+        """Yield one entry that represents every service."""
+        yield "http://HOST/", "", "", "any HTTP/1.1 or HTTP/2 service"

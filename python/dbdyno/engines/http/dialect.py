@@ -1,4 +1,4 @@
-"""A service has no SQL: what needs some is refused, with the reason."""
+"""The dialect of HTTP services, which rejects SQL."""
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
@@ -7,7 +7,7 @@ from dbdyno.model.experiment.sql import ANY, Sql
 
 
 class HttpDialect(StandardDialect):
-    """Requests are steps of their own. Tables are those that the service has: they are named, and not made."""
+    """Rejects statements, because requests have their own kind of step. Tables aren't created in the service."""
 
     engine = "http"
     counts_up = False
@@ -20,9 +20,9 @@ class HttpDialect(StandardDialect):
         self._place = place
 
     def statement(self, sql: Sql) -> str | None:
-        """Refuse a statement for all engines; one for others is none for a service."""
+        """Reject a common statement; ignore statements for other engines."""
         texts = dict(sql.texts)
         if ANY in texts:
-            hint = 'write a step such as `{ request = "GET /users/{id}" }`, or give the statement `engines`'
+            hint = 'write a step such as `{ request = "GET /users/{id}" }`, or restrict it with `engines`'
             raise InputError(self._place, f"`{shortened(texts[ANY], 60)}` cannot be sent to a service: it is SQL", hint)
         return None

@@ -1,4 +1,4 @@
-"""What is known of an HTTP service when advice is given."""
+"""The facts on which advice about an HTTP service is based."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from dbdyno.engines.server.facts import Server
 
 @dataclass(frozen=True)
 class Service(Server):
-    """A service that a URL names."""
+    """A service given by its URL."""
 
     @property
     def unread(self) -> str:
-        """Name its processes: dbdyno does not know them."""
+        """What to do if dbdyno doesn't know the service's processes."""
         return (
-            "how busy the service is cannot be read: name its processes in `measure.processes` where it runs on this "
-            "machine, else look at the processors of its own (top)"
+            "dbdyno can't read the service's CPU usage: name its processes in `measure.processes` if it runs on this "
+            "machine; otherwise check the CPUs of its machine (top)"
         )

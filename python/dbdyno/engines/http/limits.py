@@ -1,36 +1,36 @@
-"""Limits that a service tells of in its replies: a status, and a word in the field ``error`` of the body."""
+"""Limits that a service reports in replies: a status, and an identifier in the field ``error`` of the body."""
 
 from collections.abc import Mapping
 
 from dbdyno.engines.limits import Limit
 
-_TOLD = (
-    Limit("pool-exhausted", "all kept connections of a web server were in use", "`pool` of the web tier"),
+_REPORTED = (
+    Limit("pool-exhausted", "all pooled connections of a web server were in use", "the web tier's `pool`"),
     Limit(
         "too-many-connections",
-        "the database took no further connection",
-        "`max_connections` of the database (`db.max_connections`), or a smaller `pool` of the web tier",
+        "the database accepted no more connections",
+        "the database's `max_connections` (`db.max_connections`), or a smaller `pool` of the web tier",
     ),
     Limit(
         "too-many-open-files",
-        "a web server may open no further file or connection",
-        "`open_files` of the web tier (`ulimit -n`)",
+        "a web server can't open more files or connections",
+        "the web tier's `open_files` (`ulimit -n`)",
     ),
     Limit(
         "out-of-ports",
-        "there was no local port left for a connection to the database",
-        "`net.ipv4.ip_local_port_range` of the machine, or kept connections (`persistent=on`)",
+        "no local port was left for a connection to the database",
+        "the machine's `net.ipv4.ip_local_port_range`, or persistent connections (`persistent=on`)",
     ),
     Limit(
         "backlog-full",
         "the queue of the database's listening socket was full",
-        "`net.core.somaxconn` of the machine, or kept connections (`persistent=on`)",
+        "the machine's `net.core.somaxconn`, or persistent connections (`persistent=on`)",
     ),
 )
 
-_BY_WORD: Mapping[str, Limit] = {each.name: each for each in _TOLD}
+_BY_WORD: Mapping[str, Limit] = {each.name: each for each in _REPORTED}
 
 
 def limit_of_reply(code: str) -> Limit | None:
-    """Give the limit that a reply tells of; ``None`` where it tells of none. ``code``: as ``503 pool-exhausted``."""
+    """Return the limit that a reply reports; ``None`` if it reports none. ``code``: e.g. ``503 pool-exhausted``."""
     return _BY_WORD.get(code.partition(" ")[2])

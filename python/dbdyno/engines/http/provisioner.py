@@ -1,4 +1,4 @@
-"""Services that run already: nothing is made on them, and nothing is started."""
+"""Check running services. dbdyno neither starts them nor creates data on them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,18 +17,18 @@ from dbdyno.runtime.worker import ask
 _PORT, _TLS_PORT = 80, 443
 _TLS = "https"
 
-# Seconds for the answer to one request, connecting included, beside the time that the system's own options give it.
+# Time limit in seconds for connecting and one request, in addition to the system's own `timeout`.
 _LONGEST_S = 60.0
 
 
 class HttpProvisioner:
-    """Sees that a service answers, and that nothing is changed on it unless that is allowed."""
+    """Checks that a service answers, and that requests don't write unless that is allowed."""
 
     def __init__(self, system: SystemSpec, place: Place) -> None:
-        """``system``: the service; nothing is connected yet. Raises InputError where no host is named."""
+        """``system``: the service. Doesn't connect yet. Raises InputError if the URL has no host."""
         if system.host is None:
-            hint = f"name one that runs: `{system.scheme or system.engine}://host:port/`"
-            raise InputError(system.name, "dbdyno starts no service itself", hint)
+            hint = f"name a running service: `{system.scheme or system.engine}://host:port/`"
+            raise InputError(system.name, "dbdyno can't start HTTP services", hint)
         self.observations: list[dict[str, Any]] = []
         self._system = system
         self._allow_writes = place.allow_writes
@@ -36,7 +36,7 @@ class HttpProvisioner:
         self._judged: set[str] = set()
 
     def check(self, compiled: CompiledCell) -> None:
-        """See that the service answers, and what its requests change there."""
+        """Check that the service answers, and whether requests may write."""
         target = self._target(compiled)
         task = {"kind": "inspect", "target": target}
         longest = _LONGEST_S + target["timeout_ms"] / 1000
@@ -53,24 +53,24 @@ class HttpProvisioner:
             return
         if not self._allow_writes:
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-            problem = f"{found[0].told}{more}, and the service was not made by dbdyno"
-            raise InputError(self._system.name, problem, f"use a service made for tests, and allow it with `{ALLOW}`")
+            problem = f"{found[0].told}{more}, and dbdyno didn't create the service"
+            raise InputError(self._system.name, problem, f"use a test service, and allow it with `{ALLOW}`")
         self.observations.append(allowed(self._system, "the service", found))
 
     @contextmanager
     def ready(self, compiled: CompiledCell, block: int) -> Iterator[Ready]:
-        """Give the service as it is."""
+        """Yield the service's target."""
         yield Ready(self._target(compiled))
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
-        """Nothing is copied."""
+        """Return 0, because trials don't copy data."""
         return 0
 
     def close(self) -> None:
-        """Nothing was made."""
+        """Do nothing."""
 
     def _target(self, compiled: CompiledCell) -> dict[str, Any]:
-        # Of several systems that are one service, each has its own.
+        # Several systems on the same service may have different passwords.
         system = compiled.cell.system
         settings = compiled.settings if isinstance(compiled.settings, HttpSettings) else HttpSettings()
         encrypted = system.scheme == _TLS
@@ -82,7 +82,7 @@ class HttpProvisioner:
         host, base = system.host or "", (system.database or "").strip("/")
         return {
             "engine": system.engine,
-            # An address of IPv6 stands in brackets, in a URL only.
+            # Only URLs put IPv6 addresses in brackets.
             "host": host[1:-1] if host.startswith("[") and host.endswith("]") else host,
             "port": system.port or (_TLS_PORT if encrypted else _PORT),
             "base": f"/{base}" if base else "",

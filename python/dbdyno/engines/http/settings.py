@@ -1,4 +1,4 @@
-"""How a service is connected to: the options of its URL."""
+"""The options in a service's URL, which determine how to connect."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -15,15 +15,15 @@ _KNOWN = ("keepalive", "version", "verify", "ca", "timeout")
 _SHORTEST_S = 0.001
 _LONGEST_S = 86_400.0
 
-# Makes an error: of which option, what is wrong, and what would be right.
+# Creates an error from an option's name, the problem and a hint.
 _Wrong = Callable[[str, str, str], InputError]
 
 
 @dataclass(frozen=True)
 class HttpSettings(Settings):
-    """``verify``: whether certificates are looked at; ``ca``: a file with those that are believed, not the system's.
+    """``verify``: whether to check certificates; ``ca``: a file with trusted CA certificates, instead of the system's.
 
-    ``timeout_s``: the seconds that a request may take. ``given``: what was set, as it is shown.
+    ``timeout_s``: time limit of a request in seconds. ``given``: the options as the user wrote them.
     """
 
     keepalive: bool = True
@@ -34,12 +34,12 @@ class HttpSettings(Settings):
     given: Mapping[str, str] = field(default_factory=dict)
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Give what was set."""
+        """Yield the options that the user set."""
         yield from self.given.items()
 
 
 def read_settings(settings: Mapping[str, Scalar], place: str) -> HttpSettings:
-    """Read the options of a service. Raises InputError that begins with ``place``."""
+    """Check the options of a service. Raises InputError at ``place``."""
     given = {
         name: ("on" if value else "off") if isinstance(value, bool) else str(value) for name, value in settings.items()
     }
@@ -49,7 +49,7 @@ def read_settings(settings: Mapping[str, Scalar], place: str) -> HttpSettings:
 
     for name in given:
         if name not in _KNOWN:
-            raise wrong(name, f"there is no option `{name}`", nearest(name, _KNOWN))
+            raise wrong(name, f"unknown option `{name}`", nearest(name, _KNOWN))
 
     def switch(name: str) -> bool:
         value = given.get(name, "on").lower()
@@ -59,11 +59,11 @@ def read_settings(settings: Mapping[str, Scalar], place: str) -> HttpSettings:
 
     version = _VERSIONS.get(given.get("version", "1.1"))
     if version is None:
-        raise wrong("version", f"there is no version `{given['version']}` here", "write `1.1` or `2`")
+        raise wrong("version", f"unsupported HTTP version `{given['version']}`", "write `1.1` or `2`")
     keepalive = switch("keepalive")
     if version == "2" and not keepalive:
         hint = 'use `version=1.1`, or `connect = "per-transaction"`'
-        raise wrong("keepalive", "HTTP/2 keeps its connections", hint)
+        raise wrong("keepalive", "HTTP/2 always keeps connections open", hint)
     return HttpSettings(
         keepalive=keepalive,
         version=version,
@@ -80,19 +80,19 @@ def _seconds(text: str, wrong: _Wrong) -> float:
     except ValueError:
         seconds = math.nan
     if not _SHORTEST_S <= seconds <= _LONGEST_S:
-        raise wrong("timeout", f"`{text}` is no number of seconds that a request may take", "write one, as `30`")
+        raise wrong("timeout", f"`{text}` is not a number of seconds from 0.001 to 86400", "write e.g. `30`")
     return seconds
 
 
 def _file(text: str, wrong: _Wrong) -> str:
     path = expand_user(text, "ca").absolute()
     if not path.is_file():
-        raise wrong("ca", f"there is no file {path}", "name one with certificates (PEM)")
+        raise wrong("ca", f"no such file: {path}", "name a file with certificates (PEM)")
     return str(path)
 
 
 def in_force(name: str, asked: str, found: str | None) -> bool | None:
-    """Whether an option is what was asked for, by what was read back; ``None``: that cannot be told."""
+    """Whether an option has the requested value; ``found``: the value read back. ``None``: unknown."""
     if found is None:
         return None
     if name == "version":

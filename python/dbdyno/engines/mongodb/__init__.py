@@ -1,4 +1,4 @@
-"""MongoDB, and what speaks its protocol. It has commands in JSON in the place of SQL."""
+"""MongoDB and other servers with its protocol. Statements are JSON commands instead of SQL."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -40,11 +40,11 @@ class Mongodb(ServerEngine):
     )
 
     def places(self, text: str) -> int:
-        """Count the texts that are ``?``."""
+        """Count the strings ``?`` in a command."""
         return _places_in(json.loads(text))
 
     def check_statement(self, text: str) -> tuple[str, str] | None:
-        """See that a text is a JSON object."""
+        """Return why a string is not a JSON command, and a hint; ``None`` if it is one."""
         try:
             command = json.loads(text)
         except ValueError as error:
@@ -52,31 +52,31 @@ class Mongodb(ServerEngine):
         return None if isinstance(command, dict) and command else ("is not a command", _COMMAND)
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give MongoDB's."""
+        """Return MongoDB's dialect."""
         from dbdyno.engines.mongodb.dialect import MongodbDialect
 
         return MongodbDialect(definition.tables, place)
 
     def read_settings(self, settings: "Mapping[str, Scalar]", place: str, *, named: bool) -> "ServerSettings":
-        """Check what is dbdyno's. There is no TLS to MongoDB yet."""
+        """Check dbdyno's own settings. TLS isn't supported yet."""
         from dbdyno.engines.server.settings import read_server_settings
 
         return read_server_settings(settings, place, named=named, truth=("true", "false"), tls_options=None)
 
     def read_plan(self, plan: "Sequence[str]") -> "PlanRead | None":
-        """Tell what is scanned and sorted."""
+        """Parse MongoDB's or FerretDB's plan."""
         from dbdyno.engines.plans import of_mongodb
 
         return of_mongodb(plan) if plan else None
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
-        """Give one on the fields of a command's filter, or of the order that it asks for."""
+        """Derive an index from a command's filter and sort order."""
         from dbdyno.engines.mongodb.indexing import index_for
 
         return index_for(sql)
 
     def family(self) -> "Family":
-        """Say how MongoDB and FerretDB are started."""
+        """Return how MongoDB and FerretDB are started."""
         from dbdyno.engines.mongodb import family
 
         return family

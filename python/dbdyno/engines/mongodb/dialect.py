@@ -1,4 +1,4 @@
-"""The commands of MongoDB and of what speaks its protocol, and how tables become collections of documents there."""
+"""MongoDB's commands, and how tables become collections of documents."""
 
 import json
 from typing import Any
@@ -8,15 +8,15 @@ from dbdyno.base.text import shortened
 from dbdyno.model.experiment.sql import ANY, Sql
 from dbdyno.model.experiment.tables import Column, Index, Table
 
-# The field that is a document's key.
+# The name of a document's key field.
 KEY = "_id"
 
 
 class MongodbDialect:
-    """Definitions and statements are database commands in JSON.
+    """MongoDB's dialect: definitions and statements are database commands in JSON.
 
-    A table is a collection. A primary key of one column is the documents' ``_id``; what else a definition says of
-    columns has no counterpart.
+    A table becomes a collection, and a single-column primary key becomes the documents' ``_id``. Other properties of
+    columns, except uniqueness, are ignored.
     """
 
     engine = "mongodb"
@@ -26,25 +26,25 @@ class MongodbDialect:
     has_requests = False
 
     def __init__(self, tables: dict[str, Table], place: str) -> None:
-        """``tables``: the experiment's; ``place``: its file, for errors."""
+        """``tables``: the experiment's tables; ``place``: its file, for errors."""
         self._tables = tables
         self._place = place
 
     def quote(self, name: str) -> str:
-        """Write a name as JSON does."""
+        """Return a name as a JSON string."""
         return json.dumps(name, ensure_ascii=False)
 
     def column_type(self, column: Column) -> str:
-        """Give nothing: a field has the type of its value."""
+        """Return an empty string, because fields have the types of their values."""
         return ""
 
     def column_name(self, table: Table, column: str) -> str:
-        """Give the name of the field that a column is."""
+        """Return the name of a column's field."""
         key = table.primary_key or [name for name, each in table.columns.items() if each.primary_key]
         return KEY if key == [column] else column
 
     def create_table(self, name: str, table: Table) -> str:
-        """Write the command that makes a collection, with the options given for it, which are JSON too."""
+        """Return the command that creates a collection, with its options. Raises InputError if they aren't JSON."""
         options: dict[str, Any] = {}
         if self.engine in table.options:
             try:
@@ -53,15 +53,15 @@ class MongodbDialect:
                 options = {}
             if not isinstance(options, dict) or not options:
                 place = f"{self._place}: tables.{name}.options.{self.engine}"
-                raise InputError(place, "these are no options of a collection", 'write JSON, as in `{"capped": true}`')
+                raise InputError(place, "not a collection's options", 'write JSON, e.g. `{"capped": true}`')
         return _text({"create": name, **options})
 
     def create_index(self, table: str, index: Index) -> str:
-        """Write the command that makes an index; a prefix is left out."""
+        """Return the command that creates an index. Prefix lengths are ignored."""
         return self._index(table, index.columns, index.name, unique=index.unique)
 
     def after_rows(self, name: str, table: Table) -> list[str]:
-        """Write the indexes of what must be unique, besides the key."""
+        """Return the commands that create unique indexes, except for the key."""
         keys = [[column] for column, each in table.columns.items() if each.unique and not each.primary_key]
         if len(table.primary_key) > 1:
             keys.insert(0, table.primary_key)
@@ -75,7 +75,7 @@ class MongodbDialect:
         return _text({"createIndexes": table, "indexes": [index]})
 
     def statement(self, sql: Sql) -> str | None:
-        """Give the text for MongoDB. Raises InputError for one that there is in SQL only."""
+        """Return the command for MongoDB. Raises InputError for a statement that only exists as SQL."""
         texts = dict(sql.texts)
         own = texts.get(self.engine)
         if own is None and ANY in texts:

@@ -1,4 +1,4 @@
-"""MongoDB, and FerretDB with its SQLite backend: how they are started. Both make their data by themselves."""
+"""MongoDB, and FerretDB with its SQLite backend: how to start them. Both create their data themselves."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.engines.server.family import Job, Places, check_value, reserved
 from dbdyno.engines.server.programs import Installation, complete, on_path, programs_in, version_of
 
-# Neither minds to be root.
+# Both can run as root.
 ACCOUNT: str | None = None
 INSTALL = "put `mongod` or `ferretdb` (version 1) on the PATH, or `make ferretdb` and name it in DBDYNO_FERRETDB"
 PROGRAMS = "name `mongod`, or `ferretdb` of version 1"
@@ -21,7 +21,7 @@ LOADING: Mapping[str, Mapping[str, str]] = {"FerretDB": {"synchronous": "off"}, 
 CONNECTIONS: str | None = None
 
 DATABASE = "dbdyno"
-# Nobody has to log in.
+# No login is necessary.
 USER = ""
 PORT = 27017
 SOCKET = "socket"
@@ -30,14 +30,14 @@ DIRECTORIES: tuple[str, ...] = ()
 STOP: tuple[int, ...] = (signal.SIGTERM,)
 DEATH: int = signal.SIGKILL
 
-# `db version v7.0.5`, `version: v1.24.0`: of FerretDB, later versions have no SQLite backend.
+# `db version v7.0.5`, `version: v1.24.0`. FerretDB versions after 1 don't have the SQLite backend.
 _MONGODB = re.compile(r"db version v(?P<version>[0-9.]+)")
 _FERRETDB = re.compile(r"^version: v(?P<version>1\.[0-9.]+)", re.MULTILINE)
 
-# Names a program of FerretDB that is not on the PATH.
+# The environment variable with the path of a FerretDB program that isn't on the PATH.
 _FERRETDB_VARIABLE = "DBDYNO_FERRETDB"
 
-# What can be set on the SQLite under FerretDB: pragmas, which each of its connections is given, and their values.
+# PRAGMAs of the SQLite backend, applied to each of FerretDB's connections, and their valid values.
 _NUMBER = re.compile(r"-?\d+")
 _PRAGMAS: Mapping[str, re.Pattern[str]] = {
     "busy_timeout": _NUMBER,
@@ -50,7 +50,7 @@ _PRAGMAS: Mapping[str, re.Pattern[str]] = {
     "wal_autocheckpoint": _NUMBER,
 }
 
-# Of MongoDB: options of its command line. What else is set is one of its server parameters.
+# MongoDB's command-line options. All other settings are server parameters.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 _OPTIONS = frozenset(
     (
@@ -74,7 +74,7 @@ _OPTIONS = frozenset(
         "wiredTigerJournalCompressor",
     )
 )
-# Those that are there or are not.
+# Options without a value.
 _SWITCHES = frozenset(("directoryperdb", "nojournal", "noscripting", "notablescan", "wiredTigerDirectoryForIndexes"))
 _RESERVED = frozenset(
     (
@@ -98,16 +98,16 @@ _RESERVED = frozenset(
     )
 )
 
-# Seconds for a server that took the connection to answer.
+# Time limit in seconds for the answer of a server that accepted the connection.
 _ANSWER_S = 1.0
 
-# Length, number, the number that is answered and the kind of a message; the kind is OP_MSG.
+# A message's header: length, request id, id of the request that it answers, and opcode.
 _HEAD = struct.Struct("<iiii")
 _OP_MSG = 2013
 
 
 def servers() -> Iterator[Path]:
-    """Find the programs of MongoDB, then those of FerretDB: on the PATH, and the one that is named."""
+    """Find the programs of MongoDB and FerretDB on the PATH, and the FerretDB in the environment variable."""
     yield from programs_in(on_path(), "mongod")
     yield from programs_in(on_path(), "ferretdb")
     named = Path(os.environ.get(_FERRETDB_VARIABLE) or "/")
@@ -116,7 +116,7 @@ def servers() -> Iterator[Path]:
 
 
 def describe(server: Path) -> Installation | None:
-    """Give the installation of a program that says it is MongoDB or FerretDB, whatever its own name."""
+    """Return the installation of a MongoDB or FerretDB server, regardless of its file name."""
     version = version_of(_MONGODB, server, "--version")
     if version is not None:
         return complete("mongodb", "MongoDB", version, {"mongod": server.resolve()}, ("mongod",))
@@ -125,17 +125,17 @@ def describe(server: Path) -> Installation | None:
 
 
 def address(places: Places) -> Path:
-    """Give the socket itself."""
+    """Return the socket's path."""
     return places.socket / SOCKET
 
 
 def jobs(installation: Installation, directory: Path) -> Sequence[Job]:  # noqa: ARG001
-    """Give the programs that make fresh data: none, since an empty directory will do."""
+    """Return no programs, because servers create their data in an empty directory."""
     return ()
 
 
 def check_settings(installation: Installation, settings: Mapping[str, str]) -> None:
-    """Raise InputError for a setting that is dbdyno's to make, or none."""
+    """Raise InputError for a setting that dbdyno sets itself, or an invalid one."""
     for name, value in settings.items():
         check_value(name, value)
         if installation.product == "FerretDB":
@@ -143,26 +143,26 @@ def check_settings(installation: Installation, settings: Mapping[str, str]) -> N
         elif name in _RESERVED:
             raise reserved(name)
         elif not _NAME.fullmatch(name):
-            problem = "this is not the name of a MongoDB setting"
+            problem = "not the name of a MongoDB setting"
             raise InputError(name, problem, "write one such as `wiredTigerCacheSizeGB`")
         elif name in _SWITCHES and value not in ("true", "false"):
-            raise InputError(name, f"`{value}` is neither `true` nor `false`", "write one of them")
+            raise InputError(name, f"`{value}` is neither `true` nor `false`", "write one of these")
 
 
 def _check_pragma(name: str, value: str) -> None:
     known = _PRAGMAS.get(name)
     if known is None:
-        problem = "this cannot be set on FerretDB with its SQLite backend"
+        problem = "not a setting of FerretDB's SQLite backend"
         raise InputError(name, problem, f"known: {', '.join(_PRAGMAS)}")
     if not known.fullmatch(value.lower()):
-        hint = "write a whole number" if known is _NUMBER else f"known: {', '.join(known.pattern.split('|'))}"
-        raise InputError(name, f"FerretDB's SQLite does not take `{value}`", hint)
+        hint = "write an integer" if known is _NUMBER else f"known: {', '.join(known.pattern.split('|'))}"
+        raise InputError(name, f"FerretDB's SQLite doesn't accept `{value}`", hint)
 
 
 def command(
     installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
 ) -> Sequence[str]:
-    """Give the server's command line. ``tcp_port``: a port of the loopback interface to listen on as well."""
+    """Return the server's command line. ``tcp_port``: an additional port on the loopback interface."""
     socket_path = str(places.socket / SOCKET)
     if installation.product == "FerretDB":
         query = "&".join(f"_pragma={name}({value.lower()})" for name, value in settings.items())
@@ -193,7 +193,7 @@ def command(
 
 
 def is_ready(places: Places, pid: int) -> bool:  # noqa: ARG001
-    """Whether the server answers a greeting on its socket, which lies in a directory of its own."""
+    """Whether the server answers a `hello` on its socket, which is in a private directory."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_ANSWER_S)
         try:
@@ -206,7 +206,7 @@ def is_ready(places: Places, pid: int) -> bool:  # noqa: ARG001
 
 
 def _greeting() -> bytes:
-    """Give the message with the command `{hello: 1, $db: "admin"}`."""
+    """Return the message with the command `{hello: 1, $db: "admin"}`."""
     fields = b"\x10hello\0" + struct.pack("<i", 1) + b"\x02$db\0" + struct.pack("<i", 6) + b"admin\0"
     document = struct.pack("<i", len(fields) + 5) + fields + b"\0"
     body = struct.pack("<I", 0) + b"\0" + document

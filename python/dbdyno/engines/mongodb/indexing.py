@@ -1,4 +1,4 @@
-"""The index that would serve a command: from its filter and its order."""
+"""Derive an index from a command's filter and sort order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _RANGED = frozenset({"$gt", "$gte", "$lt", "$lte"})
 
 
 def index_for(text: str) -> Index | None:
-    """Give an index on the fields that must equal something, then one in a range, or those of the order asked for.
+    """Return an index on the fields with equality conditions, followed by one with a range, or by the sort order.
 
-    Where a field stands in ``$or`` or is compared in another way, it does not count. ``None``: no field of the command
-    is one that an index serves, or it is not known what the command does.
+    Fields in ``$or`` and with other comparisons are ignored. ``None``: an index doesn't help, or the command is
+    unknown.
     """
-    found = _asked(text)
+    found = _parsed(text)
     if found is None:
         return None
     collection, wanted, order = found
@@ -31,8 +31,8 @@ def index_for(text: str) -> Index | None:
     return Index(collection, tuple(columns), None, json.dumps({"createIndexes": collection, "indexes": [index]}))
 
 
-def _asked(text: str) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
-    """Give the collection that a command reads, what its documents must be, and in which order they are wanted."""
+def _parsed(text: str) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    """Return the collection, filter and sort order of a command."""
     try:
         command = json.loads(text)
     except ValueError:
@@ -64,7 +64,7 @@ def _asked(text: str) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
 
 
 def _stages(stages: list[Any]) -> tuple[Any, Any]:
-    """Give the filter and the order that a pipeline begins with."""
+    """Return the filter and the sort order at the beginning of a pipeline."""
     wanted: Any = None
     for stage in stages:
         if isinstance(stage, dict) and "$match" in stage and wanted is None:
@@ -77,7 +77,7 @@ def _stages(stages: list[Any]) -> tuple[Any, Any]:
 
 
 def _fields(wanted: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Give the fields that must equal something, and those that lie in a range."""
+    """Return the fields with equality conditions, and those with ranges."""
     equal: list[str] = []
     ranged: list[str] = []
     for name, value in wanted.items():

@@ -1,4 +1,4 @@
-"""PostgreSQL, and what speaks its protocol."""
+"""PostgreSQL and other servers with its protocol."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
@@ -65,11 +65,11 @@ class Postgresql(ServerEngine):
         # too_many_connections
         "53300": Limit(
             "max_connections",
-            "the server took no further connection",
-            "`max_connections` of the server, fewer clients, or a pool before it",
+            "the server accepted no more connections",
+            "the server's `max_connections`, fewer clients, or a connection pool",
         ),
-        # insufficient_resources, with which it reports EMFILE and ENFILE
-        "53000": Limit("open-files", "the server may open no further file", "`ulimit -n` of the server"),
+        # insufficient_resources, which PostgreSQL reports for EMFILE and ENFILE
+        "53000": Limit("open-files", "the server can't open more files", "the server's `ulimit -n`"),
     }
     databases = Databases(
         port=5432,
@@ -77,13 +77,13 @@ class Postgresql(ServerEngine):
         copy="create database {name} template {template}",
         drop="drop database if exists {name} with (force)",
         session_lock=True,
-        # PostgreSQL is told so when a session is opened.
+        # An option of the connection, so it doesn't need an extra statement.
         read_only="always",
     )
 
     socket_questions = SocketQuestions(
         place="select btrim(split_part(current_setting('unix_socket_directories'), ',', 1), ' \"')",
-        # To users without rights it does not say where its socket is.
+        # Unprivileged users can't read the socket's location.
         usual=("/var/run/postgresql", "/tmp"),  # noqa: S108
         file=".s.PGSQL.{port}",
         identity="select pg_postmaster_start_time()::text",
@@ -92,39 +92,39 @@ class Postgresql(ServerEngine):
     of_tables = ("index_directory",)
 
     def read_settings(self, settings: Mapping[str, Scalar], place: str, *, named: bool) -> "ServerSettings":
-        """Check what is dbdyno's: it has tablespaces, so that indexes may lie in a directory of their own."""
+        """Check dbdyno's own settings. Tablespaces allow a separate directory for indexes."""
         from dbdyno.engines.server.settings import read_server_settings
 
         return read_server_settings(settings, place, named=named, index_directory=True)
 
     def listen_setting(self, part: str) -> str | None:
-        """Name `max_connections`: it asks for a queue of twice that length."""
-        return "`max_connections` of the server"
+        """Return `max_connections`, as PostgreSQL requests a queue of twice that length."""
+        return "the server's `max_connections`"
 
     def applying(self, settings: Mapping[str, str]) -> Iterator[str]:
-        """Give ``ALTER SYSTEM`` for each parameter."""
+        """Yield ``ALTER SYSTEM`` for each parameter."""
         for name, value in settings.items():
             if name != "index_directory":
                 yield f"ALTER SYSTEM SET {name} = '" + value.replace("'", "''") + "';"
 
     def analyzing(self, table: str) -> str:
-        """Give ``ANALYZE``: loading ends with the same."""
+        """Return ``ANALYZE``, as at the end of loading."""
         return 'analyze "' + table.replace('"', '""') + '"'
 
     def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
-        """Make a tablespace of the directory, and move all indexes of tables there."""
+        """Return the program that creates a tablespace in the directory and moves all indexes of tables to it."""
         from dbdyno.engines.postgresql.family import moving_indexes
 
         return moving_indexes(installation, data, directory)
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give PostgreSQL's."""
+        """Return PostgreSQL's dialect."""
         from dbdyno.engines.postgresql.dialect import PostgresqlDialect
 
         return PostgresqlDialect(definition, place)
 
     def family(self) -> "Family":
-        """Say how PostgreSQL is started."""
+        """Return how PostgreSQL is started."""
         from dbdyno.engines.postgresql import family
 
         return family
@@ -132,7 +132,7 @@ class Postgresql(ServerEngine):
     def changes(
         self, compiled: "CompiledCell", settings: Mapping[str, str], data_bytes: float | None
     ) -> "Sequence[Change]":
-        """Give a smaller cache, one that holds all data, and commits that wait for nothing."""
+        """Return smaller caches, a cache for all data, and commits without flushes."""
         from dbdyno.engines.server.changes import cache_changes, without_flushes
 
         if compiled.cell.system.host is not None:
@@ -141,7 +141,7 @@ class Postgresql(ServerEngine):
         return [*caches, *without_flushes({"fsync": "off"})]
 
     def fixes(self) -> "Sequence[Entry]":
-        """Give parameters, indexes for patterns, room in pages."""
+        """Return parameters, indexes for patterns, and free space in pages."""
         from dbdyno.engines.postgresql.fixes import ENTRIES
 
         return ENTRIES
@@ -149,61 +149,61 @@ class Postgresql(ServerEngine):
     def would_use(
         self, target: Json, statements: Sequence[tuple[str, Sequence[Any]]], indexes: Sequence[str]
     ) -> Sequence[bool] | None:
-        """Ask the planner with the extension HypoPG, where it is installed."""
+        """Ask the planner with the extension HypoPG, if it is installed."""
         from dbdyno.engines.postgresql.hypothetical import would_use
 
         return would_use(target, statements, indexes)
 
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
-        """Give ``shared_buffers``."""
+        """Return ``shared_buffers`` in bytes."""
         from dbdyno.engines.postgresql.advice import cache_bytes
 
         return cache_bytes(settings)
 
     def btree(self, settings: Mapping[str, str], kind: str, *, numbered: bool) -> "BtreeRules | None":
-        """Give the rules of nbtree."""
+        """Return the rules of nbtree."""
         from dbdyno.engines.postgresql.btree import rules
 
         return rules(settings, kind)
 
     def server(self, result: "TrialResult", clients: int) -> "Server":
-        """Give what is known of a PostgreSQL."""
+        """Return the facts about a PostgreSQL server."""
         from dbdyno.engines.postgresql.advice import PostgresqlServer
 
         return PostgresqlServer.of(result, clients)
 
     def waits(self, product: str) -> WaitList | None:
-        """Give the list of wait events. Names are told apart by case, as `WALSync` and `WalSync`."""
+        """Return the list of wait events. Names such as `WALSync` and `WalSync` differ only in case."""
         if product not in self.products:
             return None
         return WaitList(resources.files(__name__).joinpath("waits.toml"), versions=True, regards_case=True)
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
-        """Give one by the conditions and the order in the statement's text."""
+        """Derive an index from the statement's conditions and order."""
         from dbdyno.engines.indexing import index_for
 
         return index_for(sql, self.name, table, dict(catalog), inner=inner)
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
-        """Read its plan."""
+        """Parse PostgreSQL's plan."""
         from dbdyno.engines.plans import of_postgresql
 
         return of_postgresql(plan) if plan else None
 
     def sample(self, table: str, column: str, most: int) -> str | None:
-        """Give the values as an array of JSON."""
+        """Return a query for sampled values as a JSON array."""
         from dbdyno.engines.samples import json_of
 
         return json_of("json_agg(v)", table, column, most, "random()")
 
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
-        """Renew its statistics, and keep some on columns together."""
+        """Advise to update statistics, and to create multi-column ones."""
         from dbdyno.engines.postgresql.statistics import better_estimates
 
         return None if on is None else better_estimates(on)
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
-        """Whether its plan has a condition on an index."""
+        """Whether the plan has an index condition."""
         from dbdyno.engines.postgresql.searching import looks_up
 
         return looks_up(plan)
@@ -215,13 +215,13 @@ class Postgresql(ServerEngine):
         *,
         own_tables: bool,
     ) -> "CaseRule | None":
-        """Go by the columns' types and collations."""
+        """Return the rule of the columns' types and collations."""
         from dbdyno.engines.postgresql.searching import case_rule
 
         return case_rule(columns)
 
     def prefix_rules(self) -> "PrefixRules":
-        """Give PostgreSQL's."""
+        """Return PostgreSQL's rules."""
         from dbdyno.engines.postgresql.searching import PREFIX_RULES
 
         return PREFIX_RULES

@@ -1,4 +1,4 @@
-"""What the settings of a PostgreSQL say of its commits and its cache."""
+"""Facts about PostgreSQL servers for advice: commits and cache."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,11 +7,11 @@ from dbdyno.engines.server.facts import Server
 
 
 class PostgresqlServer(Server):
-    """A PostgreSQL as it was read back."""
+    """Facts read back from a PostgreSQL server."""
 
     @property
     def buffer(self) -> str:
-        """The setting of its cache of pages."""
+        """The setting for the size of its page cache."""
         return "shared_buffers"
 
     @property
@@ -21,23 +21,23 @@ class PostgresqlServer(Server):
         return None if not commit or not fsync else commit != "off" and fsync == "on"
 
     def without_flush(self) -> str:
-        """Name the setting that lets commits go before."""
+        """Return the setting with which commits don't wait for a flush."""
         return "synchronous_commit=off saves it, and loses the last commits in a crash"
 
     def against_table_locks(self) -> Iterator[str]:
-        """PostgreSQL has locks on tables that let one another pass."""
-        yield "shorter transactions, or statements whose locks on the table let one another pass"
+        """Yield advice for PostgreSQL's table locks, some of which don't conflict."""
+        yield "shorter transactions, or statements whose table locks don't conflict"
 
 
 _UNITS = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 
 
 def cache_bytes(settings: Mapping[str, str]) -> float | None:
-    """Give the size of ``shared_buffers``."""
+    """Return the size of ``shared_buffers`` in bytes; ``None`` if unknown."""
     return size_bytes(settings.get("shared_buffers", ""))
 
 
 def size_bytes(text: str) -> float | None:
-    """Read a size as the server writes it: ``16MB``, ``128kB``; ``None`` for what is none."""
+    """Parse a size as the server prints it, such as ``16MB`` or ``128kB``; ``None`` if it isn't a size."""
     found = re.fullmatch(r"(\d+)([kMGT]?B)", text)
     return None if found is None else float(found[1]) * _UNITS[found[2]]

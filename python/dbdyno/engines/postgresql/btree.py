@@ -1,4 +1,4 @@
-"""How PostgreSQL keeps B-trees (nbtree), by the settings in force."""
+"""How PostgreSQL stores B-trees (nbtree), under the settings in effect."""
 
 import re
 from collections.abc import Mapping
@@ -7,16 +7,16 @@ from dbdyno.engines.btree import BtreeRules
 from dbdyno.engines.postgresql.advice import cache_bytes, size_bytes
 
 _PAGE = 8192
-# Less the page's header (24 bytes) and nbtree's own (16).
+# A page without its header (24 bytes) and nbtree's special space (16 bytes).
 _LEAF = 8152
 _FILLFACTOR = 0.9
-# `checkpoint_completion_target` of version 14 and later, where it was not read back.
+# Default of `checkpoint_completion_target` since version 14, used if it was not read back.
 _COMPLETION = "0.9"
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def rules(settings: Mapping[str, str], kind: str) -> BtreeRules | None:
-    """Give the rules of an index; tables are no B-trees here, and without ``shared_buffers`` nothing can be told."""
+    """Return the rules of an index; ``None`` for tables, which aren't B-trees, or if ``shared_buffers`` is unknown."""
     cache = cache_bytes(settings)
     if kind != "index" or cache is None:
         return None

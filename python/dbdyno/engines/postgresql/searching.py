@@ -1,4 +1,4 @@
-"""How PostgreSQL searches: "Operator Classes and Operator Families" and "Index Types" of its documentation."""
+"""How PostgreSQL compares strings; see "Operator Classes and Operator Families" in its documentation."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ _PATTERN_CLASSES = ("text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_o
 
 
 def looks_up(plan: Sequence[str]) -> bool | None:
-    """Whether it has a condition: `Index Scan using i on t` reads all of the index without `Index Cond: …` below it."""
+    """Whether a plan has an `Index Cond: …`; without one, `Index Scan using i on t` reads the whole index."""
     return any(step.strip().startswith("Index Cond:") for step in plan) if plan else None
 
 
 def case_rule(columns: Sequence[Column]) -> CaseRule | None:
-    """Say how ``=`` and ``LIKE`` compare.
+    """Return the rule of ``=`` and ``LIKE``.
 
-    They go by the collation only where that does not tell all texts apart that differ.
+    They depend on the collation only if it is nondeterministic.
     """
     return alike([of_collation(each) if _is_plain_text(each) else _citext(each) for each in columns])
 
@@ -31,7 +31,7 @@ def _is_plain_text(column: Column) -> bool:
 
 def _of_column(search: Search) -> str:
     kind = str(search.column.get("type"))
-    return f"{search.name} is of the type citext, whose LIKE no index serves" if kind == "citext" else ""
+    return f"{search.name} has the type citext, whose LIKE can't use an index" if kind == "citext" else ""
 
 
 def _of_index(search: Search, index: Json) -> str | None:  # noqa: ARG001
@@ -39,7 +39,7 @@ def _of_index(search: Search, index: Json) -> str | None:  # noqa: ARG001
     if of_class.endswith("_trgm_ops") or of_class in _PATTERN_CLASSES:
         return ""
     if method == "hash":
-        return "is one of hashes, which are in no order"
+        return "is a hash index, which isn't sorted"
     if method == "spgist" and of_class == "text_ops":
         return ""
     collation = key_collation(index)
@@ -47,7 +47,7 @@ def _of_index(search: Search, index: Json) -> str | None:  # noqa: ARG001
         return None
     if collation["by_bytes"]:
         return ""
-    return f"is in the order of the collation {collation.get('name')}, which does not keep together what begins alike"
+    return f"is in the order of the collation {collation.get('name')}, which doesn't group equal prefixes"
 
 
 def _help(search: Search) -> str:
@@ -58,4 +58,4 @@ def _help(search: Search) -> str:
 
 
 PREFIX_RULES = PrefixRules(_of_column, _of_index, _help)
-"""Which indexes serve a pattern that begins with fixed characters."""
+"""Which indexes support a pattern with a fixed prefix."""

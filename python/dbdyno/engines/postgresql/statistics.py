@@ -1,4 +1,4 @@
-"""What betters the estimates of PostgreSQL's planner: "Statistics Used by the Planner" of its documentation."""
+"""How to improve PostgreSQL's row estimates; see "Statistics Used by the Planner" in its documentation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dbdyno.engines.conditions import Conditions
 
 
 def better_estimates(on: Conditions) -> str:
-    """Renew the statistics, and where several columns are compared, keep some of them together."""
-    words = f"`analyze {on.table}` renews its statistics"
+    """Return statements that update statistics, and create multi-column statistics for several columns."""
+    words = f"`analyze {on.table}` updates its statistics"
     if len(on.columns) <= 1:
         return words
     name = "_".join(("on", on.table, *on.columns))
     made = f"create statistics {name} on {', '.join(on.columns)} from {on.table}"
-    return f"{words}, and where these columns depend on each other, `{made}` before it keeps how"
+    return f"{words}; if these columns are correlated, first execute `{made}`"

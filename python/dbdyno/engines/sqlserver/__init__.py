@@ -1,4 +1,4 @@
-"""Microsoft SQL Server, which dbdyno does not start."""
+"""Microsoft SQL Server, which dbdyno can't start."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -42,18 +42,18 @@ class Sqlserver(ServerEngine):
     )
 
     def control_text(self, verb: str, mode: str) -> str:
-        """Write what SQL Server is sent: crates/engines has it, this is for people to read."""
+        """Return the statement for display; crates/engines sends its own."""
         return _CONTROL[verb]
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
-        """Give SQL Server's."""
+        """Return SQL Server's dialect."""
         from dbdyno.engines.sqlserver.dialect import SqlserverDialect
 
         return SqlserverDialect(definition, place)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
-        """Say that it must run."""
-        yield "sqlserver://…", "", "", "one that runs already; untested: none was at hand"
+        """Yield one entry for running servers."""
+        yield "sqlserver://…", "", "", "a running server; untested"
 
     def equality_rule(
         self,
@@ -62,9 +62,9 @@ class Sqlserver(ServerEngine):
         *,
         own_tables: bool,
     ) -> "CaseRule | None":
-        """Go by the database's collation, of tables that were made without a word on it."""
+        """Return the rule of the database's collation, which the experiment's own tables have."""
         from dbdyno.engines.searching import CaseRule
 
         collation = str(settings.get("collation") or "") if own_tables else ""
-        by = f"goes by the collation {collation}"
-        return CaseRule("_CI" not in collation.upper(), by) if collation else None
+        words = f"follows the collation {collation}"
+        return CaseRule("_CI" not in collation.upper(), words) if collation else None

@@ -34,7 +34,7 @@ SQL = SqlTarget(
 
 
 class SqlserverDialect(TranspiledDialect):
-    """Microsoft SQL Server. Texts are Unicode, as they are on the other engines."""
+    """SQL Server's dialect. Strings are Unicode, as on the other engines."""
 
     engine = "sqlserver"
     target = SQL
@@ -51,19 +51,19 @@ class SqlserverDialect(TranspiledDialect):
         "varchar": "nvarchar",
     }
 
-    # The longest text of Unicode that stands in its row, in characters.
+    # Maximum length of nvarchar(n), in characters.
     _LONGEST = 4000
 
     def quote(self, name: str) -> str:
-        """Put a name into brackets."""
+        """Return a name in brackets."""
         return "[" + name.replace("]", "]]") + "]"
 
     def column_type(self, column: Column) -> str:
-        """Write the type by SQL Server's name."""
+        """Return the type with SQL Server's name."""
         if column.type.name in ("char", "varchar") and column.type.arguments[0] > self._LONGEST:
             return "nvarchar(max)"
         return spell(column.type, self._TYPES.get(column.type.name))
 
     def autoincrement(self, table: str, column: str) -> str:
-        """Give SQL Server's word."""
+        """Return SQL Server's keyword."""
         return " identity"

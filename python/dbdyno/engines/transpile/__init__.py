@@ -1,1 +1,1 @@
-"""A statement that is written once, in SQLite's SQL, as other engines write it."""
+"""Translate common statements, written in SQLite's SQL, for other engines."""

@@ -1,4 +1,4 @@
-"""The dialect of an engine for which statements are translated."""
+"""Dialects of engines for which common statements are translated."""
 
 from dbdyno.engines.dialect import StandardDialect
 from dbdyno.engines.transpile.sql_target import SqlTarget
@@ -8,7 +8,7 @@ from dbdyno.model.experiment.definition import Definition
 
 
 class TranspiledDialect(StandardDialect):
-    """A dialect into which statements are translated."""
+    """A dialect that translates common statements."""
 
     target: SqlTarget
 
@@ -20,7 +20,7 @@ class TranspiledDialect(StandardDialect):
         self._translates = definition.dialect is not None
 
     def transpiled(self, text: str) -> str:
-        """Translate a statement if the experiment says which SQL it is, else leave it as it is. Raises InputError."""
+        """Translate a statement if the experiment names its SQL dialect; otherwise return it. Raises InputError."""
         if not self._translates:
             return text
         return transpile(text, self.target, self._names, self._place)

@@ -1,4 +1,4 @@
-"""What an engine's SQL has of what SQLite's has, as far as a translation must know."""
+"""The features of SQLite's SQL that an engine supports, as far as translation depends on them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,10 +8,10 @@ _FEW = frozenset[str]()
 
 @dataclass(frozen=True, kw_only=True)
 class SqlTarget:
-    """An engine's SQL. What is left out is as the standard has it, or as most engines do.
+    """An engine's SQL. The defaults follow the standard, or the majority of engines.
 
-    ``engine``: its name in experiments; ``grammar``: that of its dialect in sqlglot. ``lacks``: what it does not read
-    as it is meant, by the name of sqlglot's class, or of a function that it has none for
+    ``engine``: its name in experiments; ``grammar``: the name of its dialect in sqlglot. ``lacks``: what it doesn't
+    support with SQLite's meaning, by the name of sqlglot's class, or of a function without a class
     (:data:`dbdyno.engines.transpile.unsupported.NAMES`).
     """
 
@@ -19,12 +19,12 @@ class SqlTarget:
     grammar: str
     lacks: frozenset[str] = _FEW
 
-    # Where nulls come in an order that does not say it: as small values, as large ones, or behind all others.
+    # Default position of nulls in an order: like small values, like large values, or always last.
     nulls: Literal["small", "large", "last"] = "large"
     savepoints: bool = True
-    # `limit ?` stands behind what it limits, so that its value comes behind theirs.
+    # `limit ?` is at the end, so its value follows the other values.
     limit_behind: bool = True
-    # `->>`; else `json_unquote(json_extract(…))` is written.
+    # Supports `->>`; otherwise `json_unquote(json_extract(…))` replaces it.
     json_arrow: bool = True
 
     # `+` concatenates strings.
@@ -39,13 +39,13 @@ class SqlTarget:
     filter_clause: bool = False
     substr_from_end: bool = False
     substr_from_zero: bool = True
-    # The function `format` knows `%s` only.
+    # The function `format` only supports `%s`.
     format_of_texts: bool = False
     full_join: bool = True
     natural_join: bool = True
     join_using: bool = True
     default_values: bool = False
     returning: bool = False
-    # Of inserts and deletes, on one of its products and not on another: which.
+    # If only one of its products supports `returning` for inserts and deletes: a clause that says which.
     returning_of: str = ""
     ordered_changes: bool = False

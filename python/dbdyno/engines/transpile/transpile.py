@@ -1,4 +1,4 @@
-"""A statement written once, in the SQL that SQLite reads, as other engines write it."""
+"""Translate a statement from SQLite's SQL to another engine's."""
 
 import re
 from itertools import chain, pairwise
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-# A savepoint is SQLite's words, PostgreSQL's and MariaDB's, but for those that may be left out.
+# Savepoint statements of SQLite. PostgreSQL and MariaDB use the same keywords, but fewer are optional.
 _SAVEPOINT = re.compile(
     r"""\s* (?P<verb>savepoint | release (?:\s+savepoint)? | rollback (?:\s+transaction)? \s+ to (?:\s+savepoint)?)
     \s+ (?: (?P<name>[^\W\d]\w*) | "(?P<quoted>[^"]+)" | `(?P<ticked>[^`]+)` | \[(?P<bracketed>[^\]]+)\] ) \s*""",
     re.IGNORECASE | re.VERBOSE,
 )
 _NULLS_LAST = re.compile(r"CASE WHEN .* IS NULL THEN [01] ELSE [01] END")
-# By the name of sqlglot's class, or of a function that it has none for.
+# By the name of sqlglot's class, or of a function without a class.
 _JSON_FUNCTIONS = {
     "JSONExtract": "JSON_EXTRACT",
     "JSONExtractScalar": "JSON_EXTRACT_TEXT",
@@ -43,7 +43,7 @@ _SAVEPOINT_VERBS = {
 
 
 def columns_of(text: str) -> int | None:
-    """Count the columns that a statement returns; ``None`` where its text does not say, as with ``*``."""
+    """Return the number of columns that a statement returns; ``None`` if unknown, e.g. because of ``*``."""
     from sqlglot import exp
 
     tree = sql_tree(text, "sqlite")
@@ -53,7 +53,7 @@ def columns_of(text: str) -> int | None:
 
 
 def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
-    """Write a statement as another engine has it; see :func:`_transpile`."""
+    """Translate a statement for another engine; see :func:`_transpile`. Raises InputError at ``place``."""
     try:
         return _transpile(text, target, names, place)
     except RecursionError:
@@ -61,13 +61,13 @@ def transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
 
 
 def _transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
-    """Write a statement as another engine has it.
+    """Translate a statement for another engine.
 
-    Names that the experiment defines are quoted, so that none of them is taken for a keyword. Places for values stay
-    ``?``, in their order. Where nulls come in an order is left to the engine unless that says it: an index serves an
-    order only as it is. A division by zero fails or gives null as on the engine.
+    Names that the experiment defines are quoted, so that they can't be read as keywords. Placeholders remain ``?``, in
+    the same order. Unless the statement specifies it, the engine decides where nulls sort, because otherwise it
+    couldn't use an index for the order. The engine also decides the result of a division by zero.
 
-    Raises InputError that begins with ``place`` for what the other dialect has no words for.
+    Raises InputError at ``place`` if the statement can't be expressed in the other dialect.
     """
     import sqlglot
     from sqlglot import exp
@@ -76,28 +76,28 @@ def _transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
 
     savepoint = _SAVEPOINT.fullmatch(text)
     if savepoint is not None and not target.savepoints:
-        raise _unsupported(place, text, target, "savepoints have other words there, and none are released")
+        raise _unsupported(place, text, target, "the target's savepoints have another syntax and can't be released")
     if savepoint is not None:
         return _savepoint(savepoint, target)
-    # Where nulls come by another rule: a tree does not keep which order says it, but those that do are read alike.
+    # Parse again with the opposite default for nulls: an order that differs between the trees doesn't specify it.
     elsewhere = SQLite()
     elsewhere.NULL_ORDERING = "nulls_are_large"
     try:
         trees = parsed(text, elsewhere)
     except SqlglotError as error:
-        raise _unsupported(place, text, target, f"it cannot be read as SQLite's SQL: {_where(error)}") from None
+        raise _unsupported(place, text, target, f"it can't be parsed as SQLite's SQL: {_where(error)}") from None
     label = _label_of_several_keys(text)
     if label is not None:
-        raise _unsupported(place, text, target, f"{label} is one key to SQLite, and a path elsewhere")
+        raise _unsupported(place, text, target, f"{label} is a key in SQLite, but a path in other engines")
     checked = trees[0]
     if checked is None or len(trees) != 1:
         raise _unsupported(place, text, target, "it is not one statement")
     if isinstance(checked, exp.Condition | exp.Alias):
-        raise _unsupported(place, text, target, "it is no statement that others know")
+        raise _unsupported(place, text, target, "other engines don't support this statement")
     unsupported = next(unsupported_by(checked, target, names), None)
     if unsupported is not None:
         raise _unsupported(place, text, target, unsupported)
-    # Read again with a name for each value: what the other dialect makes of them is seen by that.
+    # Parse again with a name for each placeholder, to find the placeholders in the translation.
     marked = numbered(text, f":{VALUE}", ANY)
     (tree,) = parsed(marked, "sqlite")
     if tree is None:
@@ -111,24 +111,24 @@ def _transpile(text: str, target: SqlTarget, names: Names, place: str) -> str:
         raise _unsupported(place, text, target, why) from None
     order = [int(each) for each in re.findall(rf"{VALUE}(\d+)", translated)]
     if order != sorted(set(order)) or len(order) != marked.count(f":{VALUE}"):
-        why = "what is written `?` stands there more than once, or in another order, and so would the values"
+        why = "in the translation, placeholders are repeated or in another order"
         raise _unsupported(place, text, target, why)
     if not _keeps_meaning(marked, translated, target):
-        raise _unsupported(place, text, target, "its translation is not known to keep the meaning")
+        raise _unsupported(place, text, target, "the translation may have another meaning")
     return re.sub(rf"{VALUE}\d+", "?", translated)
 
 
 def _label_of_several_keys(text: str) -> str | None:
-    """Return the string behind `->` or `->>` that is neither a path nor a word."""
+    """Return a string after `->` or `->>` that is neither a path nor a word."""
     tokens = significant(tokenize(text))
     labels = (after.text for before, after in pairwise(tokens) if before.text in ("->", "->>"))
     return next((each for each in labels if each[0] == "'" and not _PATH_OR_WORD.fullmatch(each)), None)
 
 
 def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
-    """Whether a translation, read in the other dialect, is the same tree.
+    """Whether a translation, parsed in the other dialect, is the same tree.
 
-    Functions of JSON have other names there. Orders with nulls are written differently on purpose.
+    The comparison ignores different names of JSON functions, and the different placement of nulls in orders.
     """
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -139,13 +139,13 @@ def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
             node.comments = None
             if isinstance(node, exp.Ordered):
                 node.set("nulls_first", None)
-                # So dialects without `nulls last` write it.
+                # The translation for dialects without `nulls last`.
                 if _NULLS_LAST.fullmatch(node.this.sql()):
                     node.pop()
             elif isinstance(node, exp.DPipe) and target.plus_concatenates:
                 node.replace(exp.Add(this=node.this, expression=node.expression))
             elif isinstance(node, exp.Div):
-                # Arithmetic is the engine's own.
+                # The engine decides the rules of division.
                 node.set("typed", True)
                 node.set("safe", True)
             elif isinstance(node, exp.Placeholder) or (isinstance(node, exp.Column) and node.name.startswith(VALUE)):
@@ -162,10 +162,11 @@ def _keeps_meaning(text: str, translated: str, target: SqlTarget) -> bool:
 
 
 def _name_json_functions(tree: "exp.Expr") -> None:
-    """Replace each dialect's functions of JSON, in place, by functions whose names are the same for all dialects."""
+    """Replace each dialect's JSON functions, in place, by functions with the same names for all dialects."""
     from sqlglot import exp
 
-    # `_rewrite` writes JSON_UNQUOTE(JSON_EXTRACT(…)), and sqlglot ISNULL(JSON_QUERY(…), JSON_VALUE(…)) for SQL Server.
+    # `_rewrite` creates JSON_UNQUOTE(JSON_EXTRACT(…)). For SQL Server, sqlglot creates
+    # ISNULL(JSON_QUERY(…), JSON_VALUE(…)).
     for call in list(tree.find_all(exp.Anonymous, exp.Coalesce)):
         (inner,) = call.expressions[:1] or (exp.Null(),)
         is_unquoted = call.name.upper() == "JSON_UNQUOTE" and isinstance(inner, exp.JSONExtract)
@@ -192,7 +193,7 @@ def _document_and_path(node: "exp.Expr") -> "list[exp.Expr]":
 
 
 def _savepoint(found: re.Match[str], target: SqlTarget) -> str:
-    """Write a statement about a savepoint. Its name is one in small letters: SQLite takes no notice of their case."""
+    """Translate a savepoint statement. The name becomes lower case, because SQLite ignores case."""
     from sqlglot import exp
 
     verb, *names = found.groups()
@@ -202,9 +203,9 @@ def _savepoint(found: re.Match[str], target: SqlTarget) -> str:
 
 
 def _leave_nulls(tree: "exp.Expr", elsewhere: "exp.Expr", target: SqlTarget) -> None:
-    """Leave it to the engine where nulls come in the orders that do not say it.
+    """Apply the engine's default position of nulls to orders that don't specify it.
 
-    ``elsewhere``: the same statement, read where nulls come at the other end of such an order.
+    ``elsewhere``: the same statement, parsed with the opposite default.
     """
     from sqlglot import exp
 
@@ -215,20 +216,22 @@ def _leave_nulls(tree: "exp.Expr", elsewhere: "exp.Expr", target: SqlTarget) -> 
 
 
 def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, place: str) -> None:
-    """Make of a statement, in place, what sqlglot writes as it is meant. Raises InputError."""
+    """Change a tree, in place, so that sqlglot generates the intended SQL. Raises InputError."""
     from sqlglot import exp
 
     for node in list(tree.walk()):
         if isinstance(node, exp.Placeholder):
-            # As a mere word it is written as it is.
+            # sqlglot writes a plain variable name unchanged.
             node.replace(exp.Var(this=node.name))
         elif isinstance(node, exp.Limit) and not target.limit_behind and isinstance(node.expression, exp.Placeholder):
-            # It would come first, and the values with it in another order.
-            raise _unsupported(place, text, target, "`limit ?` stands elsewhere there, and so would its value")
+            # The limit would come first, and change the order of the placeholders.
+            raise _unsupported(
+                place, text, target, "the target writes `limit ?` elsewhere, which changes the order of values"
+            )
         elif isinstance(node, exp.Div):
             node.set("safe", False)
         elif isinstance(node, exp.JSONExtractScalar) and not target.json_arrow:
-            # MariaDB has no `->>`. Written out, MySQL knows it too.
+            # MariaDB doesn't have `->>`; these functions work on both MariaDB and MySQL.
             looked = exp.Anonymous(this="JSON_EXTRACT", expressions=[node.this, node.expression])
             node.replace(exp.Anonymous(this="JSON_UNQUOTE", expressions=[looked]))
         elif isinstance(node, exp.Identifier):
@@ -238,21 +241,21 @@ def _rewrite(tree: "exp.Expr", text: str, target: SqlTarget, names: Names, place
 
 
 def _where(error: "SqlglotError") -> str:
-    """Return where and why a statement cannot be read. sqlglot's own messages name its classes."""
+    """Return where and why a statement can't be parsed, because sqlglot's messages name its own classes."""
     from sqlglot.errors import ParseError
 
     if not isinstance(error, ParseError):
-        return "it has a quote or a comment that is not closed, or a character that is not SQL"
+        return "it contains an unclosed quote or comment, or an invalid character"
     found = error.errors[0] if error.errors else {}
     near, line, end = found.get("highlight"), found.get("line"), found.get("col")
     if not near or line is None or end is None:
         return str(error)
-    # What it names is the last character of the word.
-    return f"something is wrong at or before `{near}`, line {line}, column {max(end - len(near) + 1, 1)}"
+    # sqlglot reports the column of the word's last character.
+    return f"syntax error at or before `{near}`, line {line}, column {max(end - len(near) + 1, 1)}"
 
 
 def _unsupported(place: str, text: str, target: SqlTarget, why: str) -> InputError:
     engine = target.engine
     short = shortened(text, 60)
-    hint = f"give it as `{{ any = …, {engine} = … }}` with a text for each"
-    return InputError(place, f"`{short}` cannot be written for {engine}: {why}", hint)
+    hint = f"write it as `{{ any = …, {engine} = … }}` with SQL for each"
+    return InputError(place, f"`{short}` can't be translated for {engine}: {why}", hint)

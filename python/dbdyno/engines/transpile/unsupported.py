@@ -1,4 +1,4 @@
-"""What of SQLite's SQL other engines have no words for."""
+"""Find the parts of a statement in SQLite's SQL that can't be translated for another engine."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,7 +9,7 @@ from dbdyno.engines.transpile.sql_target import SqlTarget
 if TYPE_CHECKING:
     from sqlglot import exp
 
-# Functions that only SQLite has, or that mean something else elsewhere, as SQLite writes them.
+# Functions that only SQLite has, or that have another meaning on other engines, by SQLite's names.
 _OWN_FUNCTIONS = frozenset(
     (
         "changes",
@@ -41,13 +41,13 @@ _OWN_FUNCTIONS = frozenset(
     )
 )
 
-# What no other engine reads as it is meant, by the name of sqlglot's class, and its name in messages.
+# Parts that no other engine supports with SQLite's meaning: names of sqlglot's classes, and names in messages.
 _OWN_WORDS: Mapping[str, str] = {
     "Command": "this statement",
     "CurrentVersion": "the function `sqlite_version`",
     "Date": "the function `date`",
     "Glob": "`glob`",
-    "HexString": "a text of bytes, as in `x'00'`,",
+    "HexString": "a blob literal such as `x'00'`",
     "JSONType": "the function `json_type`",
     "Match": "`match`",
     "Pragma": "`pragma`",
@@ -59,7 +59,7 @@ _OWN_WORDS: Mapping[str, str] = {
 
 NAMES: Mapping[str, str] = {
     "CurrentTime": "`current_time`",
-    "Format": "the function `format`, as it is meant,",
+    "Format": "the function `format` with SQLite's meaning",
     "Hex": "the function `hex`",
     "JSONArrayAgg": "the function `json_group_array`",
     "JSONObjectAgg": "the function `json_group_object`",
@@ -71,10 +71,10 @@ NAMES: Mapping[str, str] = {
     "json_replace": "the function `json_replace`",
     "json_valid": "the function `json_valid`",
 }
-"""What some engines lack: by the name of sqlglot's class, or of a function that it has none for, and in messages."""
+"""Names in messages of parts that some engines lack, by sqlglot's class, or by the function without a class."""
 
-# Functions whose translations are known to keep their meaning, by the name of sqlglot's class. Some are refused for the
-# dialects that lack them. `and`, `cast` and `case` are functions to sqlglot.
+# Functions whose translations keep their meaning, by the name of sqlglot's class, except in dialects that lack them.
+# sqlglot treats `and`, `cast` and `case` as functions.
 _TRANSLATED = frozenset(
     (
         "Abs", "And", "Avg", "Case", "Cast", "Ceil", "Coalesce", "Cos", "Count", "CumeDist", "CurrentDate",
@@ -86,10 +86,10 @@ _TRANSLATED = frozenset(
     )
 ) | {name for name in NAMES if name.islower()}  # fmt: skip
 
-# Of these, an argument behind the first has another meaning elsewhere: what sqlglot calls it.
+# Functions whose further arguments have another meaning on other engines, with sqlglot's name for these arguments.
 _OF_ONE_ARGUMENT = {"Max": "expressions", "Min": "expressions", "Trim": "expression"}
 
-# What sqlglot reads in SQLite's SQL and SQLite does not have.
+# Syntax that sqlglot accepts in SQLite's SQL but SQLite doesn't have.
 _FOREIGN = frozenset(
     (
         "All", "Any", "Array", "AtTimeZone", "Bracket", "Connect", "Fetch", "ILike", "Interval", "Into", "Kwarg",
@@ -98,38 +98,38 @@ _FOREIGN = frozenset(
     )
 )  # fmt: skip
 
-# Those that a `format` which knows `%s` alone reads alike.
+# Format strings that work if `format` only supports `%s`.
 _ITS_FORMATS = re.compile(r"(?:[^%]|%%|%s)*")
 
 
 class Names:
-    """The names an experiment gives to tables and columns.
+    """The names that an experiment gives to tables and columns.
 
-    SQLite takes no notice of their case and engines differ, so that each is written as it was where it was made.
+    SQLite ignores their case, but engines differ, so a translation spells them as in their definitions.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        """``names``: as they are written in the definitions."""
-        self._of = {name.lower(): name for name in names}
+        """``names``: the names as spelled in the definitions."""
+        self._by_lower_case = {name.lower(): name for name in names}
 
     def find(self, name: str) -> str | None:
-        """Give a name as it is written in its definition; ``None``: there is none."""
-        return self._of.get(name.lower())
+        """Return a name as spelled in its definition; ``None`` if it isn't defined."""
+        return self._by_lower_case.get(name.lower())
 
 
 def unsupported_by(tree: "exp.Expr", target: SqlTarget, names: Names) -> Iterator[str]:
-    """Say what stands in a statement that the other dialect has no words for."""
+    """Yield why parts of a statement can't be expressed in the other dialect."""
     from sqlglot import exp
 
     for node in tree.walk():
-        yield from (f"{words} is SQLite's own" for words in _own(node, target, names))
+        yield from (f"{words} is specific to SQLite" for words in _own(node, target, names))
         yield from _unknown(node, target)
         if isinstance(node, exp.Log) and node.args.get("expression") is None and not target.log_is_of_ten:
-            yield "the function `log` is of another base there; `ln` and `log10` are the same on all"
+            yield "the function `log` has another base in the target; use `ln` or `log10`"
 
 
 def _own(node: "exp.Expr", target: SqlTarget, names: Names) -> Iterator[str]:
-    """Name what a node is that only SQLite has."""
+    """Yield the name of a node's feature that only SQLite has."""
     from sqlglot import exp
 
     kind = type(node).__name__
@@ -154,56 +154,55 @@ def _is_row_id(name: "exp.Identifier") -> bool:
 
 
 def _unknown(node: "exp.Expr", target: SqlTarget) -> Iterator[str]:
-    """Say what a node is that some engines have, and not the dialect's."""
+    """Yield why a node is not supported by the dialect's engine."""
     from sqlglot import exp
 
     kind = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__
     if kind in _FOREIGN:
         yield f"`{kind.lower()}` is not SQLite's SQL"
     if kind in target.lacks:
-        yield f"{NAMES[kind]} is not known there"
+        yield f"the target doesn't support {NAMES[kind]}"
     elif isinstance(node, exp.Func) and (kind not in _TRANSLATED or node.args.get(_OF_ONE_ARGUMENT.get(kind, ""))):
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        yield f"no translation of the function `{name.lower()}` is known to keep its meaning"
+        yield f"the function `{name.lower()}` has no translation with the same meaning"
     yield from _unknown_of_functions(node, target)
     if isinstance(node, exp.Join):
         yield from _unknown_of_joins(node, target)
     if isinstance(node, exp.IndexParameters) and node.args.get("where") and not target.partial_index:
-        yield "`create index … where` is not known there"
+        yield "the target doesn't support `create index … where`"
     if isinstance(node, exp.Analyze) and not target.analyze:
-        yield "`analyze` has other words there"
+        yield "the target has another syntax for `analyze`"
     if isinstance(node, exp.In) and not target.limit_in_subquery:
         query = node.args.get("query")
         if query is not None and query.unnest().args.get("limit"):
-            yield "`in (select … limit …)` is not known there"
-    # The operators `->` and `->>` look into columns of type `json` there, which a database of one's own may have.
+            yield "the target doesn't support `in (select … limit …)`"
+    # The operators `->` and `->>` work on columns of type `json`, which the user's own database may have.
     looks = isinstance(node, exp.JSONExtract | exp.JSONExtractScalar) and "only_json_types" not in node.args
     if looks and not target.json_extract:
-        yield "the function `json_extract` is not known there"
+        yield "the target doesn't support the function `json_extract`"
     if isinstance(node, exp.Insert | exp.Update | exp.Delete):
         yield from _unknown_of_changes(node, target)
 
 
 def _unknown_of_functions(node: "exp.Expr", target: SqlTarget) -> Iterator[str]:
-    """Say what of a function or a limit the dialect has not."""
     from sqlglot import exp
 
     if isinstance(node, exp.Filter) and not target.filter_clause:
-        yield "`filter (where …)` is not known there"
+        yield "the target doesn't support `filter (where …)`"
     if isinstance(node, exp.Limit | exp.Offset) and _is_negative(node.expression):
-        yield f"`{type(node).__name__.lower()}` below 0 is not known there"
+        yield f"the target doesn't support negative values of `{type(node).__name__.lower()}`"
     if isinstance(node, exp.Substring):
         start = node.args.get("start")
         if _is_negative(start) and not target.substr_from_end:
-            yield "`substr` from the end is not known there"
+            yield "the target doesn't support `substr` from the end"
         if isinstance(start, exp.Literal) and start.name == "0" and not target.substr_from_zero:
-            yield "`substr` from 0 is nothing there"
+            yield "`substr` from 0 returns an empty string in the target"
         if _is_negative(node.args.get("length")):
-            yield "`substr` of what stands before is not known there"
+            yield "the target doesn't support a negative length of `substr`"
     if isinstance(node, exp.Format) and target.format_of_texts:
         form = node.args.get("this")
         if not isinstance(form, exp.Literal) or not _ITS_FORMATS.fullmatch(form.name):
-            yield "the function `format` knows only `%s` there, whose text must stand in the statement, and"
+            yield "the target's function `format` only supports `%s`, in a format that is a string literal"
 
 
 def _is_negative(node: "exp.Expr | None") -> bool:
@@ -213,25 +212,24 @@ def _is_negative(node: "exp.Expr | None") -> bool:
 
 
 def _unknown_of_joins(node: "exp.Join", target: SqlTarget) -> Iterator[str]:
-    """Say what of a join the dialect has not."""
     if node.side.upper() == "FULL" and not target.full_join:
-        yield "`full join` is not known there"
+        yield "the target doesn't support `full join`"
     if node.method.upper() == "NATURAL" and not target.natural_join:
-        yield "`natural join` is not known there"
+        yield "the target doesn't support `natural join`"
     if node.args.get("using") and not target.join_using:
-        yield "`join … using` is not known there"
+        yield "the target doesn't support `join … using`"
 
 
 def _unknown_of_changes(node: "exp.Insert | exp.Update | exp.Delete", target: SqlTarget) -> Iterator[str]:
-    """Say what a statement that changes rows has, and the dialect has not."""
     from sqlglot import exp
 
     kind = type(node).__name__
     if isinstance(node, exp.Insert) and node.args.get("default") and not target.default_values:
-        yield "there is no translation of `default values`"
+        yield "the target doesn't support `default values`"
     if node.args.get("returning") and not target.returning:
         partly = "" if isinstance(node, exp.Update) else target.returning_of
-        yield f"`{kind.lower()} … returning` is {partly or 'not known there'}"
+        clause = f"`{kind.lower()} … returning`"
+        yield f"{clause} is {partly}" if partly else f"the target doesn't support {clause}"
     for word in ("order", "limit"):
         if node.args.get(word) and not target.ordered_changes:
-            yield f"`{kind.lower()} … {word}{' by' if word == 'order' else ''}` is not known there"
+            yield f"the target doesn't support `{kind.lower()} … {word}{' by' if word == 'order' else ''}`"
