@@ -11,9 +11,9 @@ import pytest
 
 from conftest import Cli
 from dbdyno.base.errors import SystemFailed
-from dbdyno.engines.server.holding import new_token
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.server.managed import target
+from dbdyno.engines.server.ownership import new_token
 from dbdyno.engines.server.server import start_server
 from dbdyno.model.events.answers import Loaded
 from dbdyno.run.provisioners import Provisioners

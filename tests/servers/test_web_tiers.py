@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.placing import read_processors, with_processors
+from dbdyno.engines.cpu_placement import read_processors, with_processors
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.engines.url import parse_url
 from dbdyno.engines.web.application import find_application

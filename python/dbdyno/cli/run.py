@@ -13,8 +13,8 @@ from dbdyno.cli.effect_checks import check_levels, check_places
 from dbdyno.cli.experiment_source import ExperimentSource
 from dbdyno.cli.exports import Exports
 from dbdyno.engines import engine_of_product
+from dbdyno.engines.cpu_placement import read_processors, with_processors
 from dbdyno.engines.durability import with_durability
-from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment
 from dbdyno.model.experiment.objective import read_objective

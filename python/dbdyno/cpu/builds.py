@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.source import read_source_map
-from dbdyno.engines.compiling import run_compiler
+from dbdyno.engines.compiler import run_compiler
 from dbdyno.engines.sqlite.library import c_compiler
 from dbdyno.engines.sqlite.releases import release_source
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.url import with_settings
 from dbdyno.model.plan.system import SystemSpec
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
-    from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family
+    from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.engines.waits import WaitList
     from dbdyno.model.events.trial import TrialResult
     from dbdyno.model.experiment.definition import Definition

@@ -10,7 +10,7 @@ from typing import Any
 
 from dbdyno.engines.dialect import StandardDialect
 from dbdyno.engines.index import index_name
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.plans import PlanRead
 from dbdyno.engines.prefix_rules import Search
 from dbdyno.engines.prefixes import in_catalog

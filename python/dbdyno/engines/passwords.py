@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.model.plan.system import SystemSpec
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.engines.searching import Settings
+from dbdyno.engines.string_rules import Settings
 
 Json = Mapping[str, Any]
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.engines.known import engine_of_product
+from dbdyno.engines.lookup import engine_of_product
 from dbdyno.engines.prefix_rules import Json, PrefixRules, PrefixSearch, Search, begins_with
-from dbdyno.engines.searching import Settings
+from dbdyno.engines.string_rules import Settings
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dbdyno.engines.duckdb import Duckdb
 from dbdyno.engines.http import Http
-from dbdyno.engines.known import engine_aliases, engine_names, make_known
+from dbdyno.engines.lookup import engine_aliases, engine_names, make_known
 from dbdyno.engines.mongodb import Mongodb
 from dbdyno.engines.mysql import Mysql
 from dbdyno.engines.null import Null

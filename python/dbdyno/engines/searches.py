@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.base.sql_tree import VALUE, sql_tree
-from dbdyno.engines.known import known_engine
+from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.prefix_rules import ColumnName, PrefixSearch
 from dbdyno.engines.statements import numbered
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.engines.known import all_engines, engine_names, known_engine
+from dbdyno.engines.lookup import all_engines, engine_names, known_engine
 from dbdyno.engines.sql_lexer import Kind, UnterminatedError, significant, tokenize
 from dbdyno.model.experiment.sql import ANY
 

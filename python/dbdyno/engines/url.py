@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.paths import check_utf8
-from dbdyno.engines.known import engine_named, engine_of
+from dbdyno.engines.lookup import engine_named, engine_of
 from dbdyno.engines.registry import ENGINES, NAMES
 from dbdyno.model.plan.system import SystemSpec
 

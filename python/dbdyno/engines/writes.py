@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.model.events.answers import OnlyReads, Reach, Writes
 from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.model.plan.system import SystemSpec

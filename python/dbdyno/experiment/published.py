@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.resources import package_path
+from dbdyno.engines.cpu_placement import without_processors
 from dbdyno.engines.durability import in_each_class
-from dbdyno.engines.placing import without_processors
 from dbdyno.engines.url import parse_url, same_system
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM

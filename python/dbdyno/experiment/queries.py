@@ -11,7 +11,7 @@ from typing import Any
 import tomli_w
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.known import known_engine
+from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.sql_lexer import Kind, Token, placeholders, significant, tokenize
 from dbdyno.engines.statements import bind
 from dbdyno.experiment.document import parse

@@ -10,7 +10,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from dbdyno.base.errors import InputError, reason
-from dbdyno.engines.known import known_engine
+from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, significant, tokenize
 
 _BYTE_ORDER_MARKS = (

@@ -12,7 +12,7 @@ from authenticated import ENGINES, Place
 from conftest import Cli
 from dbdyno.engines import engine_of
 from dbdyno.engines.server.local import runs_here, unix_socket
-from dbdyno.engines.server.questions import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQuestions
 from dbdyno.engines.url import parse_url
 from dbdyno.store import open_store
 from experiment_files import HEAD, LOAD, READ, TABLE

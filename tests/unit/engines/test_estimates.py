@@ -8,7 +8,7 @@ import pytest
 
 from dbdyno.analysis.findings.plans import far_off, off_words
 from dbdyno.engines import engine_of
-from dbdyno.engines.compared import conditions_on
+from dbdyno.engines.condition_parser import conditions_on
 from dbdyno.engines.conditions import Conditions
 from dbdyno.experiment.compile.representative import representatives
 from dbdyno.model.plan.cell import not_analyzed

@@ -10,7 +10,7 @@ from dbdyno.analysis.document import build_document
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.searches import gives_one_row, may_find_less, prefix_search, text_comparison
-from dbdyno.engines.searching import CaseRule, Column
+from dbdyno.engines.string_rules import CaseRule, Column
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
 from dbdyno.experiment.compile import compile_cell

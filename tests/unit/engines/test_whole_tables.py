@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Cli
-from dbdyno.engines.indexing import index_for
-from dbdyno.engines.known import known_engine
-from dbdyno.engines.mongodb.indexing import index_for as index_of_documents
+from dbdyno.engines.index_advice import index_for
+from dbdyno.engines.lookup import known_engine
+from dbdyno.engines.mongodb.index_advice import index_for as index_of_documents
 from dbdyno.engines.plans import of_duckdb, of_mongodb, of_mysql, of_postgresql, of_sqlite, whole_reads
 from duckdb_library import URL as DUCKDB
 from duckdb_library import needs_duckdb

@@ -8,8 +8,8 @@ import pytest
 from conftest import Cli
 from dbdyno.base.errors import InputError
 from dbdyno.base.resources import package_path
+from dbdyno.engines.cpu_placement import read_processors, with_processors
 from dbdyno.engines.durability import with_durability
-from dbdyno.engines.placing import read_processors, with_processors
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import load_experiment, load_published
 from dbdyno.experiment.design import make_cells, parse_set

@@ -20,7 +20,7 @@ from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.metrics import ANSWERS, failing
 from dbdyno.base.numbers import duration
 from dbdyno.base.numbers import level as level_text
-from dbdyno.engines.known import known_engine
+from dbdyno.engines.lookup import known_engine
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.effects import Advice, Answer, Effect, Recommended, Standing
 from dbdyno.model.result.effects import Configuration as Told

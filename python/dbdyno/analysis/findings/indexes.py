@@ -11,10 +11,10 @@ from dbdyno.analysis.findings.searching import all_of, engine_name, known, prefi
 from dbdyno.analysis.measured.judging import Pair, judge
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.numbers import milliseconds, percent
+from dbdyno.engines.avoidable_scans import served
 from dbdyno.engines.index import Index
 from dbdyno.engines.plans import Read, whole_reads
 from dbdyno.engines.prefixes import Why, why_no_prefix
-from dbdyno.engines.serving import served
 from dbdyno.experiment.recommendations import PREFIX_SCAN
 from dbdyno.model.result.cell import Cell, CellStatement
 from dbdyno.model.result.reading import JsonObject, number

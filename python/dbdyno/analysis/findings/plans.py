@@ -14,7 +14,7 @@ from dbdyno.analysis.findings.words import rate
 from dbdyno.analysis.measured.metrics import done, keeps_up, usual_metric_of
 from dbdyno.base.numbers import figure, milliseconds
 from dbdyno.base.text import shortened
-from dbdyno.engines.compared import conditions_on
+from dbdyno.engines.condition_parser import conditions_on
 from dbdyno.engines.conditions import Conditions
 from dbdyno.engines.plans import steps_of
 from dbdyno.model.result.cell import Cell, CellStatement, Round, RowEstimate

@@ -10,8 +10,8 @@ from dbdyno.base.text import shortened
 from dbdyno.engines import Engine, engine_of_product
 from dbdyno.engines.prefix_rules import PrefixSearch
 from dbdyno.engines.searches import compared_columns, prefix_search, text_comparison
-from dbdyno.engines.searching import CaseRule, Column
 from dbdyno.engines.statements import places
+from dbdyno.engines.string_rules import CaseRule, Column
 from dbdyno.model.result.cell import Cell, CellStatement
 from dbdyno.model.result.reading import objects
 

@@ -19,7 +19,7 @@ from dbdyno.analysis.measured.operations import cell_operations
 from dbdyno.analysis.measured.rounds import Measure, build_round
 from dbdyno.analysis.measured.statements import cell_load, cell_statements, other_plans
 from dbdyno.analysis.measured.trial import ReadTrial
-from dbdyno.engines.known import engine_of_product
+from dbdyno.engines.lookup import engine_of_product
 from dbdyno.model.events import watched
 from dbdyno.model.events.facts import Facts, LostUpdates
 from dbdyno.model.events.program import ProgramResult

@@ -21,7 +21,7 @@ from dbdyno.analysis.measured.metrics import (
     usual_metric,
     values_by_block,
 )
-from dbdyno.engines.known import engine_of_product
+from dbdyno.engines.lookup import engine_of_product
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Comparison
 from dbdyno.stats import (

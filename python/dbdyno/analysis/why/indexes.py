@@ -7,9 +7,9 @@ from typing import Any
 
 from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines import engine_of
+from dbdyno.engines.avoidable_scans import served
 from dbdyno.engines.fixes import UNSAID, Asked, Situation, index_prices
 from dbdyno.engines.index import Index, index_name
-from dbdyno.engines.serving import served
 from dbdyno.engines.statements import numbered
 from dbdyno.model.plan.fix import Fix
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.provisioner import Place, Provisioner
-    from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.model.events.trial import TrialResult
     from dbdyno.model.experiment.definition import Definition
     from dbdyno.model.plan.system import SystemSpec
@@ -142,7 +142,7 @@ class Duckdb(Engine):
 
         Existing indexes give no advice, because DuckDB decides at execution time whether to use them.
         """
-        from dbdyno.engines.indexing import index_for
+        from dbdyno.engines.index_advice import index_for
 
         index = index_for(sql, self.name, table, dict(catalog), single=True)
         return None if index is None or index.existing is not None else index
@@ -153,7 +153,7 @@ class Duckdb(Engine):
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
         """Return case-sensitive: ``LIKE`` ignores the collation."""
-        from dbdyno.engines.searching import REGARDS
+        from dbdyno.engines.string_rules import REGARDS
 
         return REGARDS
 
@@ -165,7 +165,7 @@ class Duckdb(Engine):
         own_tables: bool,
     ) -> "CaseRule | None":
         """Return the rule of the database's collation, which the experiment's own tables have."""
-        from dbdyno.engines.searching import REGARDS
+        from dbdyno.engines.string_rules import REGARDS
 
         return REGARDS if own_tables and settings.get("default_collation") == "" else None
 

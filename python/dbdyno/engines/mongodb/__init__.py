@@ -71,7 +71,7 @@ class Mongodb(ServerEngine):
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index from a command's filter and sort order."""
-        from dbdyno.engines.mongodb.indexing import index_for
+        from dbdyno.engines.mongodb.index_advice import index_for
 
         return index_for(sql)
 

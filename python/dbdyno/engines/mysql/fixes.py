@@ -6,8 +6,8 @@ from math import ceil
 from dbdyno.engines.entries import Entry
 from dbdyno.engines.fixes import Situation, memory, prefix_index, setting_fix
 from dbdyno.engines.prefix_rules import begins_with
-from dbdyno.engines.searching import type_of
 from dbdyno.engines.server.facts import size
+from dbdyno.engines.string_rules import type_of
 from dbdyno.model.plan.fix import Fix, Price, Source
 
 _MANUAL = "https://dev.mysql.com/doc/refman/en/"

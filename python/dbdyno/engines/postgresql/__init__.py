@@ -9,7 +9,7 @@ from dbdyno.engines.engine import Json
 from dbdyno.engines.limits import Limit
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
-from dbdyno.engines.server.questions import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQuestions
 from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.engines.waits import WaitList
 from dbdyno.model.plan.settings import Scalar, Settings
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from dbdyno.engines.index import Index
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
-    from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.server.facts import Server
     from dbdyno.engines.server.family import Family, Job
     from dbdyno.engines.server.programs import Installation
     from dbdyno.engines.server.settings import ServerSettings
+    from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.model.events.trial import TrialResult
     from dbdyno.model.experiment.definition import Definition
     from dbdyno.model.plan.cell import CompiledCell
@@ -180,7 +180,7 @@ class Postgresql(ServerEngine):
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index from the statement's conditions and order."""
-        from dbdyno.engines.indexing import index_for
+        from dbdyno.engines.index_advice import index_for
 
         return index_for(sql, self.name, table, dict(catalog), inner=inner)
 
@@ -204,7 +204,7 @@ class Postgresql(ServerEngine):
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether the plan has an index condition."""
-        from dbdyno.engines.postgresql.searching import looks_up
+        from dbdyno.engines.postgresql.search_rules import looks_up
 
         return looks_up(plan)
 
@@ -216,12 +216,12 @@ class Postgresql(ServerEngine):
         own_tables: bool,
     ) -> "CaseRule | None":
         """Return the rule of the columns' types and collations."""
-        from dbdyno.engines.postgresql.searching import case_rule
+        from dbdyno.engines.postgresql.search_rules import case_rule
 
         return case_rule(columns)
 
     def prefix_rules(self) -> "PrefixRules":
         """Return PostgreSQL's rules."""
-        from dbdyno.engines.postgresql.searching import PREFIX_RULES
+        from dbdyno.engines.postgresql.search_rules import PREFIX_RULES
 
         return PREFIX_RULES

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from dbdyno.base.errors import InputError
 from dbdyno.engines.engine import Engine, Json
 from dbdyno.engines.server.databases import Databases
-from dbdyno.engines.server.questions import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQuestions
 from dbdyno.model.plan.settings import Scalar
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Look up how the servers of an engine are started."""
 
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.server.family import Family
 
 

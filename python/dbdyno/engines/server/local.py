@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 
 from dbdyno.base.errors import SystemFailed
-from dbdyno.engines.server.questions import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQuestions
 from dbdyno.model.events.answers import Answer
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.runtime.worker import ask

@@ -14,13 +14,13 @@ from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.base.paths import cache_directory
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import hand_over, open_way, server_account, shut_out
-from dbdyno.engines.server.apart import IndexesApart, Moving, same_device
 from dbdyno.engines.server.data import kept_data
+from dbdyno.engines.server.index_directories import IndexesApart, Moving, same_device
 from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
 from dbdyno.engines.server.launch import family_of
+from dbdyno.engines.server.planner_statistics import sample_anew
 from dbdyno.engines.server.preload import preloads
 from dbdyno.engines.server.programs import Installation
-from dbdyno.engines.server.sampling import sample_anew
 from dbdyno.engines.server.server import Server, check_settings, start_server
 from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.model.events.answers import Loaded

@@ -19,8 +19,8 @@ from dbdyno.engines.passwords import password_of
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import current_user
 from dbdyno.engines.server.databases import Databases
-from dbdyno.engines.server.holding import ENDS, FileLock, Holding, SessionLock, database_name, new_token
-from dbdyno.engines.server.sampling import sample_anew
+from dbdyno.engines.server.ownership import ENDS, FileLock, Holding, SessionLock, database_name, new_token
+from dbdyno.engines.server.planner_statistics import sample_anew
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
 from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, writing_statements

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
-    from dbdyno.engines.searching import CaseRule, Column
     from dbdyno.engines.sqlite.settings import SqliteSettings
+    from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.model.events.trial import TrialResult
     from dbdyno.model.experiment.definition import Definition
     from dbdyno.model.plan.cell import CompiledCell
@@ -199,7 +199,7 @@ class Sqlite(Engine):
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index from the statement's conditions and order."""
-        from dbdyno.engines.indexing import index_for
+        from dbdyno.engines.index_advice import index_for
 
         return index_for(sql, self.name, table, dict(catalog), inner=inner)
 
@@ -217,13 +217,13 @@ class Sqlite(Engine):
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a plan contains a SEARCH; a SCAN reads a whole table or index."""
-        from dbdyno.engines.sqlite.searching import looks_up
+        from dbdyno.engines.sqlite.search_rules import looks_up
 
         return looks_up(plan)
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
         """Return the rule that ``case_sensitive_like`` sets."""
-        from dbdyno.engines.sqlite.searching import like_rule
+        from dbdyno.engines.sqlite.search_rules import like_rule
 
         return like_rule(settings)
 
@@ -235,13 +235,13 @@ class Sqlite(Engine):
         own_tables: bool,
     ) -> "CaseRule | None":
         """Return the rule of the columns' collations."""
-        from dbdyno.engines.sqlite.searching import equality_rule
+        from dbdyno.engines.sqlite.search_rules import equality_rule
 
         return equality_rule(columns)
 
     def prefix_rules(self) -> "PrefixRules":
         """Return SQLite's rules."""
-        from dbdyno.engines.sqlite.searching import PREFIX_RULES
+        from dbdyno.engines.sqlite.search_rules import PREFIX_RULES
 
         return PREFIX_RULES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.base.paths import cache_directory, expand_user
-from dbdyno.engines.compiling import run_compiler
+from dbdyno.engines.compiler import run_compiler
 from dbdyno.engines.files.library import Library
 from dbdyno.engines.sqlite.settings import SqliteSettings
 from dbdyno.model.events.answers import FactsRead

@@ -11,7 +11,7 @@ from dbdyno.model.plan.settings import Settings
 
 if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
-    from dbdyno.engines.searching import CaseRule, Column
+    from dbdyno.engines.string_rules import CaseRule, Column
     from dbdyno.model.experiment.definition import Definition
 
 _CONTROL = {
@@ -63,7 +63,7 @@ class Sqlserver(ServerEngine):
         own_tables: bool,
     ) -> "CaseRule | None":
         """Return the rule of the database's collation, which the experiment's own tables have."""
-        from dbdyno.engines.searching import CaseRule
+        from dbdyno.engines.string_rules import CaseRule
 
         collation = str(settings.get("collation") or "") if own_tables else ""
         words = f"follows the collation {collation}"

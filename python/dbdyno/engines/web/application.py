@@ -11,7 +11,7 @@ from pathlib import Path
 from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.base.paths import cache_directory
 from dbdyno.base.resources import package_path
-from dbdyno.engines.compiling import run_compiler
+from dbdyno.engines.compiler import run_compiler
 
 PROGRAM = "dbdyno-webapp"
 

@@ -3,7 +3,7 @@
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
 from dbdyno.engines.dialect import Dialect
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.web.settings import WebSettings
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.sql import ANY, Sql

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.provisioner import Place, Provisioner, Ready
 from dbdyno.engines.web.application import application
 from dbdyno.engines.web.databases import database_url, statements_at_connect

@@ -7,7 +7,7 @@ from typing import Any
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
-from dbdyno.engines.known import engine_named, engine_of
+from dbdyno.engines.lookup import engine_named, engine_of
 from dbdyno.engines.web.databases import DATABASES
 from dbdyno.engines.web.proxies import PROXIES
 from dbdyno.model.plan.settings import Scalar, Settings

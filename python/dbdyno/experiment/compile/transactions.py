@@ -7,7 +7,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
 from dbdyno.engines import COMMON
 from dbdyno.engines.dialect import Dialect
-from dbdyno.engines.known import known_engine
+from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.statements import Bound, bind
 from dbdyno.engines.transpile.transpile import columns_of
 from dbdyno.experiment.compile.generators import Columns, compile_expression, compile_plain

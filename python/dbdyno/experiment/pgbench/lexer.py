@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, tokenize
 from dbdyno.model.experiment.expression import NAME
 

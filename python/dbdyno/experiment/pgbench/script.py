@@ -7,7 +7,7 @@ from typing import Any
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.sql_lexer import UnterminatedError, placeholders, tokenize
 from dbdyno.experiment.pgbench.lexer import POSTGRESQL, Meta, Quoted, Sql, Variable, commands
 from dbdyno.experiment.pgbench.results import result_columns

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines.conditions import Conditions
-from dbdyno.engines.known import known_engine
+from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.statements import numbered
 from dbdyno.model.result.reading import JsonObject, objects
 

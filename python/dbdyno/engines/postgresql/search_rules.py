@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dbdyno.engines.prefix_rules import Json, PrefixRules, Search, key_collation
-from dbdyno.engines.searching import CaseRule, Column, alike, of_collation, type_of
+from dbdyno.engines.string_rules import CaseRule, Column, alike, of_collation, type_of
 
 _PATTERN_CLASSES = ("text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops")
 

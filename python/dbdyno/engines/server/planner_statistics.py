@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from dbdyno.base.errors import SystemFailed
-from dbdyno.engines.known import engine_of
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.plan.cell import CompiledCell

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dbdyno.engines.prefix_rules import Json, PrefixRules, Search, begins_with, key_collation
-from dbdyno.engines.searching import REGARDS, CaseRule, Column, Settings, alike, of_collation
+from dbdyno.engines.string_rules import REGARDS, CaseRule, Column, Settings, alike, of_collation
 
 _LETTERS = CaseRule(False, "is case-insensitive for A to Z only")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines.index import Index, index_name
-from dbdyno.engines.known import known_engine
+from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.statements import numbered
 from dbdyno.model.result.reading import JsonObject, objects
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from dbdyno.engines.prefix_rules import Json, PrefixRules, Search
-from dbdyno.engines.searching import CaseRule, Column, alike, collation_of
+from dbdyno.engines.string_rules import CaseRule, Column, alike, collation_of
 
 _TEXTS = re.compile("(var)?char|(tiny|medium|long)?text|enum|set|(var)?binary|(tiny|medium|long)?blob", re.IGNORECASE)
 
