@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dbdyno.engines.server.account import hand_over, open_way, server_account
+from dbdyno.engines.server.account import allow_traversal, change_owner, server_account
 from dbdyno.engines.server.data import kept_data
 from dbdyno.engines.server.managed import common_directory
 from dbdyno.engines.server.programs import Installation
@@ -21,6 +21,6 @@ def fresh_data(installation: Installation, directory: Path) -> None:
     made = kept_data(installation, kept())
     account = server_account(installation.engine)
     directory.parent.mkdir(parents=True, exist_ok=True)
-    open_way(directory.parent, account)
+    allow_traversal(directory.parent, account)
     copy_directory(made, directory)
-    hand_over(directory, account)
+    change_owner(directory, account)

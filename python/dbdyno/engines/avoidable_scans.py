@@ -10,7 +10,7 @@ from dbdyno.engines.plans import Read, whole_reads
 from dbdyno.model.result.reading import JsonObject, number, objects
 
 
-def served(
+def avoidable_scans(
     engine: Engine, sql: str, plan: Sequence[str], rows: float | None, catalog: JsonObject
 ) -> Iterator[tuple[Read | str, Index | str]]:
     """Yield each full scan or sort that an index could avoid, with the index, or with the reason why no index can.
@@ -24,8 +24,8 @@ def served(
     found = False
     for each in whole_reads(read):
         index = engine.index_for(sql, each.table, catalog, inner=each.inner)
-        if index is not None and read.unhelped:
-            yield each, read.unhelped
+        if index is not None and read.no_index_reason:
+            yield each, read.no_index_reason
             return
         # If the plan already scans the index that would be advised, no index improves it.
         if index is not None and (index.existing is None or index.existing != each.index):
@@ -44,4 +44,4 @@ def _returns_much(returned: float | None, read: Read, engine: Engine, catalog: J
     """Whether a statement returns so many rows that a full scan is faster; False if that is unknown."""
     named = (each for each in objects(catalog.get("tables")) if str(each.get("name")).lower() == read.table.lower())
     rows = number(next(named, {}), "rows")
-    return bool(rows) and returned is not None and returned > engine.most_by_index(int(rows or 0))
+    return bool(rows) and returned is not None and returned > engine.max_index_rows(int(rows or 0))

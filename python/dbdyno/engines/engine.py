@@ -79,7 +79,7 @@ class Engine:
     has_checks: bool | None = None
     """Whether ``dbdyno check`` can check it; ``None``: if it has a database."""
 
-    tells_durability = True
+    durability_is_known = True
     """Whether dbdyno can determine which failures a commit survives."""
 
     shows_changes = True
@@ -115,7 +115,7 @@ class Engine:
     syntax: Syntax = STANDARD
     """Its lexical rules."""
 
-    numbered_by: str | None = None
+    parameter_prefix: str | None = None
     """The prefix of numbered parameters in prepared statements, e.g. ``$``; ``None``: parameters are ``?``."""
 
     backslash_escapes = False
@@ -129,7 +129,7 @@ class Engine:
     password_variable: str | None = None
     """The environment variable from which the engine's own client programs read a password."""
 
-    leads_beyond: Collection[str] | None = None
+    escape_words: Collection[str] | None = None
     """A statement without these words can't access another database, so dbdyno needn't ask; ``None``: unknown."""
 
     check_settings: Mapping[str, str] = {}
@@ -236,7 +236,7 @@ class Engine:
         """Return the size of its own page cache in bytes, from the settings in effect; ``None``: unknown."""
         return None
 
-    def passes_os_cache_by(self, settings: Mapping[str, str]) -> bool:
+    def bypasses_os_cache(self, settings: Mapping[str, str]) -> bool:
         """Whether it bypasses the kernel's page cache, according to the settings in effect."""
         return False
 
@@ -358,9 +358,9 @@ class Engine:
 
     def limit(self, code: str) -> "Limit | None":
         """Return the limit that an error code indicates; ``None``: the code doesn't indicate a limit."""
-        from dbdyno.engines.limits import OF_THE_LOAD
+        from dbdyno.engines.limits import LOAD_LIMITS
 
-        return self.limits.get(code) or OF_THE_LOAD.get(code)
+        return self.limits.get(code) or LOAD_LIMITS.get(code)
 
     def waits(self, product: str) -> "WaitList | None":
         """Return the list of its wait events; ``None``: it doesn't report them, or no list exists."""
@@ -396,7 +396,7 @@ class Engine:
         """
         return None
 
-    def most_by_index(self, rows: int) -> float:
+    def max_index_rows(self, rows: int) -> float:
         """Return up to how many rows an index lookup is faster than a full scan of a table with ``rows`` rows."""
         # PostgreSQL's planner switches to a scan at 5 to 20% of the rows, depending on their physical order. The other
         # planners switch no later.

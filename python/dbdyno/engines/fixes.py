@@ -41,7 +41,7 @@ _ROOM = 1.25
 
 
 @dataclass(frozen=True)
-class Asked:
+class StatementFacts:
     """A statement of a cell's transactions. ``values``: parameter values, if every execution uses the same ones.
 
     ``plan``: the engine's plan, one step per line; ``rows``: rows returned per execution.
@@ -87,7 +87,7 @@ class Situation:
     asked: Settings = field(default_factory=Settings)
     product: str = ""
     version: tuple[int, ...] = ()
-    statements: Sequence[Asked] = ()
+    statements: Sequence[StatementFacts] = ()
     transactions: Sequence[Json] = ()
     catalog: Json = field(default_factory=dict)
     begins: frozenset[str] = frozenset()
@@ -163,7 +163,7 @@ class Situation:
 
 
 #: Placeholder for the source of a fix; its entry replaces it.
-UNSAID = Source("", "", "")
+PLACEHOLDER_SOURCE = Source("", "", "")
 
 
 def index_prices(situation: Situation, table: str) -> tuple[Price, ...]:
@@ -190,7 +190,7 @@ def prefix_index(situation: Situation, search: Search, options: str, does: str) 
         called,
         does,
         index_prices(situation, table),
-        UNSAID,
+        PLACEHOLDER_SOURCE,
         (f"{sql};",),
         statements=(sql,),
         group=f"index {table} {column}",
@@ -221,7 +221,7 @@ def setting_fix(
     called = name or ", ".join(f"{key}={value}" for key, value in settings.items())
     lines = tuple(engine_of(situation.engine).applying(settings))
     ends = (closing,) if closing else ()
-    return Fix(called, does, prices, UNSAID, lines, settings=settings, group=group, closing=ends)
+    return Fix(called, does, prices, PLACEHOLDER_SOURCE, lines, settings=settings, group=group, closing=ends)
 
 
 def memory(count: float, purpose: str, each: int = 1) -> Price:

@@ -19,7 +19,7 @@ _OPEN_FILES = Limit(
     "`ulimit -n` of the shell that starts dbdyno",
 )
 
-OF_THE_LOAD: Mapping[str, Limit] = {
+LOAD_LIMITS: Mapping[str, Limit] = {
     "EMFILE": _OPEN_FILES,
     "ENFILE": Limit("load-open-files", "the machine may open no further file or connection", "`fs.file-max`"),
     "EADDRNOTAVAIL": Limit(

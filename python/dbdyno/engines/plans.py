@@ -28,7 +28,7 @@ class PlanRead:
 
     reads: list[Read] = field(default_factory=list)
     sorts: list[str] = field(default_factory=list)
-    unhelped: str = ""
+    no_index_reason: str = ""
     """Why no index can avoid the full scans; a clause. Empty: an index can."""
 
 
@@ -162,7 +162,7 @@ def of_mongodb(plan: Sequence[str]) -> PlanRead:
     """Parse the stages of MongoDB's ``explain``, or the SQLite query plan that FerretDB reports."""
     own = any(line.startswith(_FILTERS_ITSELF) for line in plan)
     why = "FerretDB applies the filter itself to every document, regardless of indexes" if own else ""
-    found = PlanRead(unhelped=why)
+    found = PlanRead(no_index_reason=why)
     for line in plan:
         step = line.strip()
         made = _MONGODB.match(step)

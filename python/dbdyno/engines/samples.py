@@ -1,7 +1,7 @@
 """Queries that sample values of a column; engines build theirs with this."""
 
 
-def json_of(values: str, table: str, column: str, most: int, at_random: str) -> str:
+def sample_query(values: str, table: str, column: str, most: int, at_random: str) -> str:
     """Return a query for the column's values in at most ``most`` randomly chosen rows, as one JSON array.
 
     ``values``: SQL that aggregates the column ``v`` into an array; ``at_random``: SQL for a random number. The caller

@@ -86,7 +86,7 @@ def compared_columns(sql: str, values: Sequence[Any], engine: str) -> set[Column
     return {_named(side) for side in sides if isinstance(side, exp.Column) and not side.name.startswith(VALUE)}
 
 
-def looks_for_some(sql: str, engine: str) -> bool:
+def has_indexable_condition(sql: str, engine: str) -> bool:
     """Whether a statement has a condition that an index could look up: ``=``, ``<``, ``>``, ``BETWEEN`` or ``IN``.
 
     False if the statement can't be parsed.
@@ -117,7 +117,7 @@ def text_comparison(sql: str, values: Sequence[Any], engine: str) -> str | None:
     return "LIKE" if any(found) else "="
 
 
-def may_find_less(sql: str, values: Sequence[Any], engine: str) -> bool:
+def may_return_fewer_rows(sql: str, values: Sequence[Any], engine: str) -> bool:
     """Whether a statement may return fewer rows if more strings compare equal.
 
     This is true if it searches for unequal strings, or keeps only one of several equal ones.
@@ -192,6 +192,6 @@ def _casts_to_bytes(node: "exp.Expr") -> bool:
     return any(each.to.this in kinds for each in node.find_all(exp.Cast))
 
 
-def gives_one_row(sql: str) -> bool:
+def returns_one_row(sql: str) -> bool:
     """Whether a statement always returns exactly one row, e.g. ``select count(*)``."""
     return bool(_ONE_ROW.match(sql)) and not re.search(r"\b(group\s+by|over|union)\b", sql, re.IGNORECASE)

@@ -18,18 +18,18 @@ class CaseRule:
     words: str
 
 
-REGARDS = CaseRule(True, "is case-sensitive")
+CASE_SENSITIVE = CaseRule(True, "is case-sensitive")
 
 
-def alike(rules: Sequence[CaseRule | None]) -> CaseRule | None:
+def common_rule(rules: Sequence[CaseRule | None]) -> CaseRule | None:
     """Return the rule that all columns share; ``None`` if they differ."""
     return rules[0] if rules and all(each == rules[0] for each in rules) else None
 
 
-def of_collation(column: Column, disregarding: CaseRule | None = None) -> CaseRule | None:
+def collation_rule(column: Column, disregarding: CaseRule | None = None) -> CaseRule | None:
     """Return the rule of a column's collation; ``disregarding``: the rule of a case-insensitive one."""
     regards = collation_of(column).get("regards_case")
-    return None if regards is None else REGARDS if regards else disregarding
+    return None if regards is None else CASE_SENSITIVE if regards else disregarding
 
 
 def type_of(column: Column) -> str:

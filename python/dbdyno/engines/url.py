@@ -158,7 +158,7 @@ def _program(name: str, url: str, rest: str) -> SystemSpec:
     return _named(SystemSpec(name, command=command, label=label))
 
 
-def tell_apart(specs: Sequence[SystemSpec]) -> list[SystemSpec]:
+def label_duplicates(specs: Sequence[SystemSpec]) -> list[SystemSpec]:
     """Label repeated systems ``#2`` and so on, so that a system can be compared with itself."""
     made: dict[str, SystemSpec] = {}
     for spec in specs:

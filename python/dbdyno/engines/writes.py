@@ -91,7 +91,7 @@ def reaching_statements(compiled: CompiledCell, target: Mapping[str, Any], own: 
     """
     making = [*compiled.before, *compiled.after, *(f"table {table['name']}" for table in compiled.tables)]
     statements = [*making, *(str(each["sql"]) for each in compiled.trial["statements"])]
-    words = engine_of(target["engine"]).leads_beyond
+    words = engine_of(target["engine"]).escape_words
     if words is not None and not any(word in text.lower() for text in statements for word in words):
         return []
     task = {"kind": "reach", "target": target, "own": list(own), "statements": statements}

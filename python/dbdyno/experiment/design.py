@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from dbdyno.base.errors import InputError
-from dbdyno.engines.url import parse_url, tell_apart
+from dbdyno.engines.url import label_duplicates, parse_url
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import SYSTEM, Factor
 from dbdyno.experiment.resolve import resolve
@@ -121,7 +121,7 @@ def make_cells(
     left.
     """
     chosen = dict(chosen or {})
-    specs = {spec.name: spec for spec in tell_apart(systems)} or systems_of(experiment, chosen)
+    specs = {spec.name: spec for spec in label_duplicates(systems)} or systems_of(experiment, chosen)
     if len({spec.engine for spec in specs.values()}) > 1:
         experiment = experiment.translated()
     factors, usual = factors_of(experiment), experiment.usual_factors()

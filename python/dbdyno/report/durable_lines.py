@@ -26,7 +26,7 @@ def durability(document: Document) -> list[Statement]:
     for cell in document.cells:
         found = class_of(cell)
         # A service tells nothing of what its databases keep, and nothing is said of it.
-        if found is not None or engine_of_product(cell.system.engine).tells_durability:
+        if found is not None or engine_of_product(cell.system.engine).durability_is_known:
             classes.setdefault(found or "unknown", []).append(cell)
     return [Statement(name + _seen(cells), [cell.id for cell in cells]) for name, cells in classes.items()]
 

@@ -12,7 +12,7 @@ from authenticated import ENGINES, Place
 from conftest import Cli
 from dbdyno.engines import engine_of
 from dbdyno.engines.server.local import runs_here, unix_socket
-from dbdyno.engines.server.socket_queries import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQueries
 from dbdyno.engines.url import parse_url
 from dbdyno.store import open_store
 from experiment_files import HEAD, LOAD, READ, TABLE
@@ -20,8 +20,8 @@ from experiment_files import HEAD, LOAD, READ, TABLE
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates")
 
 
-def questions(engine: str) -> SocketQuestions:
-    found: SocketQuestions | None = getattr(engine_of(engine), "socket_questions", None)
+def questions(engine: str) -> SocketQueries:
+    found: SocketQueries | None = getattr(engine_of(engine), "socket_queries", None)
     assert found is not None
     return found
 
@@ -67,12 +67,12 @@ def test_another_server_at_the_socket_is_not_taken(make_place: Callable[[str], P
         usual = questions(engine)
         target = place.over_tcp(server)
         # Each session answers something else, as another server would.
-        other = SocketQuestions(place=usual.place, identity="select pg_backend_pid()::text", file=usual.file)
+        other = SocketQueries(place=usual.place, identity="select pg_backend_pid()::text", file=usual.file)
         assert unix_socket(target, other) is None
         # Who may not see where the socket is has the usual places.
-        unsaid = SocketQuestions("select null::text", usual.identity, (str(server.socket),), usual.file)
+        unsaid = SocketQueries("select null::text", usual.identity, (str(server.socket),), usual.file)
         assert unix_socket(target, unsaid) == {"host": str(server.socket)}
-        assert unix_socket(target, SocketQuestions("select 'here'", usual.identity, ("/",), usual.file)) is None
+        assert unix_socket(target, SocketQueries("select 'here'", usual.identity, ("/",), usual.file)) is None
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,17 @@ from dbdyno.analysis.why.rewriting import can_batch, can_insert_rows, can_join_r
 from dbdyno.analysis.why.words import CALLED
 from dbdyno.engines import all_engines, engine_of
 from dbdyno.engines.entries import Entry
-from dbdyno.engines.fixes import Asked, Situation
+from dbdyno.engines.fixes import Situation, StatementFacts
 from dbdyno.model.experiment.load import Load
 from dbdyno.model.plan.change import INJECTED
 from dbdyno.model.plan.counters import step_of_counters
 from dbdyno.model.plan.fix import SERIOUS, Fix, Price, Source, conflict, together
 
-UPDATE = Asked("update", "update t set n = n + 1 where id = ?")
-LOOKUP = Asked("lookup", "select n from t where id = ?", (), ("SEARCH t USING INTEGER PRIMARY KEY (rowid=?)",), 1.0)
-INSERT = Asked("insert", "insert into t (n, name) values (?, ?)")
+UPDATE = StatementFacts("update", "update t set n = n + 1 where id = ?")
+LOOKUP = StatementFacts(
+    "lookup", "select n from t where id = ?", (), ("SEARCH t USING INTEGER PRIMARY KEY (rowid=?)",), 1.0
+)
+INSERT = StatementFacts("insert", "insert into t (n, name) values (?, ?)")
 
 
 def load(**changed: object) -> Load:
@@ -272,7 +274,7 @@ CATALOG = {
         }
     ]
 }
-SCAN = Asked("scan", "select name from t where n = ?", (), ("SCAN t",), 1.0)
+SCAN = StatementFacts("scan", "select name from t where n = ?", (), ("SCAN t",), 1.0)
 
 
 class TestIndexes:
@@ -295,13 +297,13 @@ class TestIndexes:
         assert not any(each.startswith("covering") for each in names(of))
 
     def test_a_pattern_asks_for_an_index_in_the_order_of_like(self) -> None:
-        like = Asked("like", "select n from t where name like ?", ("abc%",), ("SCAN t",), 1.0)
+        like = StatementFacts("like", "select n from t where name like ?", ("abc%",), ("SCAN t",), 1.0)
         of = situation("processors", statements=[like], transactions=[steps(0)], catalog=CATALOG)
         (found,) = [each for each in choose(of, 99).fixes if "collate" in each.name]
         assert found.statements == ('create index "on_t_name_collate_nocase" on "t" ("name" collate nocase)',)
 
     def test_a_pattern_on_postgresql_asks_for_the_order_of_bytes(self) -> None:
-        like = Asked("like", "select n from t where name like ?", ("abc%",), ("Seq Scan on t",), 1.0)
+        like = StatementFacts("like", "select n from t where name like ?", ("abc%",), ("Seq Scan on t",), 1.0)
         of = postgresql("processors", statements=[like], transactions=[steps(0)], catalog=CATALOG)
         (found,) = [each for each in choose(of, 99).fixes if "pattern_ops" in each.name]
         assert found.statements[0].endswith('on "t" ("name" text_pattern_ops)')

@@ -9,7 +9,7 @@ from conftest import Cli
 from dbdyno.analysis.document import build_document
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of_product
-from dbdyno.engines.searches import gives_one_row, may_find_less, prefix_search, text_comparison
+from dbdyno.engines.searches import may_return_fewer_rows, prefix_search, returns_one_row, text_comparison
 from dbdyno.engines.string_rules import CaseRule, Column
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment
@@ -266,7 +266,7 @@ def test_comparisons_are_read_as_the_engine_writes_them(
     ],
 )
 def test_what_may_find_less_where_more_is_equal(sql: str, expected: bool) -> None:
-    assert may_find_less(sql, [], "sqlite") is expected
+    assert may_return_fewer_rows(sql, [], "sqlite") is expected
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_what_may_find_less_where_more_is_equal(sql: str, expected: bool) -> Non
     ],
 )
 def test_what_returns_one_row_whatever_it_finds(sql: str, expected: bool) -> None:
-    assert gives_one_row(sql) is expected
+    assert returns_one_row(sql) is expected
 
 
 MARIADB = "mysql:?engine=myisam"
@@ -412,7 +412,7 @@ def test_counts_that_may_differ_are_told() -> None:
     )
     assert len(finding["cells"]) == 6
     assert "not_comparable" not in finding["evidence"]
-    # That all is counted alike, and so is where the rule is the same.
+    # That all is counted common_rule, and so is where the rule is the same.
     assert found_on(made, rows, search="count", sorted="no") == []
     assert found_on(made, dict.fromkeys(("sqlite:", MARIADB), 1), search="count_admin", sorted="no") == []
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dbdyno.base.errors import InputError
 from dbdyno.engines import names_program
 from dbdyno.engines.sqlite.settings import SqliteSettings, read_settings
-from dbdyno.engines.url import parse_url, tell_apart
+from dbdyno.engines.url import label_duplicates, parse_url
 from dbdyno.model.plan.system import SystemSpec
 
 
@@ -127,7 +127,7 @@ def test_a_system_named_twice_is_told_apart() -> None:
     specs = [
         parse_url(url) for url in ("sqlite:", "sqlite:?cache_size=9", "sqlite:", "sqlite:#a", "sqlite:", "sqlite:#a")
     ]
-    apart = tell_apart(specs)
+    apart = label_duplicates(specs)
     names = ["sqlite:", "sqlite:?cache_size=9", "sqlite:#2", "sqlite:#a", "sqlite:#3", "sqlite:#a.2"]
     assert [spec.name for spec in apart] == names
     assert [parse_url(name) for name in names] == apart

@@ -138,7 +138,7 @@ def test_what_a_plan_reads_whole() -> None:
     assert stages.sorts == ["SORT"] and [each.index for each in stages.reads] == ["by_placed"]
     assert [each.table for each in whole_reads(of_mongodb(["COLLSCAN orders"]))] == ["orders"]
     ferretdb = of_mongodb(["SCAN foo_a9f37ed7", "filter: applied by FerretDB to the documents that SQLite returns"])
-    assert [each.table for each in whole_reads(ferretdb)] == ["foo"] and ferretdb.unhelped
+    assert [each.table for each in whole_reads(ferretdb)] == ["foo"] and ferretdb.no_index_reason
 
 
 @pytest.mark.parametrize(

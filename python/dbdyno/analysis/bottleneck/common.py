@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from dbdyno.base.text import shortened
 from dbdyno.engines import engine_of_product
-from dbdyno.engines.searches import looks_for_some
+from dbdyno.engines.searches import has_indexable_condition
 from dbdyno.model.events.machine import CpuShare
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.events.watched import Segments
@@ -144,7 +144,7 @@ def cheaper(result: TrialResult, statements: Mapping[str, str] | None) -> str:
         if known.looks_up(plans.get(statement) or ()) is False
         # The planner rejected an existing index as more expensive than a scan.
         and not over.get(statement)
-        and looks_for_some(sql, known.name)
+        and has_indexable_condition(sql, known.name)
     ]
     if not scanning:
         return "cheaper statements"

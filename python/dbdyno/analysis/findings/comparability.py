@@ -21,7 +21,7 @@ from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.judging import FAILED, ROWS, other_factors, why_not_comparable
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.engines import known_engine
-from dbdyno.engines.searches import gives_one_row, may_find_less
+from dbdyno.engines.searches import may_return_fewer_rows, returns_one_row
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Finding
 
@@ -71,7 +71,7 @@ def _why_other_rows(pairs: Sequence[Asked], rows: Mapping[str, float]) -> str:
         # A case-insensitive comparison matches at least the rows that a case-sensitive one matches.
         fewer = rows[by_case[False][0]] < rows[by_case[True][0]]
         cell, asked = pairs[0]
-        unfit = fewer and not may_find_less(asked.sql, asked.values, engine_name(cell))
+        unfit = fewer and not may_return_fewer_rows(asked.sql, asked.values, engine_name(cell))
         return "" if unfit else f"{word} {case_words(by_case)}"
     by_words: dict[str, list[str]] = {}
     for system, rule in rules.items():
@@ -104,7 +104,7 @@ def other_counts(material: Material) -> list[Finding]:
     """
     told: dict[str, tuple[list[str], list[str], dict[str, list[str]], dict[str, str]]] = {}
     for pairs in asked_alike(material.cells):
-        if not all(gives_one_row(each.sql) and each.rows == 1 for _, each in pairs):
+        if not all(returns_one_row(each.sql) and each.rows == 1 for _, each in pairs):
             continue
         word, rules = rules_of(pairs)
         by_case = by_case_of(rules)

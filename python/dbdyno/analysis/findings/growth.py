@@ -58,7 +58,7 @@ def cache_of(cell: Cell, material: Material) -> tuple[float, str] | None:
         return limit, "its memory limit"
     engine = engine_of_product(cell.system.engine)
     settings = cell.system.settings
-    if engine.passes_os_cache_by(settings):
+    if engine.bypasses_os_cache(settings):
         own = engine.cache_bytes(settings)
         return None if own is None else (own, "its own cache")
     memory = number(material.run.host, "memory_bytes")

@@ -11,7 +11,7 @@ from dbdyno.analysis.findings.searching import all_of, engine_name, known, prefi
 from dbdyno.analysis.measured.judging import Pair, judge
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.numbers import milliseconds, percent
-from dbdyno.engines.avoidable_scans import served
+from dbdyno.engines.avoidable_scans import avoidable_scans
 from dbdyno.engines.index import Index
 from dbdyno.engines.plans import Read, whole_reads
 from dbdyno.engines.prefixes import Why, why_no_prefix
@@ -120,7 +120,7 @@ def whole_table(material: Material) -> Iterator[Finding]:
 
 
 def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, Index | str]]:
-    return served(known(cell), statement.sql, statement.plan, statement.rows, cell.system.catalog)
+    return avoidable_scans(known(cell), statement.sql, statement.plan, statement.rows, cell.system.catalog)
 
 
 def _spared(cell: Cell, statement: CellStatement) -> bool:

@@ -187,7 +187,7 @@ def _system(planned: JsonObject, results: Sequence[TrialResult | ProgramResult])
     named = planned.get("system")
     stated = named if isinstance(named, dict) else {"name": named} if isinstance(named, str) else {}
     known = None if engine is None else engine.engine
-    durable = facts if engine_of_product(known).tells_durability else None
+    durable = facts if engine_of_product(known).durability_is_known else None
     return System(
         name=text(stated, "name") or text(stated, "url") or known or "",
         engine=known or text(stated, "engine"),

@@ -172,7 +172,7 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
         rules=rules,
         clients=_clients(last),
         memory_bytes=memory,
-        cached_by_system=not engine.passes_os_cache_by(settings),
+        cached_by_system=not engine.bypasses_os_cache(settings),
         entry_bytes=max(1, round(fill * rules.leaf_bytes * leaves / rows)),
         fill=fill,
         other_pages=rest / rules.page_bytes / rows,

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from dbdyno.analysis.why.cells import Why, changed_cell
 from dbdyno.analysis.why.rewriting import rewritten
-from dbdyno.engines.fixes import Asked
+from dbdyno.engines.fixes import StatementFacts
 from dbdyno.experiment import Experiment
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.model.plan.change import Change
@@ -71,5 +71,5 @@ def fix_cell(experiment: Experiment, cell: ResolvedCell, fix: Fix, why: Why) -> 
     """Give a cell with a fix. Raises InputError where the experiment cannot be measured with it."""
     change = Change(fix.level, fix.against[0], "free", fix.does, settings=fix.settings, load=fix.load)
     made = changed_cell(experiment, cell, change, why)
-    writes = [Asked("", str(each["sql"])).writes for each in made.trial.get("statements", [])]
+    writes = [StatementFacts("", str(each["sql"])).writes for each in made.trial.get("statements", [])]
     return replace(made, trial=rewritten(made.trial, fix, writes), added=fix.statements)

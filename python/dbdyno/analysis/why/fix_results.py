@@ -23,7 +23,7 @@ from dbdyno.analysis.why.fix_cells import Planned
 from dbdyno.analysis.why.fix_sentences import fix_sentences
 from dbdyno.analysis.why.measured_by import Metric, is_bounded, is_overloaded, metric_of, p99_beside
 from dbdyno.base.numbers import times
-from dbdyno.engines.fixes import Asked
+from dbdyno.engines.fixes import StatementFacts
 from dbdyno.engines.server.facts import size
 from dbdyno.model.plan.change import CHANGE, UNCHANGED
 from dbdyno.model.plan.fix import SERIOUS, Fix, conflict, together
@@ -301,7 +301,7 @@ def _seen(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
 
 def _slower_writes(base: Cell, cell: Cell) -> float | None:
     """Return the mean time of the statements that write, as a multiple; None where none does, or it is not known."""
-    writing = {each.name for each in base.statements if Asked("", each.sql).writes}
+    writing = {each.name for each in base.statements if StatementFacts("", each.sql).writes}
     of = [
         {each.name: each.latency_ms.mean for each in one.operations if each.kind == "statement"} for one in (base, cell)
     ]

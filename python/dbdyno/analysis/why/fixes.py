@@ -7,7 +7,7 @@ from dbdyno.analysis.why.indexes import covering_fixes, index_fixes
 from dbdyno.analysis.why.rewriting import can_batch, can_insert_rows, can_join_reads
 from dbdyno.engines import engine_of
 from dbdyno.engines.entries import Entry
-from dbdyno.engines.fixes import UNSAID, Situation
+from dbdyno.engines.fixes import PLACEHOLDER_SOURCE, Situation
 from dbdyno.model.plan.change import Resource
 from dbdyno.model.plan.fix import Fix, Price, Source
 
@@ -33,7 +33,9 @@ def _prepared(of: Situation) -> Iterator[Fix]:
         load = kept if of.load.connect != "once" else {"prepare": "once"}
         use = Price("use", "a plan and some kilobytes kept in each connection; a pooler must hold sessions for them")
         snippet = ("prepare each statement once in a connection, keep it, and bind values to it",)
-        yield Fix("prepared once", "statements are parsed and planned once", (use,), UNSAID, snippet, load=load)
+        yield Fix(
+            "prepared once", "statements are parsed and planned once", (use,), PLACEHOLDER_SOURCE, snippet, load=load
+        )
 
 
 def _kept(of: Situation) -> Iterator[Fix]:
@@ -41,7 +43,7 @@ def _kept(of: Situation) -> Iterator[Fix]:
         use = Price("memory", f"{of.clients} connections stay open")
         snippet = ("keep connections in a pool, and take one for each transaction",)
         does = "connections are opened once, and kept"
-        yield Fix("connections kept", does, (use,), UNSAID, snippet, load={"connect": "once"})
+        yield Fix("connections kept", does, (use,), PLACEHOLDER_SOURCE, snippet, load={"connect": "once"})
 
 
 def _pool(of: Situation) -> Iterator[Fix]:
@@ -50,7 +52,7 @@ def _pool(of: Situation) -> Iterator[Fix]:
         does = f"{of.clients} clients share {count} connections, one for each processor"
         longer = Price("latency", "a client may wait until a connection is free")
         snippet = (f"a pool of {count} connections",)
-        yield Fix(f"pool of {count}", does, (longer,), UNSAID, snippet, load={"clients": count})
+        yield Fix(f"pool of {count}", does, (longer,), PLACEHOLDER_SOURCE, snippet, load={"clients": count})
 
 
 def _batched(of: Situation) -> Iterator[Fix]:
@@ -61,7 +63,7 @@ def _batched(of: Situation) -> Iterator[Fix]:
             Price("use", f"what fails takes all {_BATCH} back"),
         )
         snippet = (f"BEGIN; … {_BATCH} times what one transaction does now …; COMMIT;",)
-        yield Fix(f"{_BATCH} in a transaction", does, prices, UNSAID, snippet, batch=_BATCH)
+        yield Fix(f"{_BATCH} in a transaction", does, prices, PLACEHOLDER_SOURCE, snippet, batch=_BATCH)
 
 
 def _rows(of: Situation) -> Iterator[Fix]:
@@ -72,7 +74,7 @@ def _rows(of: Situation) -> Iterator[Fix]:
             Price("use", f"what fails takes all {_BATCH} back"),
         )
         snippet = (f"{_BATCH} rows in a statement: values (…), (…), …",)
-        yield Fix(f"{_BATCH} rows in an insert", does, prices, UNSAID, snippet, rows=_BATCH)
+        yield Fix(f"{_BATCH} rows in an insert", does, prices, PLACEHOLDER_SOURCE, snippet, rows=_BATCH)
 
 
 def _one_read(of: Situation) -> Iterator[Fix]:
@@ -84,12 +86,12 @@ def _one_read(of: Situation) -> Iterator[Fix]:
         old = Price("staleness", "all of its reads see the data as of its first one")
         snippet = ("BEGIN; … the reads …; COMMIT;",)
         does = "the reads of a transaction are done in one"
-        yield Fix("one read transaction", does, (old,), UNSAID, snippet, reads=True)
+        yield Fix("one read transaction", does, (old,), PLACEHOLDER_SOURCE, snippet, reads=True)
     elif not of.writes and can_batch(of.transactions, _texts(of)):
         old = Price("staleness", f"{_BATCH} of them see the data as of the first one")
         does = f"{_BATCH} reads are done in one transaction"
         snippet = (f"BEGIN; … {_BATCH} reads …; COMMIT;",)
-        yield Fix(f"{_BATCH} reads in a transaction", does, (old,), UNSAID, snippet, batch=_BATCH)
+        yield Fix(f"{_BATCH} reads in a transaction", does, (old,), PLACEHOLDER_SOURCE, snippet, batch=_BATCH)
 
 
 def _texts(of: Situation) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines import engine_of
-from dbdyno.engines.avoidable_scans import served
-from dbdyno.engines.fixes import UNSAID, Asked, Situation, index_prices
+from dbdyno.engines.avoidable_scans import avoidable_scans
+from dbdyno.engines.fixes import PLACEHOLDER_SOURCE, Situation, StatementFacts, index_prices
 from dbdyno.engines.index import Index, index_name
 from dbdyno.engines.statements import numbered
 from dbdyno.model.plan.fix import Fix
@@ -40,14 +40,14 @@ def covering_fixes(of: Situation) -> Iterator[Fix]:
             yield _made(of, index.table, (*index.columns, *more), "covering index")
 
 
-def _lacking(of: Situation, each: Asked) -> Iterator[Index]:
+def _lacking(of: Situation, each: StatementFacts) -> Iterator[Index]:
     engine = engine_of(of.engine)
-    for _, index in served(engine, each.sql, each.plan, each.rows, dict(of.catalog)):
+    for _, index in avoidable_scans(engine, each.sql, each.plan, each.rows, dict(of.catalog)):
         if isinstance(index, Index) and index.existing is None:
             yield index
 
 
-def _used(of: Situation, each: Asked) -> Index | None:
+def _used(of: Situation, each: StatementFacts) -> Index | None:
     """Give the index by which a statement goes to the rows of its only table, with its columns."""
     read = engine_of(of.engine).read_plan(each.plan)
     if read is None or len(read.reads) != 1 or read.reads[0].whole or read.reads[0].index is None:
@@ -62,7 +62,7 @@ def _used(of: Situation, each: Asked) -> Index | None:
     return None
 
 
-def _columns(of: Situation, each: Asked, table: str) -> list[str] | None:
+def _columns(of: Situation, each: StatementFacts, table: str) -> list[str] | None:
     """Give all columns of its only table that a select names; ``None`` where that cannot be told, or it wants all."""
     from sqlglot import exp
 
@@ -89,5 +89,11 @@ def _made(of: Situation, table: str, columns: Sequence[str], what: str) -> Fix:
     does = "the statement goes to its rows by an index" + (", which has all that it wants" if "cover" in what else "")
     name = f"{what} {real} ({', '.join(named)})"
     return Fix(
-        name, does, index_prices(of, real), UNSAID, (f"{sql};",), statements=(sql,), group=f"index {real} {named[0]}"
+        name,
+        does,
+        index_prices(of, real),
+        PLACEHOLDER_SOURCE,
+        (f"{sql};",),
+        statements=(sql,),
+        group=f"index {real} {named[0]}",
     )

@@ -10,7 +10,7 @@ import psutil
 
 from dbdyno.analysis.why.words import CALLED
 from dbdyno.engines import engine_of
-from dbdyno.engines.fixes import Asked, Situation
+from dbdyno.engines.fixes import Situation, StatementFacts
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.change import Resource
 from dbdyno.model.result.cell import Cell
@@ -59,11 +59,11 @@ def _known(resource: str) -> Resource:
     return next(name for name in CALLED if name == resource)
 
 
-def _statements(compiled: CompiledCell, cell: Cell) -> Sequence[Asked]:
+def _statements(compiled: CompiledCell, cell: Cell) -> Sequence[StatementFacts]:
     told = {each.name: each for each in cell.statements}
     made = []
     for each in compiled.trial.get("statements", []):
         seen = told.get(str(each["name"]))
         plan, rows = ((), None) if seen is None else (seen.plan, seen.rows)
-        made.append(Asked(str(each["name"]), str(each["sql"]), each.get("example", ()), plan, rows))
+        made.append(StatementFacts(str(each["name"]), str(each["sql"]), each.get("example", ()), plan, rows))
     return made

@@ -119,9 +119,9 @@ class Duckdb(Engine):
 
     def sample(self, table: str, column: str, most: int) -> str | None:
         """Return a query for sampled values as a JSON array."""
-        from dbdyno.engines.samples import json_of
+        from dbdyno.engines.samples import sample_query
 
-        return json_of("to_json(list(v))", table, column, most, "random()")
+        return sample_query("to_json(list(v))", table, column, most, "random()")
 
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Advise to update the counts of distinct values."""
@@ -147,15 +147,15 @@ class Duckdb(Engine):
         index = index_for(sql, self.name, table, dict(catalog), single=True)
         return None if index is None or index.existing is not None else index
 
-    def most_by_index(self, rows: int) -> float:
+    def max_index_rows(self, rows: int) -> float:
         """Return the limit by default settings: `index_scan_max_count` rows or `index_scan_percentage` of the table."""
         return max(2048, 0.001 * rows)
 
     def like_rule(self, settings: Json, columns: "Sequence[Column]", *, own_tables: bool) -> "CaseRule | None":
         """Return case-sensitive: ``LIKE`` ignores the collation."""
-        from dbdyno.engines.string_rules import REGARDS
+        from dbdyno.engines.string_rules import CASE_SENSITIVE
 
-        return REGARDS
+        return CASE_SENSITIVE
 
     def equality_rule(
         self,
@@ -165,9 +165,9 @@ class Duckdb(Engine):
         own_tables: bool,
     ) -> "CaseRule | None":
         """Return the rule of the database's collation, which the experiment's own tables have."""
-        from dbdyno.engines.string_rules import REGARDS
+        from dbdyno.engines.string_rules import CASE_SENSITIVE
 
-        return REGARDS if own_tables and settings.get("default_collation") == "" else None
+        return CASE_SENSITIVE if own_tables and settings.get("default_collation") == "" else None
 
 
 def _own(settings: Settings) -> "DuckdbSettings":

@@ -28,7 +28,7 @@ class Http(Engine):
     shows_user = False
     has_data = False
     has_checks = True
-    tells_durability = False
+    durability_is_known = False
 
     def places(self, text: str) -> int:
         """Return 0, because requests have no placeholders."""

@@ -9,7 +9,7 @@ from dbdyno.engines.engine import Json
 from dbdyno.engines.limits import Limit
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
-from dbdyno.engines.server.socket_queries import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQueries
 from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.engines.waits import WaitList
 from dbdyno.model.plan.settings import Scalar, Settings
@@ -83,7 +83,7 @@ class Mysql(ServerEngine):
         session_lock=True,
         read_only="once",
     )
-    socket_questions = SocketQuestions(
+    socket_queries = SocketQueries(
         place="select @@socket", identity="select concat_ws(' ', @@hostname, @@port, @@datadir, @@pid_file)"
     )
 
@@ -150,7 +150,7 @@ class Mysql(ServerEngine):
         size = settings.get("innodb_buffer_pool_size", "")
         return float(size) if size.isdigit() else None
 
-    def passes_os_cache_by(self, settings: Mapping[str, str]) -> bool:
+    def bypasses_os_cache(self, settings: Mapping[str, str]) -> bool:
         """Whether InnoDB opens its files with ``O_DIRECT``."""
         return "direct" in settings.get("innodb_flush_method", "").lower()
 
@@ -186,9 +186,9 @@ class Mysql(ServerEngine):
 
     def sample(self, table: str, column: str, most: int) -> str | None:
         """Return a query for sampled values as a JSON array."""
-        from dbdyno.engines.samples import json_of
+        from dbdyno.engines.samples import sample_query
 
-        return json_of("json_arrayagg(v)", table, column, most, "rand()")
+        return sample_query("json_arrayagg(v)", table, column, most, "rand()")
 
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Advise to update statistics, also on columns without an index."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from dbdyno.engines.prefix_rules import Json, PrefixRules, Search
-from dbdyno.engines.string_rules import CaseRule, Column, alike, collation_of
+from dbdyno.engines.string_rules import CaseRule, Column, collation_of, common_rule
 
 _TEXTS = re.compile("(var)?char|(tiny|medium|long)?text|enum|set|(var)?binary|(tiny|medium|long)?blob", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ def looks_up(plan: Sequence[str]) -> bool | None:
 
 def case_rule(columns: Sequence[Column]) -> CaseRule | None:
     """Return the rule of ``=`` and ``LIKE``, from the columns' collations."""
-    return alike([_by_collation(each) for each in columns])
+    return common_rule([_by_collation(each) for each in columns])
 
 
 def _by_collation(column: Column) -> CaseRule | None:

@@ -9,7 +9,7 @@ from dbdyno.engines.engine import Json
 from dbdyno.engines.limits import Limit
 from dbdyno.engines.server.databases import Databases
 from dbdyno.engines.server.engine import ServerEngine
-from dbdyno.engines.server.socket_queries import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQueries
 from dbdyno.engines.sql_lexer import Syntax
 from dbdyno.engines.waits import WaitList
 from dbdyno.model.plan.settings import Scalar, Settings
@@ -54,7 +54,7 @@ class Postgresql(ServerEngine):
         question_operators=True,
         returns_end_lines=True,
     )
-    numbered_by = "$"
+    parameter_prefix = "$"
     backslash_escapes = True
     password_variable = "PGPASSWORD"  # noqa: S105
     durability: Mapping[str, Mapping[str, str]] = {
@@ -81,7 +81,7 @@ class Postgresql(ServerEngine):
         read_only="always",
     )
 
-    socket_questions = SocketQuestions(
+    socket_queries = SocketQueries(
         place="select btrim(split_part(current_setting('unix_socket_directories'), ',', 1), ' \"')",
         # Unprivileged users can't read the socket's location.
         usual=("/var/run/postgresql", "/tmp"),  # noqa: S108
@@ -111,11 +111,11 @@ class Postgresql(ServerEngine):
         """Return ``ANALYZE``, as at the end of loading."""
         return 'analyze "' + table.replace('"', '""') + '"'
 
-    def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
+    def index_move_job(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
         """Return the program that creates a tablespace in the directory and moves all indexes of tables to it."""
-        from dbdyno.engines.postgresql.family import moving_indexes
+        from dbdyno.engines.postgresql.family import index_move_job
 
-        return moving_indexes(installation, data, directory)
+        return index_move_job(installation, data, directory)
 
     def dialect(self, definition: "Definition", place: str, settings: Settings) -> "Dialect":
         """Return PostgreSQL's dialect."""
@@ -192,9 +192,9 @@ class Postgresql(ServerEngine):
 
     def sample(self, table: str, column: str, most: int) -> str | None:
         """Return a query for sampled values as a JSON array."""
-        from dbdyno.engines.samples import json_of
+        from dbdyno.engines.samples import sample_query
 
-        return json_of("json_agg(v)", table, column, most, "random()")
+        return sample_query("json_agg(v)", table, column, most, "random()")
 
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Advise to update statistics, and to create multi-column ones."""

@@ -113,7 +113,7 @@ def jobs(installation: Installation, directory: Path) -> Sequence[Job]:
     return Job(initdb, death_signal=signal.SIGTERM), _single(installation, directory, "template1", text)
 
 
-def moving_indexes(installation: Installation, data: Path, directory: Path) -> Job:
+def index_move_job(installation: Installation, data: Path, directory: Path) -> Job:
     """Return the program that creates a tablespace in an empty directory and moves the tables' indexes to it."""
     # PostgreSQL doesn't accept a location with a quotation mark.
     text = f"CREATE TABLESPACE {_INDEXES} LOCATION '{directory}'\n"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from math import ceil
 
 from dbdyno.engines.entries import Entry
-from dbdyno.engines.fixes import UNSAID, Situation, memory, prefix_index, setting_fix
+from dbdyno.engines.fixes import PLACEHOLDER_SOURCE, Situation, memory, prefix_index, setting_fix
 from dbdyno.engines.postgresql.advice import cache_bytes, size_bytes
 from dbdyno.engines.server.facts import size
 from dbdyno.model.plan.fix import Fix, Price, Source
@@ -140,7 +140,7 @@ def _fill(cell: Situation) -> Iterator[Fix]:
         does = "pages keep free space for new versions of their rows, which then don't need new index entries"
         space = Price("space", f"tables of {100 / _FILL:.2g} times the size")
         snippet = tuple(f"{line};" for line in lines)
-        yield Fix(f"fillfactor={_FILL}", does, (space,), UNSAID, snippet, statements=lines)
+        yield Fix(f"fillfactor={_FILL}", does, (space,), PLACEHOLDER_SOURCE, snippet, statements=lines)
 
 
 def _updated(sql: str) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dbdyno.engines.prefix_rules import Json, PrefixRules, Search, key_collation
-from dbdyno.engines.string_rules import CaseRule, Column, alike, of_collation, type_of
+from dbdyno.engines.string_rules import CaseRule, Column, collation_rule, common_rule, type_of
 
 _PATTERN_CLASSES = ("text_pattern_ops", "varchar_pattern_ops", "bpchar_pattern_ops")
 
@@ -18,7 +18,7 @@ def case_rule(columns: Sequence[Column]) -> CaseRule | None:
 
     They depend on the collation only if it is nondeterministic.
     """
-    return alike([of_collation(each) if _is_plain_text(each) else _citext(each) for each in columns])
+    return common_rule([collation_rule(each) if _is_plain_text(each) else _citext(each) for each in columns])
 
 
 def _citext(column: Column) -> CaseRule | None:

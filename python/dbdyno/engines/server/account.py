@@ -55,7 +55,7 @@ def server_account(engine: str) -> Account | None:
     raise SystemFailed(f"{problem}: run dbdyno as a user other than root")
 
 
-def shut_out(directory: Path, account: Account | None) -> Path | None:
+def closed_directory(directory: Path, account: Account | None) -> Path | None:
     """Return the outermost directory on a path that a user may not enter; ``None``: the user may enter all.
 
     Nonexistent directories are skipped. Access control lists are ignored; only permission bits count.
@@ -73,9 +73,9 @@ def shut_out(directory: Path, account: Account | None) -> Path | None:
     return None
 
 
-def check_reach(path: Path, account: Account | None) -> None:
+def check_access(path: Path, account: Account | None) -> None:
     """Raise SystemFailed if the server's user can't access a path."""
-    out = shut_out(path.parent, account)
+    out = closed_directory(path.parent, account)
     if out is not None and account is not None:
         raise SystemFailed(
             f"{path}: the server runs as the user `{account.name}`, who may not enter `{out}`: use a directory that "
@@ -83,20 +83,20 @@ def check_reach(path: Path, account: Account | None) -> None:
         )
 
 
-def open_way(directory: Path, account: Account | None) -> None:
+def allow_traversal(directory: Path, account: Account | None) -> None:
     """Let the server's user traverse one of dbdyno's directories to reach a subdirectory that the user owns.
 
     The directory doesn't become readable. Its parent directories and home directories are not changed. Raises
     SystemFailed if the user can't traverse them.
     """
-    if shut_out(directory.parent, account) is None and shut_out(directory, account) is not None:
+    if closed_directory(directory.parent, account) is None and closed_directory(directory, account) is not None:
         status = directory.stat()
         if status.st_uid == os.geteuid() and directory not in {Path(each.pw_dir) for each in pwd.getpwall()}:
             directory.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXGRP | stat.S_IXOTH)
-    check_reach(directory / "data", account)
+    check_access(directory / "data", account)
 
 
-def hand_over(directory: Path, account: Account | None) -> None:
+def change_owner(directory: Path, account: Account | None) -> None:
     """Make the server's user the owner of a directory and its contents, and close the directory to other users."""
     directory.chmod(0o700)
     if account is None:

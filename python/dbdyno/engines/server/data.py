@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.base.errors import SystemFailed, reason
-from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account
+from dbdyno.engines.server.account import Account, allow_traversal, change_owner, check_access, server_account
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.family import Job
 from dbdyno.engines.server.launch import family_of
@@ -35,14 +35,14 @@ def create_data(installation: Installation, directory: Path) -> None:
     directory = directory.absolute()
     account = server_account(installation.engine)
     for program in installation.programs.values():
-        check_reach(program, account)
+        check_access(program, account)
     try:
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise SystemFailed(f"{directory}: not an empty directory, which new data require")
         directory.parent.mkdir(parents=True, exist_ok=True)
-        open_way(directory.parent, account)
+        allow_traversal(directory.parent, account)
         directory.mkdir(exist_ok=True)
-        hand_over(directory, account)
+        change_owner(directory, account)
     except OSError as error:
         raise SystemFailed(f"{directory}: can't create the directory: {reason(error)}") from error
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from dbdyno.base.errors import InputError
 from dbdyno.engines.engine import Engine, Json
 from dbdyno.engines.server.databases import Databases
-from dbdyno.engines.server.socket_queries import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQueries
 from dbdyno.model.plan.settings import Scalar
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class ServerEngine(Engine):
     databases: Databases
     """How to create databases on a running server."""
 
-    socket_questions: SocketQuestions | None = None
+    socket_queries: SocketQueries | None = None
     """How to find a running server's Unix socket; ``None``: its clients can't use one."""
 
     of_tables: tuple[str, ...] = ()
@@ -60,9 +60,9 @@ class ServerEngine(Engine):
         """Return the Unix socket at which the same server accepts the same user; ``None`` if there is none."""
         from dbdyno.engines.server.local import unix_socket
 
-        return None if self.socket_questions is None else unix_socket(target, self.socket_questions)
+        return None if self.socket_queries is None else unix_socket(target, self.socket_queries)
 
-    def moving_indexes(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
+    def index_move_job(self, installation: "Installation", data: "Path", directory: "Path") -> "Job":
         """Return the program that moves the tables' indexes of a stopped server's data to an empty directory.
 
         Called only for engines with the setting ``index_directory``.
@@ -80,7 +80,7 @@ class ServerEngine(Engine):
             raise InputError(system.name, f"dbdyno can't start {self.title} servers", hint)
         from dbdyno.engines.server.managed import ManagedProvisioner
 
-        return ManagedProvisioner(self.name, place, self.moving_indexes)
+        return ManagedProvisioner(self.name, place, self.index_move_job)
 
     def found_here(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the installed servers, or how to install one."""

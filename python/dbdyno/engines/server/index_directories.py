@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dbdyno.base.errors import InputError, reason
-from dbdyno.engines.server.account import hand_over, open_way, server_account, shut_out
+from dbdyno.engines.server.account import allow_traversal, change_owner, closed_directory, server_account
 from dbdyno.engines.server.data import run_job
 from dbdyno.engines.server.family import Job
 from dbdyno.engines.server.programs import Installation
@@ -14,7 +14,7 @@ from dbdyno.runtime.workspace.copying import sync_files
 Moving = Callable[[Installation, Path, Path], Job]
 
 
-class IndexesApart:
+class IndexDirectories:
     """Creates index directories for the servers of one engine, inside a directory that the user names."""
 
     def __init__(self, engine: str, moving: Moving) -> None:
@@ -31,8 +31,10 @@ class IndexesApart:
                 place, f"no such directory: {path}", "name an existing directory; dbdyno removes the files it creates"
             )
         account = server_account(self._engine)
-        if account is not None and shut_out(path, account) is not None:
-            problem = f"the server runs as the user `{account.name}`, who may not enter {shut_out(path, account)}"
+        if account is not None and closed_directory(path, account) is not None:
+            problem = (
+                f"the server runs as the user `{account.name}`, who may not enter {closed_directory(path, account)}"
+            )
             raise InputError(place, problem, "use a directory that every user may enter")
         try:
             made = self.directory(named)
@@ -49,9 +51,9 @@ class IndexesApart:
         """Move the indexes of a stopped server's data to a new directory. Raises SystemFailed and OSError."""
         account = server_account(self._engine)
         directory.mkdir(mode=0o700)
-        hand_over(directory, account)
-        open_way(data.parent, account)
-        hand_over(data, account)
+        change_owner(directory, account)
+        allow_traversal(data.parent, account)
+        change_owner(data, account)
         job = self._moving(installation, data, directory)
         what = f"move the indexes to {directory}"
         run_job(installation, job, data, account, what=what, further=[directory])

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 
 from dbdyno.base.errors import SystemFailed
-from dbdyno.engines.server.socket_queries import SocketQuestions
+from dbdyno.engines.server.socket_queries import SocketQueries
 from dbdyno.model.events.answers import Answer
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.runtime.worker import ask
@@ -34,7 +34,7 @@ def runs_here(host: str | None) -> bool:
     return all(each in own or ip_address(each).is_loopback for each in resolved)
 
 
-def unix_socket(target: Mapping[str, Any], questions: SocketQuestions) -> dict[str, Any] | None:
+def unix_socket(target: Mapping[str, Any], questions: SocketQueries) -> dict[str, Any] | None:
     """Return the fields of a plan's target that select a server's Unix socket; ``None`` if there is no usable one.
 
     ``target``: the server as reached over TCP. The server at the socket must be the same one and accept the same user.

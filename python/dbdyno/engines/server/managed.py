@@ -13,12 +13,12 @@ from typing import Any, Literal
 from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.base.paths import cache_directory
 from dbdyno.engines.provisioner import Place, Ready
-from dbdyno.engines.server.account import hand_over, open_way, server_account, shut_out
+from dbdyno.engines.server.account import allow_traversal, change_owner, closed_directory, server_account
 from dbdyno.engines.server.data import kept_data
-from dbdyno.engines.server.index_directories import IndexesApart, Moving, same_device
+from dbdyno.engines.server.index_directories import IndexDirectories, Moving, same_device
 from dbdyno.engines.server.installations import find_installations, how_to_install, installation_of
 from dbdyno.engines.server.launch import family_of
-from dbdyno.engines.server.planner_statistics import sample_anew
+from dbdyno.engines.server.planner_statistics import resample_tables
 from dbdyno.engines.server.preload import preloads
 from dbdyno.engines.server.programs import Installation
 from dbdyno.engines.server.server import Server, check_settings, start_server
@@ -76,7 +76,7 @@ class ManagedProvisioner:
         # By requested program. Detection executes programs for their versions, and the choice must not change in a run.
         self._found: dict[str | None, Installation] = {}
         self.observations: list[dict[str, Any]] = []
-        self._apart = IndexesApart(engine, moving)
+        self._apart = IndexDirectories(engine, moving)
         self._copies = Copies()
         self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
 
@@ -130,7 +130,7 @@ class ManagedProvisioner:
                 copy.renew(self._interrupted)
                 if indexes is None:
                     # Change the owner before noting the files' state, so that only the trial's changes differ from it.
-                    hand_over(data, server_account(self._engine))
+                    change_owner(data, server_account(self._engine))
                     copy.note()
                 else:
                     self._apart.move(installation, data, indexes)
@@ -151,7 +151,7 @@ class ManagedProvisioner:
             page = None if server.preload is None else str(server.preload.page)
             started = time.monotonic()
             try:
-                sample_anew(compiled, target(server), self._interrupted)
+                resample_tables(compiled, target(server), self._interrupted)
                 if cold:
                     # After sampling, so that sampling needn't read from the device.
                     self._set_os_cache(removed, "cold")
@@ -266,7 +266,7 @@ class ManagedProvisioner:
         """Return the workspace for servers."""
         account = server_account(self._engine)
         # A directory that the user named is used or rejected with an error, but never replaced.
-        if self._workspace.chosen or shut_out(self._workspace.path.parent, account) is None:
+        if self._workspace.chosen or closed_directory(self._workspace.path.parent, account) is None:
             return self._workspace
         if self._own is None:
             self._own = Workspace(self._cache("work"))
@@ -276,14 +276,14 @@ class ManagedProvisioner:
         """Return a persistent directory that the server's user can traverse."""
         account = server_account(self._engine)
         usual = cache_directory()
-        if shut_out(usual.parent, account) is None:
-            open_way(usual, account)
+        if closed_directory(usual.parent, account) is None:
+            allow_traversal(usual, account)
             root = usual
         else:
             root = common_directory()
         path = root / name
         path.mkdir(exist_ok=True)
-        open_way(path, account)
+        allow_traversal(path, account)
         return path
 
 

@@ -19,8 +19,8 @@ from dbdyno.engines.passwords import password_of
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import current_user
 from dbdyno.engines.server.databases import Databases
-from dbdyno.engines.server.ownership import ENDS, FileLock, Holding, SessionLock, database_name, new_token
-from dbdyno.engines.server.planner_statistics import sample_anew
+from dbdyno.engines.server.ownership import ENDS, FileLock, OwnershipLock, SessionLock, database_name, new_token
+from dbdyno.engines.server.planner_statistics import resample_tables
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
 from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, writing_statements
@@ -87,7 +87,7 @@ class NamedProvisioner:
         self._tls = Tls()
         self._lock: IO[bytes] | None = None
         self._token = new_token()
-        self._holding: Holding | None = None
+        self._ownership: OwnershipLock | None = None
         self._checked = False
         self._made: set[str] = set()
 
@@ -114,15 +114,15 @@ class NamedProvisioner:
         If the lock was lost, e.g. because the server was restarted, other runs may have dropped the databases. Then
         this run uses new names.
         """
-        if self._holding is not None and self._holding.alive:
+        if self._ownership is not None and self._ownership.alive:
             return
-        if self._holding is not None:
-            self._holding.release()
+        if self._ownership is not None:
+            self._ownership.release()
             self._token, self._key = new_token(), ""
         if self._databases.session_lock:
-            self._holding = SessionLock(self._target(None, self._own_database), self._token, self._drop)
+            self._ownership = SessionLock(self._target(None, self._own_database), self._token, self._drop)
         else:
-            self._holding = FileLock(self._system, self._token, self._drop)
+            self._ownership = FileLock(self._system, self._token, self._drop)
 
     def _judge(self, compiled: CompiledCell) -> None:
         """Raise InputError if a statement may write to a database that dbdyno didn't create, unless that is allowed.
@@ -185,7 +185,7 @@ class NamedProvisioner:
             copy = self._databases.copy.replace("{template}", database_name(self._token, "template"))
             self._recreate(name, copy)
             copied = time.monotonic()
-            sample_anew(compiled, self._target(compiled, name), self._interrupted)
+            resample_tables(compiled, self._target(compiled, name), self._interrupted)
             durations = {"load_s": load_s, "copy_s": copied - loaded, "analyze_s": time.monotonic() - copied}
         else:
             self._recreate(name, self._databases.create)
@@ -206,8 +206,8 @@ class NamedProvisioner:
                 self._drop(name)
         finally:
             self._made.clear()
-            if self._holding is not None:
-                self._holding.release()
+            if self._ownership is not None:
+                self._ownership.release()
             if self._lock is not None:
                 self._lock.close()
 

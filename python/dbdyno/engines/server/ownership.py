@@ -34,7 +34,7 @@ def database_name(token: str, end: str) -> str:
     return f"dbdyno_{token}_{end}"
 
 
-class Holding(Protocol):
+class OwnershipLock(Protocol):
     """A lock that shows other runs that the owner of databases lives."""
 
     @property

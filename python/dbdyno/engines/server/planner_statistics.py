@@ -18,7 +18,7 @@ _OWN = re.compile(r"\banaly[sz]e\b|statistic|_stats\b|\bstats_|reltuples", re.IG
 _TIME_LIMITS = frozenset({"statement_timeout", "transaction_timeout"})
 
 
-def sample_anew(compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted) -> None:
+def resample_tables(compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted) -> None:
     """Make the server sample each table again that it sampled when the tables were loaded.
 
     If the experiment's `setup` gathers or sets statistics itself, they are not changed. Raises SystemFailed;

@@ -10,7 +10,7 @@ from typing import Any
 
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.base.resources import package_path
-from dbdyno.engines.server.account import Account, open_way
+from dbdyno.engines.server.account import Account, allow_traversal
 
 # The changes in a trial's plan that the library makes.
 _KINDS = ("sync", "read", "write")
@@ -52,7 +52,7 @@ class Preload:
         made = cls(work / f"preload-{secrets.token_hex(4)}")
         try:
             made.directory.mkdir(mode=0o711)
-            open_way(made.directory, account)
+            allow_traversal(made.directory, account)
             # The library may be installed in a directory that the server's user can't enter.
             shutil.copyfile(library, made.library)
             made.library.chmod(0o755)

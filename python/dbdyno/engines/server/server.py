@@ -10,7 +10,14 @@ from pathlib import Path
 from types import TracebackType
 
 from dbdyno.base.errors import InputError, SystemFailed, reason
-from dbdyno.engines.server.account import Account, check_reach, hand_over, open_way, server_account, shut_out
+from dbdyno.engines.server.account import (
+    Account,
+    allow_traversal,
+    change_owner,
+    check_access,
+    closed_directory,
+    server_account,
+)
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.family import Family, Places
 from dbdyno.engines.server.launch import family_of
@@ -197,15 +204,15 @@ def _places(installation: Installation, family: Family, data: Path, work: Path, 
         if not directory.is_dir():
             raise SystemFailed(f"{directory}: no such directory")
     for program in installation.programs.values():
-        check_reach(program, account)
+        check_access(program, account)
     try:
-        open_way(work, account)
+        allow_traversal(work, account)
         if data.parent != work and work in data.parents:
             for path in reversed(data.parents):
                 if work in path.parents:
-                    open_way(path, account)
-        check_reach(data, account)
-        hand_over(data, account)
+                    allow_traversal(path, account)
+        check_access(data, account)
+        change_owner(data, account)
     except OSError as error:
         raise SystemFailed(f"{error.filename}: {reason(error)}") from error
     token = secrets.token_hex(4)
@@ -213,7 +220,7 @@ def _places(installation: Installation, family: Family, data: Path, work: Path, 
     sockets = own
     if not _fits(sockets / family.SOCKET):
         sockets = Path(tempfile.gettempdir()) / f"dbdyno-{token}"
-        if not _fits(sockets / family.SOCKET) or shut_out(sockets.parent, account) is not None:
+        if not _fits(sockets / family.SOCKET) or closed_directory(sockets.parent, account) is not None:
             problem = f"can't create a socket in {sockets.parent}, nor below {work}, whose path is too long"
             raise SystemFailed(f"{problem}: set TMPDIR to a directory with a short path that every user may enter")
     return Places(data, own, sockets)

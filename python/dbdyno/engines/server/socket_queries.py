@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class SocketQuestions:
+class SocketQueries:
     """SQL queries that find a server's Unix socket.
 
     ``place``: returns its location for clients. ``usual``: default locations, if the server doesn't return one.

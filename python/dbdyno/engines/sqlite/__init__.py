@@ -44,7 +44,7 @@ class Sqlite(Engine):
     locks: Locks = "file"
     grammar = "sqlite"
     # The statements and functions that crates/engines/src/sqlite/external_access.rs detects. SQLite has no other names.
-    leads_beyond = (
+    escape_words = (
         *("attach", "pragma", "vacuum", "virtual", "edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile"),
         *("sqlar_uncompress", "writefile", "zipfile"),
     )
@@ -211,9 +211,9 @@ class Sqlite(Engine):
 
     def sample(self, table: str, column: str, most: int) -> str | None:
         """Return a query for sampled values as a JSON array."""
-        from dbdyno.engines.samples import json_of
+        from dbdyno.engines.samples import sample_query
 
-        return json_of("json_group_array(v)", table, column, most, "random()")
+        return sample_query("json_group_array(v)", table, column, most, "random()")
 
     def looks_up(self, plan: Sequence[str]) -> bool | None:
         """Whether a plan contains a SEARCH; a SCAN reads a whole table or index."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 
 from dbdyno.engines.caches import smaller_caches
-from dbdyno.engines.fixes import Asked
+from dbdyno.engines.fixes import StatementFacts
 from dbdyno.engines.sqlite.advice import cache_bytes
 from dbdyno.engines.sqlite.targets import settings_of
 from dbdyno.model.plan.cell import CompiledCell
@@ -43,7 +43,7 @@ def _changes(compiled: CompiledCell, settings: Mapping[str, str], data_bytes: fl
 
 def _writes(compiled: CompiledCell) -> bool:
     """Whether a cell's transactions take the write lock."""
-    return any(Asked("", str(each["sql"])).writes for each in compiled.trial.get("statements", []))
+    return any(StatementFacts("", str(each["sql"])).writes for each in compiled.trial.get("statements", []))
 
 
 def _kibibytes(size: float) -> str:

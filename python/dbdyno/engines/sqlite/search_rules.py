@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dbdyno.engines.prefix_rules import Json, PrefixRules, Search, begins_with, key_collation
-from dbdyno.engines.string_rules import REGARDS, CaseRule, Column, Settings, alike, of_collation
+from dbdyno.engines.string_rules import CASE_SENSITIVE, CaseRule, Column, Settings, collation_rule, common_rule
 
 _LETTERS = CaseRule(False, "is case-insensitive for A to Z only")
 
@@ -16,12 +16,12 @@ def looks_up(plan: Sequence[str]) -> bool | None:
 def like_rule(settings: Settings) -> CaseRule | None:
     """Return the rule of ``LIKE``, from the setting read back."""
     switch = settings.get("case_sensitive_like")
-    return None if switch is None else REGARDS if switch == "on" else _LETTERS
+    return None if switch is None else CASE_SENSITIVE if switch == "on" else _LETTERS
 
 
 def equality_rule(columns: Sequence[Column]) -> CaseRule | None:
     """Return the rule of ``=``, from the columns' collations."""
-    return alike([of_collation(each, _LETTERS) for each in columns])
+    return common_rule([collation_rule(each, _LETTERS) for each in columns])
 
 
 def _of_column(search: Search) -> str:

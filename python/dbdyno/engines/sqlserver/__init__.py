@@ -30,7 +30,7 @@ class Sqlserver(ServerEngine):
     products = ("SQL Server",)
     grammar = "tsql"
     syntax = Syntax(backticks=False, nested_comments=True, dollar_names=False)
-    numbered_by = "@P"
+    parameter_prefix = "@P"
     password_variable = "SQLCMDPASSWORD"  # noqa: S105
     databases = Databases(
         port=1433,

@@ -54,7 +54,7 @@ def describe(compiled: CompiledCell) -> Description:
 
 def _sent(statement: dict[str, Any], engine: str, trial: dict[str, Any]) -> str:
     """Write a statement as the engine gets it. If nothing is prepared, values replace its ``?``."""
-    beginning, text = engine_of(engine).numbered_by, str(statement["sql"])
+    beginning, text = engine_of(engine).parameter_prefix, str(statement["sql"])
     if beginning is None or trial["prepare"] == "never":
         return text
     content, pieces, start = text.encode(), [], 0
