@@ -10,12 +10,12 @@ use std::time::Duration;
 /// How long SQLite waits for another session's lock.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A database: where it is, and how a connection to it begins.
+/// A database: its location, and how to open a connection to it.
 #[derive(Clone, Debug)]
 pub struct Database {
     place: Place,
     on_connect: Vec<String>,
-    /// Whether statements are prepared once for a connection; not where it serves one request.
+    /// Whether connections prepare statements once; not useful if a connection serves only one request.
     prepares: bool,
 }
 
@@ -26,13 +26,13 @@ enum Place {
     Mysql(Box<MySqlConnectOptions>),
 }
 
-/// The URL is none of a database.
+/// The URL is not the URL of a database.
 #[derive(Debug, thiserror::Error)]
 pub enum WrongUrl {
-    /// Of an engine that the application does not know.
+    /// The application doesn't support the engine.
     #[error("`{0}` is no database: write sqlite:FILE, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE")]
     Engine(String),
-    /// It cannot be read.
+    /// The URL can't be parsed.
     #[error("the URL of the database cannot be read: {0}")]
     Unread(sqlx::Error),
 }
@@ -49,7 +49,7 @@ enum Session {
     Mysql(MySqlConnection),
 }
 
-/// A user, as the table has it.
+/// A row of the user table.
 #[derive(Debug)]
 pub struct User {
     /// The primary key.
@@ -58,11 +58,11 @@ pub struct User {
     pub user_name: String,
     /// The password.
     pub password: String,
-    /// How often the row was updated.
+    /// The number of updates of the row.
     pub logins: i64,
 }
 
-/// The statements, as one engine writes them.
+/// The statements in one engine's SQL.
 struct Texts {
     authenticate: &'static str,
     log: &'static str,
@@ -101,7 +101,7 @@ const MYSQL: Texts = Texts {
     ..SQLITE
 };
 
-/// Does the same with a session of any engine, each with its own types.
+/// Executes the same code with a session of any engine, each with its own types.
 macro_rules! on {
     ($session:expr, $connection:ident, $texts:ident => $body:expr) => {
         match $session {
@@ -122,7 +122,7 @@ macro_rules! on {
 }
 
 impl Database {
-    /// Read a URL. `prepares`: statements are prepared once for a connection.
+    /// Parse a URL. `prepares`: connections prepare statements once.
     pub fn new(url: &str, on_connect: Vec<String>, prepares: bool) -> Result<Self, WrongUrl> {
         let engine = url.split_once(':').map_or(url, |(engine, _)| engine);
         let place = match engine {
@@ -141,7 +141,7 @@ impl Database {
             }
             "mysql" | "mariadb" => {
                 let options = MySqlConnectOptions::from_str(url).map_err(WrongUrl::Unread)?;
-                // The statements need none of what the library would set in round trips of its own.
+                // Skip the settings that the library would apply in extra round trips; the statements don't need them.
                 let options = options
                     .pipes_as_concat(false)
                     .no_engine_substitution(false)
@@ -185,12 +185,12 @@ impl Database {
 }
 
 impl Connection {
-    /// Close it, and say so to the database.
+    /// Close it, and notify the database.
     pub async fn close(self) -> Result<(), sqlx::Error> {
         on!(self.session, session, _texts => session.close().await)
     }
 
-    /// Ask for the database's version.
+    /// Return the database's version.
     pub async fn version(&mut self) -> Result<String, sqlx::Error> {
         on!(&mut self.session, session, texts => sqlx::query(texts.version).fetch_one(session).await?.try_get(0))
     }
@@ -201,7 +201,7 @@ impl Connection {
             let query = sqlx::query(texts.authenticate).bind(user_name).bind(password).persistent(self.prepares);
             query.fetch_optional(session).await?.map(|row| {
                 Ok(User {
-                    // A column may be of four bytes or of eight.
+                    // A column may have four or eight bytes.
                     id: row.try_get_unchecked(0)?,
                     user_name: row.try_get(1)?,
                     password: row.try_get(2)?,
@@ -211,7 +211,7 @@ impl Connection {
         })
     }
 
-    /// Write down that a user has logged in; `at`: milliseconds since 1970.
+    /// Record a user's login; `at`: milliseconds since 1970.
     pub async fn log(&mut self, user_name: &str, ip_address: &str, at: i64) -> Result<(), sqlx::Error> {
         on!(&mut self.session, session, texts => {
             let query = sqlx::query(texts.log).bind(user_name).bind(ip_address).bind(at).persistent(self.prepares);
@@ -219,7 +219,7 @@ impl Connection {
         })
     }
 
-    /// Update the row of a user, and say how many rows that were.
+    /// Update the row of a user, and return the number of updated rows.
     pub async fn update(&mut self, id: i64, at: i64) -> Result<u64, sqlx::Error> {
         on!(&mut self.session, session, texts => {
             let query = sqlx::query(texts.update).bind(at).bind(id).persistent(self.prepares);
@@ -227,7 +227,7 @@ impl Connection {
         })
     }
 
-    /// Find the postal codes from `low` to before `high`, or to the last; each with its place.
+    /// Find the postal codes from `low` up to but excluding `high`, or to the last one; each with its place.
     pub async fn search(&mut self, low: &str, high: Option<&str>) -> Result<Vec<(String, String)>, sqlx::Error> {
         on!(&mut self.session, session, texts => {
             let query = match high {

@@ -1,15 +1,15 @@
-//! When the application is to end.
+//! When the application ends.
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::io;
 use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Have the kernel end this process with its parent. An error: the parent has ended already.
+/// Make the kernel end this process when its parent ends. Returns an error if the parent has ended already.
 pub fn bind_to_parent() -> io::Result<()> {
     let parent = getppid();
     set_parent_process_death_signal(Some(Signal::TERM))?;
-    // It may have ended before the kernel was asked.
+    // The parent may have ended before the call.
     if getppid() == parent {
         Ok(())
     } else {
@@ -17,7 +17,7 @@ pub fn bind_to_parent() -> io::Result<()> {
     }
 }
 
-/// Make what ends with SIGTERM or SIGINT, and with the standard input where it is listened to.
+/// Return a future that ends on SIGTERM or SIGINT, and at the end of standard input if that is watched.
 pub fn end(listens: bool) -> io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,4 +1,4 @@
-//! One request: log a user in, write it down, and do what else it asks for.
+//! One request: log a user in, record the login, and perform the optional operations.
 
 use crate::connection::Connection;
 use crate::refusal::{REASONS, Reason, Refusal};
@@ -26,7 +26,7 @@ const LONGEST_PREFIX: usize = 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
-/// What all requests share.
+/// The state that all requests share.
 pub struct Application {
     source: Source,
     longest: Duration,
@@ -35,21 +35,21 @@ pub struct Application {
     refused: [AtomicU64; REASONS.len()],
 }
 
-/// What a request asks for. The client draws whether, so that the same seed makes the same work of any engine.
+/// The optional operations of a request. The client chooses them, so the same seed gives every engine the same work.
 #[derive(Debug, Deserialize)]
 struct Login {
     user_name: String,
     password: String,
-    /// Whether the user's row is updated: 1 or 0, true or false.
+    /// Whether to update the user's row: 1 or 0, true or false.
     #[serde(default)]
     update: String,
-    /// The digits that the wanted postal codes begin with; none: nothing is searched for.
+    /// The prefix of the postal codes to search for; none: no search.
     #[serde(default)]
     prefix: String,
 }
 
 impl Application {
-    /// `longest`: how long a request may take; `hash_rounds`: what checking a password computes.
+    /// `longest`: the time limit of a request; `hash_rounds`: the hash rounds of a password check.
     pub fn new(source: Source, longest: Duration, hash_rounds: u32) -> Self {
         Self {
             source,
@@ -60,18 +60,18 @@ impl Application {
         }
     }
 
-    /// Count a request that got no further than being accepted.
+    /// Count a request that failed right after it was accepted.
     pub fn count(&self, reason: Reason) {
         self.refused[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ask the database for its version.
+    /// Query the database's version.
     pub async fn version(&self) -> Result<String, Refusal> {
         self.with_connection(async |connection| Ok(connection.version().await?))
             .await
     }
 
-    /// Do something with a connection, within the time that a request has.
+    /// Use a connection within the time limit of a request.
     async fn with_connection<T>(
         &self,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T, Refusal>,
@@ -87,13 +87,13 @@ impl Application {
             done
         });
         let late = || format!("the database did not answer within {} ms", self.longest.as_millis());
-        // What is dropped in the middle of its work is no connection for another request, and the pool forgets it.
+        // A connection dropped during an operation can't serve another request, so the pool forgets it.
         done.await
             .unwrap_or_else(|_| Err(Refusal::new(Reason::Timeout, late())))
     }
 }
 
-/// Make the routes.
+/// Create the routes.
 pub fn routes(application: Arc<Application>) -> Router {
     Router::new()
         .route("/login", get(login).post(login))
@@ -104,7 +104,7 @@ pub fn routes(application: Arc<Application>) -> Router {
         .with_state(application)
 }
 
-/// Count a request by how it ended.
+/// Count a request by its outcome.
 async fn counted(State(application): State<Arc<Application>>, request: axum::extract::Request, next: Next) -> Response {
     let response = next.run(request).await;
     match response.extensions().get::<Reason>() {
@@ -130,7 +130,7 @@ async fn login(
     application
         .with_connection(async |connection| {
             let found = connection.authenticate(&asked.user_name, &asked.password).await?;
-            // Some databases take capital letters for small ones, or leave out spaces at the end.
+            // Some databases ignore case or trailing spaces in comparisons.
             let found = found.filter(|user| user.user_name == asked.user_name && user.password == asked.password);
             let Some(user) = found else {
                 return Err(Refusal::new(
@@ -180,7 +180,7 @@ async fn unknown(uri: Uri) -> Response {
     response
 }
 
-/// The client's address: behind a proxy, what the last one said.
+/// The client's address; behind proxies, the address that the last one reports.
 fn address_of(headers: &HeaderMap, peer: IpAddr) -> String {
     let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
     let last = forwarded
@@ -199,7 +199,7 @@ fn read_switch(text: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// Give the range of postal codes that begin with a prefix: all engines find it by an index, whatever their collation.
+/// Return the range of postal codes with a prefix. All engines can use an index for a range, in any collation.
 fn read_prefix(prefix: &str) -> Result<Option<(String, Option<String>)>, Refusal> {
     if prefix.is_empty() {
         return Ok(None);
@@ -208,7 +208,7 @@ fn read_prefix(prefix: &str) -> Result<Option<(String, Option<String>)>, Refusal
         let message = format!("prefix={prefix}: write the 1 to {LONGEST_PREFIX} digits that a postal code begins with");
         return Err(Refusal::new(Reason::BadRequest, message));
     }
-    // The next one of as many digits: a nine at the end is left out, and of nines alone there is no next.
+    // The next prefix: trailing nines are removed, and a prefix of only nines has no successor.
     let stem = prefix.trim_end_matches('9');
     let high = stem.char_indices().next_back().map(|(place, digit)| {
         format!(
@@ -220,7 +220,7 @@ fn read_prefix(prefix: &str) -> Result<Option<(String, Option<String>)>, Refusal
     Ok(Some((prefix.to_owned(), high)))
 }
 
-/// Compute as many rounds as a hashed password takes to be checked. Nothing but the time is wanted of it.
+/// Compute the rounds of a hashed password's check. Only the time matters; the result is discarded.
 fn compute(password: &str, rounds: u32) {
     let mut digest = Sha256::digest(password);
     for _ in 1..rounds {

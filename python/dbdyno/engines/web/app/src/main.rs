@@ -1,8 +1,8 @@
-//! The web application of the experiment `web-login`. Each request logs a user in and writes that down; where it asks for
-//! that, it updates the user's row and looks up postal codes.
+//! The web application of the experiment `web-login`. Each request logs a user in and records the login. Optionally, it
+//! updates the user's row and looks up postal codes.
 //!
-//! The first line of its output, one of JSON, says where it listens. It ends with 0 when it was told to, with 1 when it
-//! could not begin (the last line of the standard error says why), and with 2 when its command line is wrong.
+//! The first line of its output is JSON with the address on which it listens. Exit codes: 0 after a signal to stop, 1
+//! if it could not start (the last line of standard error contains the reason), 2 for a wrong command line.
 
 mod connection;
 mod lifetime;
@@ -25,7 +25,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Why it cannot begin.
+/// Why the application can't start.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let Err(error) = run(&options) else {
         return ExitCode::SUCCESS;
     };
-    // If standard error is gone there is nobody to tell.
+    // If standard error is closed, the error can't be reported.
     let _ = writeln!(io::stderr(), "dbdyno-webapp: {error}");
     match error {
         Failure::Url(_) => ExitCode::from(2),
@@ -79,12 +79,12 @@ fn run(options: &Options) -> Result<(), Failure> {
         serving::serve(listener, routes(application.clone()), &application, ended).await;
         Ok(())
     });
-    // A thread that still reads the standard input is not waited for.
+    // Don't wait for a thread that still reads standard input.
     runtime.shutdown_background();
     done
 }
 
-/// Say where it listens, and with what it runs.
+/// Print the address on which it listens, and its settings.
 fn announce(options: &Options, address: SocketAddr, engine: &str, version: &str) -> io::Result<()> {
     let line = json!({
         "listening": address.to_string(),

@@ -1,4 +1,4 @@
-//! What the application is told on its command line.
+//! The command line of the application.
 
 use clap::{Parser, ValueEnum};
 use std::net::SocketAddr;
@@ -21,35 +21,35 @@ pub enum Switch {
     about = "Logs users in, over HTTP, with a database behind it"
 )]
 pub struct Options {
-    /// The database: sqlite:FILE, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE. One with a password belongs into the environment, where no other user can read it
+    /// The database: sqlite:FILE, postgresql://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE. Pass a URL with a password in the environment, which other users can't read
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database: String,
 
-    /// Where to listen; port 0 takes a free one, and the first line of the output says which
+    /// Address to listen on; port 0 chooses a free one, which the first line of the output contains
     #[arg(long, default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
-    /// Whether database connections are kept; without, each request opens one and closes it
+    /// Whether to keep database connections open; otherwise each request opens and closes one
     #[arg(long, value_enum, default_value = "on")]
     pub persistent: Switch,
 
-    /// How many database connections are kept at most
+    /// Maximum number of pooled database connections
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub pool: u32,
 
-    /// Milliseconds that a request waits for a kept connection at most
+    /// Maximum time in milliseconds that a request waits for a pooled connection
     #[arg(long, default_value_t = 2000)]
     pub wait_ms: u64,
 
-    /// Milliseconds that a request takes at most
+    /// Time limit of a request in milliseconds
     #[arg(long, default_value_t = 30_000)]
     pub request_ms: u64,
 
-    /// Rounds of SHA-256 that a login computes, as applications do that keep passwords hashed; the table has them as they are
+    /// Rounds of SHA-256 per login, like applications that hash passwords; the table contains plain-text passwords
     #[arg(long, default_value_t = 0)]
     pub hash_rounds: u32,
 
-    /// Threads that serve requests; by default one for each processor it may use
+    /// Threads that serve requests; by default one per CPU that it may use
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
 
@@ -57,36 +57,36 @@ pub struct Options {
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pub backlog: u32,
 
-    /// Descriptors that it may have open; by default as many as its parent allows
+    /// Maximum number of open file descriptors; by default the limit of its parent
     #[arg(long, value_parser = clap::value_parser!(u64).range(16..))]
     pub open_files: Option<u64>,
 
-    /// A statement that each new database connection begins with, such as "PRAGMA synchronous = normal"; may be repeated
+    /// Statement to execute on each new database connection, such as "PRAGMA synchronous = normal"; repeatable
     #[arg(long = "on-connect", value_name = "SQL")]
     pub on_connect: Vec<String>,
 
-    /// End when the parent process ends, or closes the standard input
+    /// End when the parent process ends or closes standard input
     #[arg(long)]
     pub with_parent: bool,
 }
 
 impl Options {
-    /// How long a request waits for a kept connection.
+    /// Maximum time that a request waits for a pooled connection.
     pub fn wait(&self) -> Duration {
         Duration::from_millis(self.wait_ms)
     }
 
-    /// How long a request may take.
+    /// Time limit of a request.
     pub fn longest(&self) -> Duration {
         Duration::from_millis(self.request_ms)
     }
 
-    /// Whether database connections are kept.
+    /// Whether database connections are kept open.
     pub fn keeps(&self) -> bool {
         self.persistent == Switch::On
     }
 
-    /// How many threads serve requests.
+    /// Number of threads that serve requests.
     pub fn workers(&self) -> usize {
         match self.threads {
             Some(threads) => threads as usize,

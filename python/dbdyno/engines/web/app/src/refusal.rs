@@ -1,4 +1,4 @@
-//! Why a request was not served: a word for programs, a sentence for people, and what would lift it.
+//! Why a request was not served: an identifier, a message, and the setting that raises the limit.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -10,25 +10,25 @@ use std::io;
 /// The kinds of refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// All kept connections were in use for as long as a request waits for one.
+    /// All pooled connections were in use during the whole time that a request waits for one.
     PoolExhausted,
-    /// The database takes no further connection.
+    /// The database accepts no more connections.
     TooManyConnections,
-    /// This process, or the machine, may open no further descriptor.
+    /// This process or the machine can't open more file descriptors.
     TooManyOpenFiles,
-    /// The machine has no local port left for a further connection to the database.
+    /// No local port is left for another connection to the database.
     OutOfPorts,
     /// The queue of the database's listening socket is full.
     BacklogFull,
-    /// The database cannot be reached, or has broken the connection off.
+    /// The database can't be reached or has closed the connection.
     DatabaseUnreachable,
-    /// Another session held what the request wanted to write for too long, or the two waited for each other.
+    /// Another session held a lock on the rows to write for too long, or there was a deadlock.
     Locked,
     /// The request took too long.
     Timeout,
-    /// There is no such user, or the password is another.
+    /// The user doesn't exist, or the password is wrong.
     WrongPassword,
-    /// The request is none that the application knows.
+    /// The application doesn't support the request.
     BadRequest,
     /// Any other error of the database.
     DatabaseError,
@@ -67,7 +67,7 @@ impl Reason {
         }
     }
 
-    /// The setting that lifts it, where one does.
+    /// The setting that raises the limit, if there is one.
     pub fn lifted_by(self) -> Option<&'static str> {
         match self {
             Self::PoolExhausted => Some("--pool of the web application"),
@@ -94,9 +94,9 @@ impl Reason {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {message}", reason.name())]
 pub struct Refusal {
-    /// Why.
+    /// The kind of the refusal.
     pub reason: Reason,
-    /// In whose words.
+    /// The message.
     pub message: String,
 }
 
@@ -130,7 +130,7 @@ impl From<sqlx::Error> for Refusal {
     }
 }
 
-/// Tell the kind of an error by the numbers that the databases and the kernel give it, never by its words.
+/// Determine the kind of an error from the numbers of databases and kernel, never from its message.
 fn reason_of(error: &sqlx::Error) -> Reason {
     match error {
         sqlx::Error::Io(error) => reason_of_io(error),
@@ -140,19 +140,19 @@ fn reason_of(error: &sqlx::Error) -> Reason {
                 .map(MySqlDatabaseError::number);
             reason_of_code(number, error.code().as_deref().unwrap_or_default())
         }
-        // What a server says that breaks off in the middle of a connection's beginning.
+        // The error if a server closes a connection during the handshake.
         sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => Reason::DatabaseUnreachable,
         _ => Reason::DatabaseError,
     }
 }
 
-/// Tell the kind of an error of the kernel's.
+/// Determine the kind of a kernel error.
 pub fn reason_of_io(error: &io::Error) -> Reason {
     use rustix::io::Errno;
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::MFILE | Errno::NFILE) => Reason::TooManyOpenFiles,
         Some(Errno::ADDRNOTAVAIL) => Reason::OutOfPorts,
-        // connect(2) says so of Unix sockets whose queue is full.
+        // connect(2) returns this for Unix sockets whose queue is full.
         Some(Errno::AGAIN) => Reason::BacklogFull,
         _ => Reason::DatabaseUnreachable,
     }
@@ -181,7 +181,7 @@ fn reason_of_code(number: Option<u16>, code: &str) -> Reason {
         _ => match code.parse::<u32>().map(|code| code & 0xff) {
             // SQLITE_BUSY, SQLITE_LOCKED
             Ok(5 | 6) => Reason::Locked,
-            // SQLITE_CANTOPEN, SQLITE_IOERR: which of them is for want of a descriptor SQLite does not tell.
+            // SQLITE_CANTOPEN, SQLITE_IOERR: SQLite doesn't report if the reason is a missing descriptor.
             Ok(14 | 10) if no_descriptor_is_left() => Reason::TooManyOpenFiles,
             Ok(14) => Reason::DatabaseUnreachable,
             _ => Reason::DatabaseError,
@@ -189,7 +189,7 @@ fn reason_of_code(number: Option<u16>, code: &str) -> Reason {
     }
 }
 
-/// Whether this process may open nothing more at this moment.
+/// Whether this process can't open another file descriptor now.
 fn no_descriptor_is_left() -> bool {
     std::fs::File::open("/dev/null").is_err_and(|error| reason_of_io(&error) == Reason::TooManyOpenFiles)
 }
@@ -208,7 +208,7 @@ mod tests {
             // SQLITE_BUSY_SNAPSHOT
             (None, "517", Reason::Locked),
             (None, "57P01", Reason::DatabaseUnreachable),
-            // undefined_table is no number of SQLite's, though it reads as one.
+            // undefined_table looks like a number, but is not a SQLite error code.
             (None, "42P01", Reason::DatabaseError),
             (Some(1146), "42S02", Reason::DatabaseError),
         ] {

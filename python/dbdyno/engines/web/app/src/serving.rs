@@ -1,4 +1,4 @@
-//! Accepting connections, also when no descriptor is left for them, and ending without breaking a request off.
+//! Accept connections, even if no file descriptor is left, and end without interrupting requests.
 
 use crate::login::{Application, Peer};
 use crate::refusal::{Reason, Refusal, reason_of_io};
@@ -19,10 +19,10 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tower::ServiceExt as _;
 
-/// What requests that are being served are given to end.
+/// Time limit for running requests to finish at the end.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What a client is given to say its request that is going to be refused, and to hear so.
+/// Time limit for a client to send a request that will be refused, and to receive the reply.
 const REFUSING: Duration = Duration::from_millis(200);
 
 /// Open the port; `backlog`: connections that may wait to be accepted.
@@ -37,7 +37,7 @@ pub fn listen(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     socket.listen(backlog)
 }
 
-/// Serve until `ended`, and then until the requests at work are done.
+/// Serve until `ended`, then until the running requests have finished.
 pub async fn serve(listener: TcpListener, routes: Router, application: &Application, ended: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
     let mut server = auto::Builder::new(TokioExecutor::new());
@@ -56,7 +56,7 @@ pub async fn serve(listener: TcpListener, routes: Router, application: &Applicat
                 tokio::spawn(serve_connection(server, routes, watcher, stream, peer));
             }
             Err(error) if reason_of_io(&error) == Reason::TooManyOpenFiles => {
-                // The client hears so by means of the descriptor that was kept for this, and does not wait in the queue.
+                // Use the reserved descriptor to reject the client, so that it doesn't wait in the queue.
                 drop(spare.take());
                 if let Ok(Ok((stream, _))) = timeout(REFUSING, listener.accept()).await {
                     let refusal = Refusal::new(Reason::TooManyOpenFiles, error.to_string());
@@ -65,12 +65,12 @@ pub async fn serve(listener: TcpListener, routes: Router, application: &Applicat
                 }
                 spare = File::open("/dev/null").ok();
             }
-            // The client has gone again.
+            // The client has closed the connection.
             Err(_) => tokio::task::yield_now().await,
         }
     }
     drop(listener);
-    // Those that take longer are broken off.
+    // Requests that take longer are interrupted.
     let _ = timeout(GRACE, graceful.shutdown()).await;
 }
 
@@ -81,30 +81,30 @@ async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
 ) {
-    // A reply is one write, and waits for nothing.
+    // A reply is a single write, so there is no reason to delay it.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(Peer(peer.ip()));
         routes.clone().oneshot(request.map(Body::new))
     });
-    // A connection that breaks is the client's affair.
+    // The client handles broken connections.
     let _ = watcher
         .watch(server.serve_connection(TokioIo::new(stream), service).into_owned())
         .await;
 }
 
-/// Tell a client that it is not served, and close.
+/// Send a refusal to a client, and close the connection.
 async fn refuse(mut stream: TcpStream, refusal: &Refusal) {
     let body = refusal.body().to_string();
     let head = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close";
     let reply = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    // To close with something unread would take the reply away from the client.
+    // Closing with unread data would reset the connection, and the client might lose the reply.
     let mut request = [0; 8192];
     let _ = timeout(REFUSING, stream.read(&mut request)).await;
     let told = timeout(REFUSING, async {
         stream.write_all(reply.as_bytes()).await?;
         stream.shutdown().await
     });
-    // Who does not listen is not told.
+    // Ignore clients that don't read the reply.
     let _ = told.await;
 }

@@ -1,4 +1,4 @@
-//! Where requests get their database connections: from a pool, or each opens its own.
+//! Provide requests with database connections: from a pool, or a new one per request.
 
 use crate::connection::{Connection, Database};
 use crate::options::Options;
@@ -24,33 +24,33 @@ impl Manager for Opening {
         self.database.connect().await
     }
 
-    /// One on which something failed was taken out of the pool; a round trip to ask the others would be the request's time.
+    /// Failed connections have left the pool, so don't spend a round trip per request on checking the others.
     async fn recycle(&self, _: &mut Connection, _: &Metrics) -> RecycleResult<sqlx::Error> {
         Ok(())
     }
 }
 
-/// Gives requests their connections.
+/// Provides requests with connections.
 pub enum Source {
-    /// Kept ones.
+    /// Pooled connections.
     Kept(Pool<Opening>),
-    /// A new one for each request.
+    /// A new connection for each request.
     Each(Opening),
 }
 
-/// A connection while a request has it.
+/// A connection in use by a request.
 pub enum Lent {
-    /// It goes back to the pool.
+    /// It returns to the pool.
     Kept(Object<Opening>),
     /// It is closed.
     Own(Connection),
 }
 
-/// A pool cannot be made.
+/// The pool can't be created.
 pub type BuildError = managed::BuildError;
 
 impl Source {
-    /// Make it as it is asked for; nothing is connected yet.
+    /// Create the source without opening connections.
     pub fn new(database: Database, options: &Options) -> Result<Self, BuildError> {
         let opening = Opening {
             database,
@@ -67,7 +67,7 @@ impl Source {
         Ok(Self::Kept(pool))
     }
 
-    /// How many connections were opened, or tried.
+    /// The number of connections opened, including failed attempts.
     pub fn opened(&self) -> u64 {
         let opening = match self {
             Self::Kept(pool) => pool.manager(),
@@ -103,12 +103,12 @@ impl Lent {
         }
     }
 
-    /// Give it back. `whole`: nothing failed on it.
+    /// Return the connection. `whole`: no operation on it failed.
     pub async fn give_back(self, whole: bool) {
         match self {
             Self::Kept(object) if whole => drop(object),
             Self::Kept(object) => drop(Object::take(object)),
-            // What it was asked for is done; that it does not close well is the database's affair.
+            // The request has been served, so an error on closing doesn't matter.
             Self::Own(connection) if whole => drop(connection.close().await),
             Self::Own(connection) => drop(connection),
         }
