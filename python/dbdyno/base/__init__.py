@@ -1,4 +1,4 @@
-"""What every other package uses: errors, numbers and text, paths, the files inside the package.
+"""Utilities for all other packages: errors, formatting, paths, and the files that are shipped with dbdyno.
 
-It imports nothing else of dbdyno. What knows of databases, experiments or runs does not belong here.
+This package imports no other dbdyno package. Code about databases, experiments or runs belongs elsewhere.
 """

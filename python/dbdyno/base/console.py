@@ -1,4 +1,4 @@
-"""The only way of text to a terminal through rich."""
+"""Console output with rich."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,9 +12,9 @@ from dbdyno.base.text import printable
 
 
 class Console(RichConsole):
-    """A console for text that may come from files, servers and users: it is shown, never executed or interpreted.
+    """A console for untrusted strings from files, servers and users.
 
-    Control characters are replaced (see :func:`dbdyno.base.text.printable`), and strings have no markup.
+    It replaces control characters (see :func:`dbdyno.base.text.printable`) and doesn't interpret rich's markup.
     """
 
     def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
@@ -24,7 +24,7 @@ class Console(RichConsole):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render as rich does, without control characters in the text."""
         if isinstance(renderable, Text):
-            # Before it is wrapped, since the replacements have a width.
+            # Replace before rich wraps the lines: control characters have no width, but their replacements do.
             renderable = _printable(renderable)
         for segment in super().render(renderable, options):
             if segment.control:
@@ -41,7 +41,8 @@ def _printable(text: Text) -> Text:
     shown = printable(text.plain)
     if shown == text.plain:
         return text
-    # rich drops carriage returns, so that each character has one in its place and the styles stay where they are.
+    # rich has removed carriage returns from `text`. Each character is therefore replaced by one character, and the
+    # offsets of the styles remain valid.
     replaced = text.copy()
     replaced.plain = shown
     return replaced

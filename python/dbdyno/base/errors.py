@@ -1,22 +1,22 @@
-"""The one family of errors of the laboratory. The command line turns each into a message and an exit code."""
+"""Exceptions with a message for the user. The command line prints the message and exits with ``exit_code``."""
 
 
 class DbdynoError(Exception):
-    """Something went wrong that dbdyno can explain. ``exit_code`` is what the command line ends with."""
+    """Base class of all errors that dbdyno reports without a traceback. ``exit_code``: exit code of the process."""
 
     exit_code = 1
 
 
 class InputError(DbdynoError):
-    """What the user gave (a file, a URL, an option) cannot be used.
+    """Invalid input from the user, such as a file, a URL or an option.
 
-    The message names the place, what is wrong there and what would be right.
+    The message contains the place, the problem and a hint how to fix it.
     """
 
     exit_code = 2
 
     def __init__(self, place: str, problem: str, hint: str = "") -> None:
-        """``place``: file and key, URL or option; ``problem`` and ``hint``: a clause each, without a full stop."""
+        """``place``: file and key, URL or option. ``problem`` and ``hint``: one clause each, without a full stop."""
         self.place = place
         self.problem = problem
         self.hint = hint
@@ -24,34 +24,34 @@ class InputError(DbdynoError):
 
 
 class ExtraMissing(InputError):
-    """What was asked for needs a library that comes with an extra of the package, and it is not installed."""
+    """A library that the user's request requires is not installed; one of dbdyno's optional extras includes it."""
 
     def __init__(self, library: str, extra: str, otherwise: str = "") -> None:
-        """``library``: the module that is missing; ``extra``: what brings it; ``otherwise``: what else would do."""
+        """``library``: the missing module. ``extra``: the extra that installs it. ``otherwise``: an alternative."""
         self.extra = extra
         hint = f"install dbdyno's wheel with `[{extra}]` after its path: `pip install 'WHEEL[{extra}]'`"
         super().__init__(library, "not installed", hint + (f", {otherwise}" if otherwise else ""))
 
 
 class SystemFailed(DbdynoError):
-    """A system (a library, a server) could not be built, started or reached."""
+    """A database system could not be built, started or reached."""
 
 
 class TrialFailed(DbdynoError):
-    """A trial did not give a result. The message says why."""
+    """A trial produced no result. The message contains the reason."""
 
 
 class RunInterrupted(DbdynoError):
-    """Ctrl-C or SIGTERM ended what had not come so far that anything of it could be kept."""
+    """Ctrl-C or SIGTERM ended a command before it had results worth storing."""
 
     exit_code = 130
     kind = "interrupted"
 
 
 class StoreError(DbdynoError):
-    """The store of runs cannot be read or written."""
+    """The store of runs can't be read or written."""
 
 
 def reason(error: OSError) -> str:
-    """Say in a clause what the operating system objects to: ``permission denied``."""
+    """Return the operating system's error message in lower case, such as ``permission denied``."""
     return (error.strerror or str(error)).lower()

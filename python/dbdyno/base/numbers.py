@@ -1,4 +1,4 @@
-"""Numbers as people read them; the same in the table, in Markdown and in HTML."""
+"""Number formatting for the terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from typing import Any
 
 NONE = "-"
 
-# The least values that are rounded to a power of ten, at three significant digits or four.
+# The smallest values that round up to a power of ten, with three or four significant digits.
 ROUNDS_TO_10 = 9.995
 _ROUNDS_TO_1, _ROUNDS_TO_100, _ROUNDS_TO_1000 = 0.9995, 99.95, 999.95
 _THOUSAND, _MILLION = 1e3, 1e6
 
-# Digits behind the point: of a figure by its least size, of a percentage by the size that it is below.
+# Numbers of decimals: (minimum absolute value, decimals) in figure(), (upper bound, decimals) in percent().
 _FIGURE_DIGITS = ((100, 1), (10, 2), (1, 3), (0.001, 4))
 _PERCENT_DIGITS = ((0.1, 2), (10, 1))
 _LEAST_PERCENT = 0.005
 
-# An interval that reaches further says no more than that nothing is known.
+# Interval bounds that differ from the ratio by a larger factor are not printed.
 _FAR = 100
 
 
 def figure(value: float | None) -> str:
-    """Return a number with three to four significant digits, whole from 1000 on: ``59.32``, ``8,568``, ``0.0122``."""
+    """Return a number with three to four significant digits: ``59.32``, ``8,568``, ``0.0122``.
+
+    Numbers of 1,000 and above are rounded to integers.
+    """
     if value is None:
         return NONE
     if value == 0:
@@ -45,20 +48,20 @@ def short(value: float | None) -> str:
     return _three(value)
 
 
-# Two significant digits make it 100.
+# The smallest value that two significant digits round to 100, which `g` would write as 1e+02.
 _THREE_DIGITS = 99.5
 
 
 def rough(value: float, sign: str = "") -> str:
-    """Write a number with two digits, and one of three or more without a power of ten: ``4.3``, ``120``.
+    """Return a number with two significant digits, from 100 rounded to an integer: ``4.3``, ``120``.
 
-    ``sign``: ``+`` for a sign before what is above 0 as well.
+    ``sign``: ``+`` to write a sign before positive numbers as well.
     """
     return f"{value:{sign}.2g}" if abs(value) < _THREE_DIGITS else f"{value:{sign}.0f}"
 
 
 def percent(share: float | None) -> str:
-    """Return a share as percent with at most three digits: ``0.04 %``, ``3.1 %``, ``97 %``."""
+    """Return a share (1.0 = 100%) as a percentage: ``0.04 %``, ``3.1 %``, ``97 %``."""
     if share is None:
         return NONE
     value = share * 100
@@ -71,7 +74,7 @@ def percent(share: float | None) -> str:
 
 
 def times(value: float) -> str:
-    """Return a ratio with three significant digits, such as ``0.958``, ``417`` or ``1,783``; ``2.1e+07`` if large."""
+    """Return a ratio as a number, such as ``0.958``, ``417`` or ``1,783``; from a million on as ``2.1e+07``."""
     if abs(value) >= _MILLION:
         return f"{value:.1e}"
     return f"{value:.3f}" if abs(value) < _ROUNDS_TO_1 else _three(value) if abs(value) < _THOUSAND else whole(value)
@@ -85,8 +88,8 @@ def bracketed(ratio: float, ci95: Sequence[float] | None) -> str:
 def factor_words(ratio: float, ci95: Sequence[float] | None) -> str:
     """Return a ratio as a factor with its interval, if it has one: ``1.92x [1.88, 1.96]``.
 
-    An end more than 100 times away from the ratio is cut, unless it is on the ratio's side of 1:
-    ``1.92x [1.02, >192]``. If both are cut, the interval says nothing.
+    A bound that differs from the ratio by a factor of more than 100 is cut, unless it is on the same side of 1:
+    ``1.92x [1.02, >192]``. If both are cut, the result is ``1.92x [too noisy]``.
     """
     if ci95 is None:
         return f"{times(ratio)}x"
@@ -99,11 +102,11 @@ def factor_words(ratio: float, ci95: Sequence[float] | None) -> str:
 
 
 def whole(value: float | None) -> str:
-    """Return a number without its fraction."""
+    """Return a number rounded to an integer, with thousands separators."""
     return NONE if value is None else f"{value:,.0f}"
 
 
-# In milliseconds: below half of it three decimals show nothing.
+# Half a microsecond, in milliseconds: three decimals would show less as 0.000.
 _MICROSECOND = 0.0005
 _TENTH_MICROSECOND = 1e-4
 
@@ -111,7 +114,7 @@ _TENTH_MICROSECOND = 1e-4
 def milliseconds(value: float | None) -> str:
     """Return milliseconds with three significant digits, down to a microsecond: ``0.029``, ``1.42``, ``843``.
 
-    Less has one or two: ``0.0004``.
+    Times below half a microsecond have one or two significant digits: ``0.0004``.
     """
     if value is None:
         return NONE
@@ -121,7 +124,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time to wait, such as ``2 h 10 min``, ``2 min 05 s`` or ``40 s``."""
+    """Return a duration, such as ``2 h 10 min``, ``2 min 05 s`` or ``40 s``."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, rest = divmod(minutes, 60)
     if hours:
@@ -130,7 +133,7 @@ def duration(seconds: float) -> str:
 
 
 def level(value: object) -> str:
-    """Return the level of a factor as text, as it would be given on the command line."""
+    """Return a factor level as a string, in the syntax of the command line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -142,16 +145,16 @@ def _three(value: float) -> str:
 
 
 def time_words(ms: float) -> str:
-    """Write a time in milliseconds, from a second on in seconds."""
+    """Return a time with its unit: ``1.42 ms``, from one second on ``2.5 s``. ``ms``: milliseconds."""
     return f"{ms / _THOUSAND:.1f} s" if ms >= _THOUSAND else f"{milliseconds(ms)} ms"
 
 
 Pairs = list[tuple[str, str]]
-"""Names and values, as text."""
+"""Names and values, both as strings."""
 
 
 def flat(source: Mapping[str, Any], prefix: str = "") -> Pairs:
-    """Return an object as pairs of text, nested names joined by dots."""
+    """Flatten a JSON object to pairs of strings; the names of nested values are joined by dots."""
     found: Pairs = []
     for name, value in source.items():
         if isinstance(value, dict):
@@ -163,7 +166,7 @@ def flat(source: Mapping[str, Any], prefix: str = "") -> Pairs:
     return found
 
 
-# Shorter integers may be years or ports.
+# Integers below this limit have no thousands separators, because they may be years or ports.
 _GROUPED_FROM = 10_000
 
 

@@ -1,4 +1,4 @@
-"""Where dbdyno keeps things: the runs, and what it can make again, as templates, built libraries and copies."""
+"""Paths of the store and of the cache. The cache contains templates, built libraries and other reproducible files."""
 
 import os
 from collections.abc import Callable
@@ -8,11 +8,14 @@ from typing import Any
 from dbdyno.base.errors import InputError, reason
 
 STORE_VARIABLE = "DBDYNO_STORE"
-"""The variable of the environment that names a store where ``--store`` does not."""
+"""Environment variable with the path or URL of the store, used if ``--store`` is not given."""
 
 
 def cache_directory(*parts: str) -> Path:
-    """Give a directory below the cache, made if need be: ``DBDYNO_CACHE``, or the user's own. Raises InputError."""
+    """Return a subdirectory of the cache, and create it if necessary.
+
+    The cache is ``DBDYNO_CACHE``, by default the user's cache directory. Raises InputError if it can't be created.
+    """
     named = os.environ.get("DBDYNO_CACHE")
     if named:
         root = Path(named)
@@ -25,14 +28,15 @@ def cache_directory(*parts: str) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         why = reason(error)
-        raise InputError(str(path), f"the directory cannot be made: {why}", "set DBDYNO_CACHE to another") from error
+        hint = "set DBDYNO_CACHE to another directory"
+        raise InputError(str(path), f"could not create the directory: {why}", hint) from error
     return path
 
 
 def default_path() -> Path:
-    """Return the path of the store used when none is named: ``runs.db`` in the user's data directory.
+    """Return the path of the default store: ``runs.db`` in the user's data directory.
 
-    Raises InputError if the user has none.
+    Raises InputError if the user has no home directory.
     """
     from platformdirs import user_data_path
 
@@ -48,7 +52,7 @@ def expand_user(path: str, place: str) -> Path:
 
 
 def check_utf8(text: str, place: str) -> None:
-    """Raise InputError, at ``place``, if an argument or a path has bytes that are not UTF-8: plans are JSON."""
+    """Raise InputError, at ``place``, if an argument or a path contains invalid UTF-8, which JSON plans can't hold."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -64,5 +68,5 @@ def _of_user(directory: Callable[..., Path], *arguments: str, **options: Any) ->
 
 
 def named_store(where: str | None) -> str | None:
-    """Return the store that is named: by ``--store``, else by ``DBDYNO_STORE``; ``None``: the user's own."""
+    """Return ``where`` (``--store``) or the value of ``DBDYNO_STORE``; ``None`` means the default store."""
     return where if where is not None else os.environ.get(STORE_VARIABLE) or None

@@ -1,4 +1,4 @@
-"""Files that are shipped inside the package, and the built-in experiments among them. It imports nothing of dbdyno."""
+"""Files that are shipped inside the package, such as the built-in experiments."""
 
 from importlib import resources
 from pathlib import Path
@@ -7,17 +7,17 @@ EXPERIMENT_SUFFIX = ".toml"
 
 
 def package_path(*parts: str) -> Path:
-    """Give the path of a file or folder that is shipped inside the package."""
+    """Return the path of a file or directory that is shipped inside the package."""
     return Path(str(resources.files("dbdyno").joinpath(*parts)))
 
 
 def template_names() -> list[str]:
-    """Name the templates that experiments begin with, in the order of the alphabet."""
+    """Return the names of the templates for new experiments, sorted."""
     return sorted(path.stem for path in _templates().glob("*" + EXPERIMENT_SUFFIX))
 
 
 def template_path(name: str) -> Path:
-    """Give the path of a template."""
+    """Return the path of a template."""
     return _templates() / (name + EXPERIMENT_SUFFIX)
 
 
@@ -26,5 +26,5 @@ def _templates() -> Path:
 
 
 def builtin_names() -> list[str]:
-    """Name the built-in experiments, in the order of the alphabet."""
+    """Return the names of the built-in experiments, sorted."""
     return sorted(path.stem for path in package_path("experiments").glob("*" + EXPERIMENT_SUFFIX))

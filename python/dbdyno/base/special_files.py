@@ -1,4 +1,4 @@
-"""Files that are not regular ones. To open one can block for good, and to replace one can break the machine."""
+"""Special files. Opening one can block forever, and replacing one (such as a device) can damage the machine."""
 
 import stat
 from pathlib import Path
@@ -14,9 +14,10 @@ _KINDS = (
 
 
 def special_kind(path: Path) -> str | None:
-    """Return what a path is, such as ``a FIFO``; ``None`` for a regular file and for nothing. Raises OSError.
+    """Return the kind of a special file or directory, such as ``a FIFO``.
 
-    The file is not opened: to close it again would drop the locks that SQLite holds on it in this process.
+    Returns ``None`` for a regular file and for a path that doesn't exist. Raises OSError. The file is not opened,
+    because closing it again would release SQLite's locks on it in this process.
     """
     try:
         mode = path.stat().st_mode
@@ -26,5 +27,5 @@ def special_kind(path: Path) -> str | None:
 
 
 def is_pipe(path: Path) -> bool:
-    """Whether a path is a pipe, with or without a name in a file system. Raises OSError."""
+    """Whether a path is a named pipe, or refers to an anonymous one (``/dev/stdin``). Raises OSError."""
     return special_kind(path) == _FIFO

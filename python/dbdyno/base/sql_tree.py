@@ -1,4 +1,4 @@
-"""Statements as trees."""
+"""Syntax trees of SQL statements."""
 
 import functools
 import logging
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect
 
 VALUE = "dbdyno_value_"
-"""With its number, from 1, what stands in a tree for a place for a value."""
+"""Name of a parameter in a syntax tree, followed by the parameter's number, from 1."""
 
 TOO_DEEP = "it is nested too deeply"
 
 
 def parsed(text: str, dialect: "str | Dialect") -> "Sequence[exp.Expr | None]":
-    """Read statements in a dialect of sqlglot's. Raises its SqlglotError if they cannot be read."""
+    """Parse SQL statements. ``dialect``: one of sqlglot's. Raises sqlglot's SqlglotError if it can't parse them."""
     import sqlglot
     from sqlglot.errors import ParseError, SqlglotError
 
-    # What it cannot read it would say on standard error, and go on.
+    # Suppress sqlglot's warnings about unsupported syntax on standard error.
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
         return sqlglot.parse(text, read=dialect)
@@ -29,13 +29,16 @@ def parsed(text: str, dialect: "str | Dialect") -> "Sequence[exp.Expr | None]":
     except RecursionError as error:
         raise ParseError(TOO_DEEP) from error
     except (ValueError, TypeError, AttributeError, LookupError) as error:
-        # It raises these as well for SQL that its grammar does not foresee.
+        # sqlglot also raises these for some SQL that it doesn't support.
         raise ParseError("the parser does not know this form of SQL") from error
 
 
 @functools.lru_cache(maxsize=1024)
 def sql_tree(text: str, dialect: str) -> "exp.Expr | None":
-    """Read a statement; ``None`` where it cannot be read, or is not one. The tree is everybody's: it stays as it is."""
+    """Parse a statement; ``None`` if that fails or the text isn't exactly one statement.
+
+    Don't change the tree: it is cached and shared by all callers.
+    """
     from sqlglot.errors import SqlglotError
 
     try:

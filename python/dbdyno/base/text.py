@@ -1,10 +1,10 @@
-"""Strings prepared for people: cut to a length, and without characters that control what shows them."""
+"""Strings for display: shortened, and without control characters."""
 
 import re
 from collections.abc import Sequence
 
-# Every control character but tab and newline, marks that change the direction of text, line separators other than a
-# newline, halves of surrogate pairs, and code points that are not characters.
+# All control characters except tab and newline, marks that change the direction of text, line separators other than
+# newline, surrogates, and noncharacters.
 _CONTROLS = re.compile(
     "\r\n|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufeff"
     "\ufff9-\ufffb\ufffe\uffff]"
@@ -12,16 +12,16 @@ _CONTROLS = re.compile(
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with every character replaced that could control a terminal or is not allowed in XML.
+    """Return ``text`` without characters that could control a terminal or are not allowed in XML.
 
-    ASCII control characters become their symbols in Unicode (``␛`` for escape), all others the replacement character.
-    Tabs and newlines stay. Everything from files, servers and users passes through here before it is shown.
+    ASCII control characters become their Unicode symbols (``␛`` for escape), all others the replacement character.
+    Tabs and newlines are kept. Use this for all strings from files, servers and users before displaying them.
     """
     return _CONTROLS.sub(_symbol, text)
 
 
 def printable_json(text: str) -> str:
-    """Return a JSON document with the same characters written as JSON escapes, so that it stands for the same value."""
+    """Return a JSON document with the same characters as JSON escapes, so that its value doesn't change."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -39,10 +39,10 @@ def _symbol(found: re.Match[str]) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """Give a text with at most ``longest`` characters; one that was cut ends with ``…``."""
+    """Return a string of at most ``longest`` characters; a shortened string ends with ``…``."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def first_of(texts: Sequence[str], most: int) -> str:
-    """List the first ``most`` texts, with commas; ``…`` stands for the others."""
+    """Return the first ``most`` strings, separated by commas, and ``…`` if more follow."""
     return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")

@@ -1,8 +1,8 @@
-"""Moments as they are stored."""
+"""Timestamps in the store."""
 
 from datetime import UTC, datetime
 
 
 def utc_now() -> str:
-    """Return the present moment as ISO 8601 text in UTC with milliseconds, which sorts by time."""
+    """Return the current time in UTC in ISO 8601 format with milliseconds; these strings sort by time."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

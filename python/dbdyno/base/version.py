@@ -1,4 +1,4 @@
-"""Which dbdyno this is."""
+"""The version of dbdyno."""
 
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
@@ -8,9 +8,9 @@ _PROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
 
 def own_version() -> str:
-    """Give dbdyno's version: of what is installed, or of the source tree that this file lies in.
+    """Return the version of the installed package, or of the source tree that contains this file.
 
-    Raises PackageNotFoundError where it is neither.
+    Raises PackageNotFoundError if dbdyno is not installed and this is not a source tree.
     """
     try:
         return version("dbdyno")
