@@ -7,7 +7,7 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.base.paths import default_path
 from dbdyno.store import open_store
-from dbdyno.store.copying import copy_runs
+from dbdyno.store.run_copy import copy_runs
 
 _OWN = "default"
 

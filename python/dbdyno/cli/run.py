@@ -24,7 +24,7 @@ from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute, resume
 from dbdyno.run.request import Request
 from dbdyno.store import Store, open_store
-from dbdyno.store.places import shown, store_url
+from dbdyno.store.urls import shown, store_url
 
 INTERRUPTED = 130
 """The exit code of a run that was interrupted."""

@@ -34,7 +34,7 @@ from dbdyno.run.trial import Plan
 from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.runtime.worker import WorkerFailed
 from dbdyno.store import RunRecord, Store, TrialRecord
-from dbdyno.store.keeping import KeepingStore, keeping
+from dbdyno.store.local_copy import KeepingStore, keeping
 from dbdyno.store.process import this_process
 
 

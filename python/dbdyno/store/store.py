@@ -21,17 +21,17 @@ from dbdyno.base.paths import default_path, named_store
 from dbdyno.base.text import first_of
 from dbdyno.base.timestamps import utc_now
 from dbdyno.model.result.reading import part
-from dbdyno.store.answering import answering
-from dbdyno.store.holding import Release, hold_run
-from dbdyno.store.inserting import insert_into
+from dbdyno.store.errors import RowRefused, store_errors, unreadable
 from dbdyno.store.masking import clean_json, mask_command, storable
-from dbdyno.store.opening import Pool, open_pool, read_only_error, reading
-from dbdyno.store.places import is_file, shown, store_url
-from dbdyno.store.problems import RowRefused, store_errors, unreadable
+from dbdyno.store.pool import Pool, open_pool, read_only_error, reading
 from dbdyno.store.process import is_gone
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord
-from dbdyno.store.shapes import checked, read_json
+from dbdyno.store.response_timeout import answering
+from dbdyno.store.row_checks import checked, read_json
+from dbdyno.store.run_lock import Release, hold_run
 from dbdyno.store.tables import META, RUNS, TRIALS
+from dbdyno.store.upsert import insert_into
+from dbdyno.store.urls import is_file, shown, store_url
 
 __all__ = ["Store", "default_path", "open_store"]
 

@@ -26,7 +26,7 @@ from dbdyno.cli.history import print_history
 from dbdyno.report.history.html import html_history
 from dbdyno.report.history.show import history_view
 from dbdyno.store import Store, TrialRecord, open_store
-from dbdyno.store.copying import copy_runs
+from dbdyno.store.run_copy import copy_runs
 from synthetic import histogram, lookup_design, lookup_result, lookup_trials, run_record
 from synthetic_events import latency
 

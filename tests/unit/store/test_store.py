@@ -16,7 +16,7 @@ from sqlalchemy import select
 from conftest import Cli
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.base.resources import package_path
-from dbdyno.store import Store, TrialRecord, open_store, opening
+from dbdyno.store import Store, TrialRecord, open_store, pool
 from dbdyno.store.masking import mask_definition, mask_text
 from dbdyno.store.tables import METADATA
 from parallel import python_environment, run_in_parallel
@@ -233,10 +233,10 @@ for block in range(10):
 
 
 def test_a_lock_that_is_held_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "BUSY_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(opening, "_MAKING_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(pool, "BUSY_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(pool, "_MAKING_TIMEOUT_S", 0.1)
     looks: list[float] = []
-    monkeypatch.setattr(opening.time, "sleep", looks.append)
+    monkeypatch.setattr(pool.time, "sleep", looks.append)
     with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreError, match="locked; another process holds it"):

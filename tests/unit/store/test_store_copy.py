@@ -14,8 +14,8 @@ from conftest import Cli
 from dbdyno.analysis.document import build_document
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.store import RunStatus, Store, TrialRecord, open_store
-from dbdyno.store.copying import copy_run, copy_runs
 from dbdyno.store.process import this_process
+from dbdyno.store.run_copy import copy_run, copy_runs
 from dbdyno.store.tables import META, RUNS, TRIALS
 from parallel import run_in_parallel
 from synthetic import lookup_design, lookup_trials, run_record
@@ -185,7 +185,7 @@ def test_a_run_is_copied_whole_or_not_at_all(here: Store, there: Store) -> None:
 
 def test_several_who_copy_at_once_copy_once(here: Store, there: Store, place: str) -> None:
     ids = [measured(here, begun(here, f"2026-01-0{day}T00:00:00.000+00:00")) for day in (1, 2, 3)]
-    imports = "from dbdyno.store import open_store\nfrom dbdyno.store.copying import copy_runs"
+    imports = "from dbdyno.store import open_store\nfrom dbdyno.store.run_copy import copy_runs"
     does = f"""
 source, target = open_store({here.place!r}), open_store({place!r})
 together()

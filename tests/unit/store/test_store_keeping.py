@@ -16,8 +16,8 @@ import pytest
 
 from conftest import Cli
 from dbdyno.base.errors import StoreError
-from dbdyno.store import Store, TrialRecord, answering, keeping, open_store
-from dbdyno.store.keeping import KeepingStore
+from dbdyno.store import Store, TrialRecord, local_copy, open_store, response_timeout
+from dbdyno.store.local_copy import KeepingStore
 from dbdyno.store.process import this_process
 from parallel import python_environment
 from synthetic import run_record
@@ -68,7 +68,7 @@ def begun(kept: KeepingStore) -> str:
 
 def test_nothing_is_left_of_a_run_that_the_store_has(store: Store, home: Path) -> None:
     told: Telling = []
-    with keeping.keeping(store, told.append) as kept:
+    with local_copy.keeping(store, told.append) as kept:
         run_id = begun(kept)
         kept.add_trial(run_id, trial(0))
         kept.update_run(run_id, device={"sync_us": 5.0})
@@ -83,7 +83,7 @@ def test_a_run_goes_on_without_its_store_and_is_copied_later(
     store: Store, home: Path, team: TeamServer, url: str
 ) -> None:
     told: Telling = []
-    with keeping.keeping(store, told.append) as kept:
+    with local_copy.keeping(store, told.append) as kept:
         run_id = begun(kept)
         kept.add_trial(run_id, trial(0))
         team.lose(url)
@@ -110,9 +110,9 @@ def test_a_run_goes_on_without_its_store_and_is_copied_later(
 def test_a_store_that_is_there_again_gets_what_it_missed(
     store: Store, home: Path, team: TeamServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "_TRY_AGAIN_S", 0.0)
+    monkeypatch.setattr(local_copy, "_TRY_AGAIN_S", 0.0)
     told: Telling = []
-    with keeping.keeping(store, told.append) as kept:
+    with local_copy.keeping(store, told.append) as kept:
         run_id = begun(kept)
         team.lose(url)
         for block in (0, 1):
@@ -131,10 +131,10 @@ def test_a_run_goes_on_where_the_server_stands_still(
     home: Path, team: TeamServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its kernel acknowledges what is sent, so that nothing but time tells."""
-    monkeypatch.setattr(answering, "ANSWERS_S", 1.0)
+    monkeypatch.setattr(response_timeout, "ANSWERS_S", 1.0)
     told: Telling = []
     store = open_store(f"{url}&connect_timeout=2")
-    with closing(store), keeping.keeping(store, told.append) as kept:
+    with closing(store), local_copy.keeping(store, told.append) as kept:
         run_id = begun(kept)
         kept.add_trial(run_id, trial(0))
         first = psutil.Process(team.server.pid)
@@ -153,16 +153,16 @@ def test_a_run_goes_on_where_the_server_stands_still(
 
 
 def test_the_next_run_brings_what_is_left(store: Store, home: Path, team: TeamServer, url: str) -> None:
-    with keeping.keeping(store, lambda _: None) as kept:
+    with local_copy.keeping(store, lambda _: None) as kept:
         run_id = begun(kept)
         team.lose(url)
         kept.add_trial(run_id, trial(0))
         kept.finish_run(run_id, "done")
     team.find(url)
     told: Telling = []
-    with closing(open_store(team.empty())) as other, keeping.keeping(other, told.append):
+    with closing(open_store(team.empty())) as other, local_copy.keeping(other, told.append):
         assert len(kept_files(home)) == 1
-    with keeping.keeping(store, told.append):
+    with local_copy.keeping(store, told.append):
         assert kept_files(home) == []
     assert told == [f"store {store.place}: run {run_id}, which was kept on this machine, is there now"]
     assert (store.run(run_id).status, blocks(store, run_id)) == ("done", [0])
@@ -175,8 +175,8 @@ def test_what_a_killed_run_left_is_brought_and_that_of_a_running_one_stays(
 import os, signal, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_store_keeping import begun, trial
-from dbdyno.store import keeping, open_store
-with keeping.keeping(open_store({url!r}), print) as kept:
+from dbdyno.store import local_copy, open_store
+with local_copy.keeping(open_store({url!r}), print) as kept:
     run_id = begun(kept)
     kept.add_trial(run_id, trial(0))
     print("lose", flush=True)
@@ -195,11 +195,11 @@ with keeping.keeping(open_store({url!r}), print) as kept:
     assert "What is measured is kept" in process.stdout.readline()
     assert process.stdout.readline() == "lost\n"
     team.find(url)
-    with keeping.keeping(store, lambda _: None):
+    with local_copy.keeping(store, lambda _: None):
         assert len(list(home.glob("*.db"))) == 1
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
-    with keeping.keeping(store, lambda _: None):
+    with local_copy.keeping(store, lambda _: None):
         assert kept_files(home) == []
     run = store.run("last")
     assert (run.status, blocks(store, run.id)) == ("interrupted", [0, 1])
@@ -208,7 +208,7 @@ with keeping.keeping(open_store({url!r}), print) as kept:
 def test_a_run_that_goes_on_is_kept_whole(store: Store, home: Path, team: TeamServer, url: str) -> None:
     run_id = store.begin_run(run_record({}, options={"process": this_process()}))
     store.add_trial(run_id, trial(0))
-    with keeping.keeping(store, lambda _: None) as kept:
+    with local_copy.keeping(store, lambda _: None) as kept:
         kept.go_on(run_id)
         team.lose(url)
         kept.add_trial(run_id, trial(1))
@@ -222,7 +222,7 @@ def test_a_machine_without_room_leaves_the_store_alone(store: Store, home: Path)
     home.parent.mkdir(parents=True)
     home.write_text("no directory")
     told: Telling = []
-    with keeping.keeping(store, told.append) as kept:
+    with local_copy.keeping(store, told.append) as kept:
         run_id = begun(kept)
         kept.add_trial(run_id, trial(0))
         kept.finish_run(run_id, "done")
@@ -239,7 +239,7 @@ def test_a_full_device_has_the_run_kept_elsewhere(tmp_path: Path, home: Path) ->
     try:
         with closing(open_store(str(full / "runs.db"))) as store:
             told: Telling = []
-            with keeping.keeping(store, told.append) as kept:
+            with local_copy.keeping(store, told.append) as kept:
                 run_id = begun(kept)
                 kept.add_trial(run_id, trial(0))
                 assert kept_files(home) == []
@@ -253,7 +253,7 @@ def test_a_full_device_has_the_run_kept_elsewhere(tmp_path: Path, home: Path) ->
             with closing(open_store(place)) as here:
                 assert (here.run(run_id).status, blocks(here, run_id)) == ("done", [0, 1, 2, 3])
             subprocess.run(["mount", "-o", "remount,size=9m", full], check=True)
-            with keeping.keeping(store, told.append):
+            with local_copy.keeping(store, told.append):
                 assert kept_files(home) == []
             assert (store.run(run_id).status, blocks(store, run_id)) == ("done", [0, 1, 2, 3])
     finally:
@@ -320,7 +320,7 @@ def test_a_store_that_is_lost_at_the_beginning_is_an_error(cli: Cli, team: TeamS
 
 
 def test_a_run_that_cannot_be_begun_is_no_run(store: Store, home: Path, team: TeamServer, url: str) -> None:
-    with keeping.keeping(store, lambda _: None) as kept:
+    with local_copy.keeping(store, lambda _: None) as kept:
         team.lose(url)
         with pytest.raises(StoreError, match="not currently accepting"):
             begun(kept)

@@ -21,7 +21,7 @@ from sqlalchemy.engine import URL
 from conftest import Cli
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.report.export import check_writable, write_text
-from dbdyno.store import Store, TrialRecord, open_store, opening
+from dbdyno.store import Store, TrialRecord, open_store, pool
 from parallel import python_environment
 from synthetic import run_record
 from test_store_versions import STORES
@@ -126,10 +126,10 @@ def test_free_space_is_suggested_only_for_a_full_disk(
     def fail(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(opening, "_copy", fail)
+    monkeypatch.setattr(pool, "_copy", fail)
     path = tmp_path / "runs.db"
     with pytest.raises(StoreError, match="cannot be copied to read it") as raised:
-        opening._open_copy(URL.create("sqlite", database=str(path)), path)
+        pool._open_copy(URL.create("sqlite", database=str(path)), path)
     assert ("free some space" in str(raised.value)) is hints
 
 
@@ -269,22 +269,22 @@ def test_threads_that_open_and_close_a_store_share_it_to_the_end(tmp_path: Path)
         with closing(open_store(path)) as store:
             return len(store.runs())
 
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(use, range(200))) == 0
-    assert opening._POOLS == {}
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(use, range(200))) == 0
+    assert pool._POOLS == {}
 
 
 def test_a_store_whose_file_is_removed_while_it_is_opened_is_not_shared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    really = opening._open
+    really = pool._open
 
-    def then_remove(url: URL, *, make: bool) -> opening.Pool:
-        pool = really(url, make=make)
+    def then_remove(url: URL, *, make: bool) -> pool.Pool:
+        opened = really(url, make=make)
         Path(url.database or "").unlink()
-        return pool
+        return opened
 
-    monkeypatch.setattr(opening, "_open", then_remove)
+    monkeypatch.setattr(pool, "_open", then_remove)
     with closing(open_store(str(tmp_path / "a.db"))) as one, closing(open_store(str(tmp_path / "b.db"))) as other:
         assert not shares(one, other)
 
@@ -303,7 +303,7 @@ def test_a_copy_of_a_store_that_is_being_written_is_whole(
             os.utime(path, ns=(left.pop(), len(left)))
 
     monkeypatch.setattr(shutil, "copyfile", while_written)
-    opening._copy(path, copy)
+    pool._copy(path, copy)
     with closing(sqlite3.connect(copy)) as found:
         assert found.execute("SELECT count(*) FROM dbdyno_trials").fetchone() == (2,)
         assert found.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -311,4 +311,4 @@ def test_a_copy_of_a_store_that_is_being_written_is_whole(
     monkeypatch.setattr(shutil, "copyfile", lambda *_: os.utime(path))
     if "-shm" not in ends:
         with pytest.raises(StoreError, match="another process writes to it"):
-            opening._copy(path, copy)
+            pool._copy(path, copy)

@@ -13,8 +13,8 @@ import pytest
 import dbdyno
 from conftest import SMALL, Cli
 from dbdyno.base.errors import ExtraMissing, InputError, StoreError
-from dbdyno.store import open_store, opening
-from dbdyno.store.places import shown, store_url, without_passwords
+from dbdyno.store import open_store, pool
+from dbdyno.store.urls import shown, store_url, without_passwords
 from parallel import python_environment
 from synthetic import run_record
 from team_database import INSTALLED, PASSWORD, TeamServer
@@ -266,7 +266,7 @@ def test_a_server_that_is_none_is_told() -> None:
 
 
 def test_a_missing_driver_is_told_with_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "find_spec", lambda _: None)
+    monkeypatch.setattr(pool, "find_spec", lambda _: None)
     with pytest.raises(ExtraMissing, match=r"psycopg: not installed; .*`pip install 'WHEEL\[team\]'`"):
         open_store("postgresql://me@db.example/runs")
 

@@ -23,10 +23,10 @@ from dbdyno.analysis.history.reading import keep_summary, read_history
 from dbdyno.analysis.history.summary import decode
 from dbdyno.base.errors import StoreError
 from dbdyno.store import Store, TrialRecord, open_store
-from dbdyno.store.copying import copy_runs
-from dbdyno.store.places import is_file, store_url
+from dbdyno.store.run_copy import copy_runs
+from dbdyno.store.schema_upgrade import SCRIPTS
 from dbdyno.store.tables import METADATA, REVISION, SCHEMA_VERSION
-from dbdyno.store.upgrading import SCRIPTS
+from dbdyno.store.urls import is_file, store_url
 from parallel import run_in_parallel
 from synthetic import run_record
 
@@ -190,10 +190,10 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(place: str, monkeypat
         assert asked_over(connection) == [(str(SCHEMA_VERSION),)]
         connection.execute(text("SELECT * FROM nowhere"))
 
-    from dbdyno.store import opening
-    from dbdyno.store.upgrading import upgrade
+    from dbdyno.store import pool
+    from dbdyno.store.schema_upgrade import upgrade
 
-    monkeypatch.setattr(opening, "upgrade", migrated_but_for_its_end)
+    monkeypatch.setattr(pool, "upgrade", migrated_but_for_its_end)
     with pytest.raises(StoreError, match="nowhere"):
         open_store(place)
     assert asked(place, "SELECT value FROM dbdyno_store WHERE key = 'version'") == [("1",)]
@@ -209,15 +209,15 @@ def asked_over(connection: Connection) -> list[Any]:
 
 
 def test_a_store_is_made_whole_or_not_at_all(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dbdyno.store import opening
+    from dbdyno.store import pool
 
-    made = opening._make
+    made = pool._make
 
     def made_but_for_its_end(connection: Connection, url: Any) -> None:
         made(connection, url)
         connection.execute(text("SELECT * FROM nowhere"))
 
-    monkeypatch.setattr(opening, "_make", made_but_for_its_end)
+    monkeypatch.setattr(pool, "_make", made_but_for_its_end)
     with pytest.raises(StoreError, match="nowhere"):
         open_store(place)
     monkeypatch.undo()

@@ -17,7 +17,7 @@ from dbdyno.model.events.facts import Facts as EngineFacts
 from dbdyno.model.events.program import ProgramFacts
 from dbdyno.store import Store, open_store
 from dbdyno.store.records import JsonObject
-from dbdyno.store.shapes import checked, read_json
+from dbdyno.store.row_checks import checked, read_json
 from dbdyno.store.tables import RUNS
 
 COUNTED = ("done", "failed")

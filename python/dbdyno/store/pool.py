@@ -23,12 +23,12 @@ from sqlalchemy.exc import DBAPIError
 from dbdyno.base.errors import ExtraMissing, InputError, StoreError, reason
 from dbdyno.base.special_files import special_kind
 from dbdyno.base.text import first_of
-from dbdyno.store.answering import answering, watch
-from dbdyno.store.places import is_file, shown
-from dbdyno.store.problems import store_errors
-from dbdyno.store.shapes import read_json
+from dbdyno.store.errors import store_errors
+from dbdyno.store.response_timeout import answering, watch
+from dbdyno.store.row_checks import read_json
+from dbdyno.store.schema_upgrade import upgrade
 from dbdyno.store.tables import META, METADATA, REVISION, SCHEMA_VERSION
-from dbdyno.store.upgrading import upgrade
+from dbdyno.store.urls import is_file, shown
 
 BUSY_TIMEOUT_S = 30.0
 _MAKING_TIMEOUT_S = 2.0

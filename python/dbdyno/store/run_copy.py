@@ -13,11 +13,11 @@ from typing import Any, Literal
 from sqlalchemy import Connection, insert, select, update
 
 from dbdyno.base.errors import StoreError
-from dbdyno.store.inserting import insert_into
 from dbdyno.store.process import is_gone
-from dbdyno.store.shapes import checked
+from dbdyno.store.row_checks import checked
 from dbdyno.store.store import BASELINE, NOISE, Store
 from dbdyno.store.tables import META, RUNS, TRIALS
+from dbdyno.store.upsert import insert_into
 
 Outcome = Literal["copied", "added to", "there already", "not copied"]
 

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 from dbdyno.base.errors import DbdynoError, StoreError
 from dbdyno.base.paths import default_path
 from dbdyno.base.timestamps import utc_now
-from dbdyno.store.copying import copy_run
-from dbdyno.store.holding import Release
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, TrialRecord
+from dbdyno.store.run_copy import copy_run
+from dbdyno.store.run_lock import Release
 from dbdyno.store.store import Elsewhere, Store, open_store
 
 _T = TypeVar("_T")

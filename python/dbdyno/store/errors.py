@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.base.text import printable, shortened
-from dbdyno.store.places import is_file, shown, without_passwords
+from dbdyno.store.urls import is_file, shown, without_passwords
 
 # What SQLite says of a file of which a part was lost or changed.
 _DAMAGE = ("malformed", "no such table", "no such column", "could not decode", "disk i/o error", "corrupt", "too big")
