@@ -39,7 +39,7 @@ from dbdyno.cli.help import EXAMPLES, GROUPS
         (["run", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (["run", "pk-lookup", "--json", "no/such/dir.json"], "--json"),
         (["run", "pk-lookup", "--dir", "/proc", "--store", "s.db"], "/proc"),
-        (["show", "--store", "runs.db"], "--store runs.db: there is no store of runs there"),
+        (["show", "--store", "runs.db"], "--store runs.db: no such store"),
         (
             ["run", "--resume", "last", "--rounds", "3"],
             "--rounds: it has no effect with `--resume`: a run that is resumed keeps its experiment",

@@ -241,7 +241,7 @@ def test_a_run_writes_where_that_is_allowed_and_says_so(cli: Cli, postgresql: Se
     file = cli.write("mine.toml", HEAD + transaction(update, own="postgresql"))
     said = cli("run", file, "--system", postgresql.url, "--store", "runs.db", code=2)
     assert f"`{update}` writes (`update` is not a read)" in said
-    assert "holds no runs yet" in cli("show", "--store", "runs.db", code=2)
+    assert "contains no runs" in cli("show", "--store", "runs.db", code=2)
     document = cli.run(file, "--system", postgresql.url, "--allow-writes")
     assert document["cells"][0]["rounds"][0]["ok"] == 3
     assert document["options"]["allow_writes"] is True

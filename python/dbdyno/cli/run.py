@@ -24,7 +24,7 @@ from dbdyno.model.run_options import RunOptions
 from dbdyno.run.execute import execute, resume
 from dbdyno.run.request import Request
 from dbdyno.store import Store, open_store
-from dbdyno.store.urls import shown, store_url
+from dbdyno.store.urls import display_name, store_url
 
 INTERRUPTED = 130
 """The exit code of a run that was interrupted."""
@@ -211,25 +211,25 @@ def _summarize(store: Store, document: Document) -> None:
 
 def place_of_run(store: Store, document: Document, place: str | None) -> str | None:
     """Return the place of the store that has a run: ``place``, or the fallback if that store failed."""
-    elsewhere = store.elsewhere.get(document.id)
-    return place if elsewhere is None else elsewhere.place
+    unsent = store.unsent.get(document.id)
+    return place if unsent is None else unsent.place
 
 
 def report_store_errors(store: Store, console: Console) -> None:
     """Print the errors of a store, if the exit code has another meaning."""
-    for each in store.elsewhere.values():
+    for each in store.unsent.values():
         console.print(str(each.why), soft_wrap=True)
-    store.elsewhere.clear()
+    store.unsent.clear()
 
 
 def _raise_store_errors(store: Store) -> None:
-    if store.elsewhere:
-        raise StoreError("\n".join(str(each.why) for each in store.elsewhere.values()))
+    if store.unsent:
+        raise StoreError("\n".join(str(each.why) for each in store.unsent.values()))
 
 
 def _last_lines(console: Console, document: Document, interrupted: bool, store_place: str | None) -> None:
     # The printed command finds the run in its store, and has no password.
-    where = "" if store_place is None else f" --store {shlex.quote(shown(store_url(store_place)))}"
+    where = "" if store_place is None else f" --store {shlex.quote(display_name(store_url(store_place)))}"
     console.print()
     if interrupted:
         resumed = f"go on with: dbdyno run --resume {document.id}{where}"

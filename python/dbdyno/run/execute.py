@@ -34,16 +34,16 @@ from dbdyno.run.trial import Plan
 from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.runtime.worker import WorkerFailed
 from dbdyno.store import RunRecord, Store, TrialRecord
-from dbdyno.store.local_copy import KeepingStore, keeping
+from dbdyno.store.local_copy import LocalCopyStore, open_with_local_copy
 from dbdyno.store.process import this_process
 
 
 def execute(request: Request, store: Store, console: Console) -> tuple[Document, bool]:
     """Carry out a run; return its document and whether it was interrupted. Raises DbdynoError.
 
-    If the store cannot take the run, it is kept on this machine, and ``store.elsewhere`` names the place.
+    If the store cannot take the run, it is kept on this machine, and ``store.unsent`` names the place.
     """
-    with keeping(store, _warning(console)) as kept:
+    with open_with_local_copy(store, _warning(console)) as kept:
         return _carry_out(request, None, kept, console)
 
 
@@ -52,10 +52,10 @@ def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -
 
     ``given``: its systems whose URLs have passwords.
     """
-    with keeping(store, _warning(console)) as kept:
+    with open_with_local_copy(store, _warning(console)) as kept:
         found = store.run(name)
         check_is_free(found)
-        kept.hold_run(found)
+        kept.lock_run(found)
         # Read again: another process may have resumed it before it was held.
         run = store.run(found.id)
         check_is_free(run)
@@ -70,7 +70,7 @@ def _warning(console: Console) -> Callable[[str], None]:
 
 
 def _carry_out(
-    request: Request, resumed: RunRecord | None, store: KeepingStore, console: Console
+    request: Request, resumed: RunRecord | None, store: LocalCopyStore, console: Console
 ) -> tuple[Document, bool]:
     """Carry out a run. ``resumed``: its record, if it was begun before."""
     began = time.monotonic() if request.began is None else request.began
@@ -98,7 +98,7 @@ def _carry_out(
             check_prepared(run, prepared)
             check_machine(run, host_facts(provisioners.workspace.path))
             check_load_machines(run, machines)
-            store.take_run(run, run.options | {"process": this_process()} | load_machine_facts(machines))
+            store.resume_run(run, run.options | {"process": this_process()} | load_machine_facts(machines))
         plan = _plan(run, request, prepared, machines, began)
         plan.done = _done_trials(run, prepared, store)
         return _Execution(request, prepared, plan, store, provisioners, console).carry_out(run)

@@ -7,15 +7,15 @@ from dbdyno.base.errors import InputError
 from dbdyno.model.result.reading import part
 from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.store import RunRecord
-from dbdyno.store.process import is_here
+from dbdyno.store.process import is_running
 from dbdyno.store.same_machine import same_machine
-from dbdyno.store.store import under_way
+from dbdyno.store.store import running_error
 
 
 def check_is_free(run: RunRecord) -> None:
     """Raise InputError if a process of this machine is carrying out the run."""
-    if run.status == "running" and is_here(part(run.options, "process")):
-        raise under_way(run)
+    if run.status == "running" and is_running(part(run.options, "process")):
+        raise running_error(run)
 
 
 def check_machine(run: RunRecord, host: Mapping[str, Any]) -> None:

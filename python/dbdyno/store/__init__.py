@@ -1,6 +1,6 @@
-"""The store of runs: everything a run was asked, found and failed at, kept for good.
+"""The store of runs: a SQLite file or a PostgreSQL database with all runs, their trials and their errors.
 
-``open_store`` gives a ``Store``; ``RunRecord`` and ``TrialRecord`` are what goes in and comes out.
+``open_store`` returns a ``Store``, which reads and writes ``RunRecord`` and ``TrialRecord`` objects.
 """
 
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, RunSummary, TrialRecord, TrialStatus

@@ -1,4 +1,4 @@
-"""What went wrong with a store, where, and what to do about it."""
+"""Turn database errors into StoreError, with the store's name and a hint."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.base.text import printable, shortened
-from dbdyno.store.urls import is_file, shown, without_passwords
+from dbdyno.store.urls import display_name, is_file, mask_passwords
 
-# What SQLite says of a file of which a part was lost or changed.
+# Messages of SQLite about damaged files.
 _DAMAGE = ("malformed", "no such table", "no such column", "could not decode", "disk i/o error", "corrupt", "too big")
 
-# By words of SQLite's message, in the order in which they are looked for.
+# Hints by words in SQLite's message; the first match is used.
 _OF_SQLITE = (
-    (("readonly", "read-only", "unable to open", "permission"), "give a path that can be written with --store"),
-    (("not a database",), "it is not a store of dbdyno; give another path with --store"),
+    (("readonly", "read-only", "unable to open", "permission"), "give a writable path with --store"),
+    (("not a database",), "the file is not a dbdyno store; give another path with --store"),
     (_DAMAGE, "move the file away, or give another path with --store"),
-    (("full",), "free some space on the device, or give a path on another one with --store"),
-    (("locked",), "another process holds it; try again when that has ended"),
+    (("full",), "free some disk space, or give a path on another disk with --store"),
+    (("locked",), "another process has locked it; try again when that process has ended"),
 )
 
-# By SQLSTATE (PostgreSQL's appendix A), or the first two characters of it, which are its class.
+# Hints by SQLSTATE (PostgreSQL documentation, appendix A) or its first two characters, the class.
 _OF_POSTGRESQL = {
-    "25006": "it takes no writes now; name the server that does",
-    "28": "check the user, and who may come from here (pg_hba.conf)",
+    "25006": "this server is read-only; give the URL of the primary server",
+    "28": "check the user, and the permitted hosts in pg_hba.conf",
     "28P01": "put the password into ~/.pgpass or PGPASSWORD",
-    "3D000": "`createdb` makes one; dbdyno makes its tables in it",
-    "3F000": "make the schema that its search_path names, or leave search_path out",
-    "42501": "have the database's owner grant it, or name a database of your own",
-    "53100": "free some space on the server's device",
-    "53300": "the server has no connection left; raise max_connections, or try again",
-    "55P03": "another process holds it; try again when that has ended",
+    "3D000": "create the database with `createdb`; dbdyno creates its tables",
+    "3F000": "create the schema in the URL's search_path, or leave out search_path",
+    "42501": "ask the database's owner to grant it, or use your own database",
+    "53100": "free some disk space on the server",
+    "53300": "too many connections; increase max_connections, or try again later",
+    "55P03": "another process has locked it; try again when that process has ended",
 }
 
-# What libpq says before a server has let anybody in: then there is no SQLSTATE.
+# libpq's errors during login have no SQLSTATE. The SQLSTATE by words in the message.
 _OF_CONNECTING = (
     (("no password supplied", "password authentication failed"), "28P01"),
     (("pg_hba.conf", 'role "'), "28"),
@@ -47,48 +47,48 @@ _OF_CONNECTING = (
 
 _LONGEST = 200
 
-_USUAL = "check that it is there and can be used, or give another one with --store"
+_USUAL = "check that the store exists and is accessible, or give another one with --store"
 
 
 class RowRefused(StoreError):
-    """A row breaks a rule of its table, such as an id that is taken."""
+    """A row violates a constraint of its table, such as a duplicate id."""
 
 
 @contextmanager
 def store_errors(url: URL) -> Iterator[None]:
-    """Turn what goes wrong with a store into StoreError: in the database, and with what is found in it."""
+    """Convert database errors and invalid stored values into StoreError, and names that aren't UTF-8 to InputError."""
     try:
         yield
     except DBAPIError as error:
         raise store_error(url, error) from error
     except UnicodeEncodeError as error:
-        # A name that was asked for; what a store holds is decoded.
-        problem = f"no run and no baseline of the store {shown(url)} has this name: it is not UTF-8"
-        raise InputError(printable(error.object), problem, "`dbdyno runs` lists the runs") from error
+        # The name of a run or baseline on the command line; stored strings are valid.
+        problem = f"not UTF-8, so the store {display_name(url)} contains no run or baseline with this name"
+        raise InputError(printable(error.object), problem, "list the runs with `dbdyno runs`") from error
     except (SQLAlchemyError, ValueError) as error:
         raise unreadable(url, error) from error
 
 
 def unreadable(url: URL, error: Exception, whose: str = "") -> StoreError:
-    """Return the error for what dbdyno did not write: the file was changed by hand, or is damaged.
+    """Return the error for a value that dbdyno didn't write, because the store was edited or is damaged.
 
-    ``whose``: what it belongs to, such as ``run 20260314-k7wd: ``.
+    ``whose``: a prefix that names the run, such as ``run 20260314-k7wd: ``.
     """
-    words = without_passwords(shortened(" ".join(str(error).split()) or type(error).__name__, _LONGEST), url)
+    words = mask_passwords(shortened(" ".join(str(error).split()) or type(error).__name__, _LONGEST), url)
     if isinstance(error, LookupError):
         words = f"{words} is missing"
     return StoreError(
-        f"store {shown(url)}: holds something unreadable ({whose}{words}); give another path with --store"
+        f"store {display_name(url)}: contains unreadable data ({whose}{words}); give another path with --store"
     )
 
 
 def store_error(url: URL, error: DBAPIError) -> StoreError:
-    """Say what went wrong with the store, where, and what to do about it."""
-    said = without_passwords(str(error.orig), url).strip()
+    """Return the error with the store's name, the database's message and a hint."""
+    said = mask_passwords(str(error.orig), url).strip()
     text = said.splitlines()[0] if said else type(error.orig).__name__
     hint = _hint_of_sqlite(text) if is_file(url) else _hint_of_postgresql(text, getattr(error.orig, "sqlstate", None))
     kind = RowRefused if isinstance(error, IntegrityError) else StoreError
-    return kind(f"store {shown(url)}: {text}; {hint}")
+    return kind(f"store {display_name(url)}: {text}; {hint}")
 
 
 def _hint_of_sqlite(text: str) -> str:

@@ -1,7 +1,7 @@
-"""The store as a run writes to it: what the store cannot take is kept on this machine, until it can.
+"""A store with a local copy of the current run, which replaces the store while it can't be written.
 
-A server may be out of reach when a trial has ended, and a device full. What a run sends to a server is therefore kept
-in a file here too, from its beginning to its end. What is to go to a file is kept elsewhere once that file fails.
+A server may be unreachable and a disk full when a trial has ended. A run with a PostgreSQL store therefore keeps a copy
+in a local file while it is running. If the store is a file, the copy is created when a write to the store fails.
 """
 
 from __future__ import annotations
@@ -23,200 +23,203 @@ from dbdyno.base.timestamps import utc_now
 from dbdyno.store.records import JsonObject, RunRecord, RunStatus, TrialRecord
 from dbdyno.store.run_copy import copy_run
 from dbdyno.store.run_lock import Release
-from dbdyno.store.store import Elsewhere, Store, open_store
+from dbdyno.store.store import Store, UnsentRun, open_store
 
 _T = TypeVar("_T")
 
-# A store that is out of reach is tried again between trials, but not at each: that may take some seconds of waiting.
-_TRY_AGAIN_S = 30.0
+# Seconds between two attempts to reach a store that failed. An attempt may take several seconds.
+_RETRY_INTERVAL_S = 30.0
 
 
 @contextmanager
-def keeping(store: Store, tell: Callable[[str], None]) -> Iterator[KeepingStore]:
-    """Give a store to write a run to. What it could not take in the end, ``store.elsewhere`` tells.
+def open_with_local_copy(store: Store, report: Callable[[str], None]) -> Iterator[LocalCopyStore]:
+    """Yield a store to write a run to. At the end, ``unsent`` contains the run if the store doesn't have all of it.
 
-    ``tell`` is given a line for a person each time that the store is lost or found. What earlier runs have left is sent
-    first. Raises StoreError only where nothing can be kept anywhere.
+    ``report`` is called with a message whenever the store becomes unavailable or available. Local copies of earlier
+    runs are sent to the store first. The yielded store raises StoreError only if neither the store nor a local copy
+    can be written.
     """
-    _send_what_is_left(store, tell)
-    kept = KeepingStore(store, tell)
+    _send_unsent_runs(store, report)
+    run_store = LocalCopyStore(store, report)
     try:
-        yield kept
+        yield run_store
     finally:
-        kept.end()
+        run_store.end()
 
 
-class KeepingStore(Store):
-    """A store whose runs are kept here too. It is of one run, which ``begin_run`` begins or ``take_run`` resumes."""
+class LocalCopyStore(Store):
+    """A store with a local copy of one run, which ``begin_run`` begins or ``resume_run`` resumes."""
 
-    def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
-        """``keeping`` makes one."""
+    def __init__(self, store: Store, report: Callable[[str], None]) -> None:
+        """Use :func:`open_with_local_copy` instead."""
         super().__init__(store._pool.retain())
         self._store = store
-        self._tell = tell
-        self._here: Store | None = None
-        self._lost: StoreError | None = None
-        self._tried = 0.0
-        self._held: Release | None = None
+        self._report = report
+        self._copy: Store | None = None
+        self._error: StoreError | None = None
+        self._last_attempt = 0.0
+        self._release_lock: Release | None = None
 
     def begin_run(self, run: RunRecord) -> str:
         """Store a run that starts now, see ``Store.begin_run``."""
         run_id = self._store.begin_run(run)
-        self._held = self._store.hold_run(replace(run, id=run_id))
-        self.go_on(run_id)
+        self._release_lock = self._store.lock_run(replace(run, id=run_id))
+        self.start_copy(run_id)
         return run_id
 
-    def hold_run(self, run: RunRecord) -> Release:
-        """Hold a run until the end, see ``Store.hold_run``."""
-        self._held = self._store.hold_run(run)
-        return self._held
+    def lock_run(self, run: RunRecord) -> Release:
+        """Lock a run until :meth:`end`, see ``Store.lock_run``."""
+        self._release_lock = self._store.lock_run(run)
+        return self._release_lock
 
-    def take_run(self, run: RunRecord, options: JsonObject) -> None:
-        """Resume a run that the store has, see ``Store.take_run``."""
-        self._store.take_run(run, options)
-        self.go_on(run.id)
+    def resume_run(self, run: RunRecord, options: JsonObject) -> None:
+        """Resume a run of the store, see ``Store.resume_run``."""
+        self._store.resume_run(run, options)
+        self.start_copy(run.id)
 
-    def go_on(self, run_id: str) -> None:
-        """Keep a copy of a run that the store has on this machine, if the store is a server's."""
+    def start_copy(self, run_id: str) -> None:
+        """Create a local copy of a run if the store is on a server."""
         if self.is_file:
             return
         try:
-            self._here = self._copy(run_id, _directory())
+            self._copy = self._create_copy(run_id, _directory())
         except DbdynoError as error:
-            self._tell(f"nothing can be kept on this machine, should the store be lost: {error}")
+            self._report(f"could not create a local copy of the run: {error}; results are lost if the store fails")
 
     def add_trial(self, run_id: str, trial: TrialRecord) -> int:
-        """Store a trial of the run and return its number. It is on a device when this returns."""
-        # The same in both places.
+        """Store a trial of the run and return its id. It is on disk when this returns."""
+        # Both stores must have the same start time.
         trial = trial if trial.started else replace(trial, started=utc_now())
         return self._write(run_id, lambda store: store.add_trial(run_id, trial))
 
     def update_run(self, run_id: str, **changes: Any) -> None:
-        """Replace what became known after the run was begun, see ``Store.update_run``."""
+        """Change columns of the run, see ``Store.update_run``."""
         self._write(run_id, lambda store: store.update_run(run_id, **changes))
 
     def finish_run(self, run_id: str, status: RunStatus, observations: Iterable[Mapping[str, object]] = ()) -> None:
-        """Close the run, and let the store have what it lacks of it."""
+        """Finish the run, see ``Store.finish_run``, and send everything that the store lacks."""
         seen = list(observations)
-        if self._here is None:
+        if self._copy is None:
             self._write(run_id, lambda store: store.finish_run(run_id, status, seen))
         else:
-            self._here.finish_run(run_id, status, seen)
-        if self._here is not None and not self._send(run_id):
-            self._store.elsewhere[run_id] = self._not_there(run_id)
+            self._copy.finish_run(run_id, status, seen)
+        if self._copy is not None and not self._send(run_id):
+            self._store.unsent[run_id] = self._unsent_run(run_id)
 
     def run(self, name: str) -> RunRecord:
         """Return a run, see ``Store.run``."""
-        return super().run(name) if self._here is None else self._here.run(name)
+        return super().run(name) if self._copy is None else self._copy.run(name)
 
     def trials(self, run_id: str, *, cell: str | None = None, intervals: bool = True) -> list[TrialRecord]:
         """Return the trials of a run, see ``Store.trials``."""
-        read = super().trials if self._here is None else self._here.trials
+        read = super().trials if self._copy is None else self._copy.trials
         return read(run_id, cell=cell, intervals=intervals)
 
     @property
-    def others(self) -> Store | None:
-        """The store itself, unless it is lost: what is kept here is one run."""
-        return self._store if self._lost is None else None
+    def reader(self) -> Store | None:
+        """The store itself; ``None`` while it is unavailable, because the local copy contains only one run."""
+        return self._store if self._error is None else None
 
     def end(self) -> None:
-        """Give up the run, and remove what is kept here, unless the store lacks some of it."""
-        if self._held is not None:
-            self._held()
-            self._held = None
+        """Release the lock of the run, and remove the local copy if the store has all of it."""
+        if self._release_lock is not None:
+            self._release_lock()
+            self._release_lock = None
         self._remove_copy()
         self.close()
 
     def _remove_copy(self) -> None:
-        if self._here is not None:
-            self._here.close()
-            if self._lost is None:
-                _remove(self._here)
-            self._here = None
+        if self._copy is not None:
+            self._copy.close()
+            if self._error is None:
+                _remove(self._copy)
+            self._copy = None
 
     def _write(self, run_id: str, write: Callable[[Store], _T]) -> _T:
-        if self._here is None:
+        if self._copy is None:
             try:
                 return write(self._store)
             except StoreError as error:
-                return self._write_elsewhere(run_id, write, error)
+                return self._write_to_copy(run_id, write, error)
         try:
-            done = write(self._here)
+            done = write(self._copy)
         except StoreError as error:
-            # Here is no room either, or no longer: the store alone has it, if it can.
-            if self._lost is not None:
+            # The local copy can't be written. Continue without it if the store is available.
+            if self._error is not None:
                 raise
-            self._tell(f"{error}; what follows is kept in the store alone")
+            self._report(f"{error}; the run continues without a local copy")
             self._remove_copy()
             return write(self._store)
-        self._pass_on(run_id, write)
+        self._forward(run_id, write)
         return done
 
-    def _write_elsewhere(self, run_id: str, write: Callable[[Store], _T], error: StoreError) -> _T:
-        """Go on in another file, with what the store has of the run."""
+    def _write_to_copy(self, run_id: str, write: Callable[[Store], _T], error: StoreError) -> _T:
+        """Write to a new local copy of the run."""
         for directory in (_directory(), Path(tempfile.gettempdir())):
             with contextlib.suppress(DbdynoError):
-                here = self._copy(run_id, directory)
+                copy = self._create_copy(run_id, directory)
                 try:
-                    done = write(here)
+                    done = write(copy)
                 except StoreError:
-                    here.close()
-                    _remove(here)
+                    copy.close()
+                    _remove(copy)
                     raise
-                self._here = here
-                self._is_lost(error)
+                self._copy = copy
+                self._note_failure(error)
                 return done
         raise error
 
-    def _pass_on(self, run_id: str, write: Callable[[Store], object]) -> None:
-        if self._lost is not None:
-            if time.monotonic() - self._tried >= _TRY_AGAIN_S:
+    def _forward(self, run_id: str, write: Callable[[Store], object]) -> None:
+        if self._error is not None:
+            if time.monotonic() - self._last_attempt >= _RETRY_INTERVAL_S:
                 self._send(run_id)
             return
         try:
             write(self._store)
         except StoreError as error:
-            self._is_lost(error)
+            self._note_failure(error)
 
-    def _is_lost(self, error: StoreError) -> None:
-        self._lost, self._tried = error, time.monotonic()
-        self._tell(f"{error}. What is measured is kept on this machine")
+    def _note_failure(self, error: StoreError) -> None:
+        self._error, self._last_attempt = error, time.monotonic()
+        self._report(f"{error}. Results are stored on this machine for now")
 
     def _send(self, run_id: str) -> bool:
-        """Let the store have what it lacks; whether it has all then."""
-        assert self._here is not None  # noqa: S101 - asked for where something is kept
-        self._tried = time.monotonic()
+        """Send everything that the store lacks. Return whether that succeeded."""
+        assert self._copy is not None  # noqa: S101 - only called if there is a local copy
+        self._last_attempt = time.monotonic()
         try:
-            copied = copy_run(self._here, self._store, run_id)
+            copied = copy_run(self._copy, self._store, run_id)
         except StoreError as error:
-            if self._lost is None:
-                self._is_lost(error)
+            if self._error is None:
+                self._note_failure(error)
             return False
         if copied.outcome == "not copied":
-            self._lost = StoreError(f"store {self.place}: run {run_id} cannot be copied there: {copied.why}")
+            self._error = StoreError(f"store {self.place}: could not copy run {run_id} to it: {copied.why}")
             return False
-        if self._lost is not None:
-            self._tell(f"store {self.place}: it is there again, and has all of run {run_id}")
-            self._lost = None
+        if self._error is not None:
+            self._report(f"store {self.place}: available again; all results of run {run_id} are stored")
+            self._error = None
         return True
 
-    def _not_there(self, run_id: str) -> Elsewhere:
-        assert self._here is not None  # noqa: S101 - asked for where something is kept
-        here = self._here.place
-        command = shlex.join(["dbdyno", "store", "copy", here, self.place])
-        return Elsewhere(here, StoreError(f"{self._lost}\nAll of run {run_id} is kept in {here}; later: {command}"))
+    def _unsent_run(self, run_id: str) -> UnsentRun:
+        assert self._copy is not None  # noqa: S101 - only called if there is a local copy
+        copy = self._copy.place
+        command = shlex.join(["dbdyno", "store", "copy", copy, self.place])
+        return UnsentRun(
+            copy, StoreError(f"{self._error}\nRun {run_id} is stored in {copy}. To copy it later: {command}")
+        )
 
-    def _copy(self, run_id: str, directory: Path) -> Store:
-        """Make a store in a directory with what the store has of a run. Raises DbdynoError."""
-        here = open_store(str(directory / f"{run_id}-{secrets.token_hex(2)}.db"))
+    def _create_copy(self, run_id: str, directory: Path) -> Store:
+        """Create a store file in a directory and copy the run to it. Raises DbdynoError."""
+        copy = open_store(str(directory / f"{run_id}-{secrets.token_hex(2)}.db"))
         try:
-            here.set_kept_for(self.place)
-            copy_run(self._store, here, run_id)
+            copy.set_destination(self.place)
+            copy_run(self._store, copy, run_id)
         except BaseException:
-            here.close()
-            _remove(here)
+            copy.close()
+            _remove(copy)
             raise
-        return here
+        return copy
 
 
 def _directory() -> Path:
@@ -229,18 +232,18 @@ def _remove(store: Store) -> None:
             Path(store.place + end).unlink(missing_ok=True)
 
 
-def _send_what_is_left(store: Store, tell: Callable[[str], None]) -> None:
-    """Let a store have what runs kept here that have ended, or were killed, and remove it. What fails stays."""
+def _send_unsent_runs(store: Store, report: Callable[[str], None]) -> None:
+    """Send local copies of earlier runs that have ended or were killed, and remove them. Failures are ignored."""
     for path in sorted(_directory().glob("*.db")):
-        with contextlib.suppress(DbdynoError), closing(open_store(str(path), make=False)) as here:
-            runs = here.runs() if here.kept_for() == store.place else []
-            # Of one that is going on, its own process takes care.
+        with contextlib.suppress(DbdynoError), closing(open_store(str(path), make=False)) as copy:
+            runs = copy.runs() if copy.destination() == store.place else []
+            # The process of a running run sends it itself.
             if not runs or any(each.status == "running" for each in runs):
                 continue
-            copied = [copy_run(here, store, each.id) for each in runs]
+            copied = [copy_run(copy, store, each.id) for each in runs]
             if any(each.outcome == "not copied" for each in copied):
                 continue
             for each in copied:
                 if each.trials:
-                    tell(f"store {store.place}: run {each.run}, which was kept on this machine, is there now")
-            _remove(here)
+                    report(f"store {store.place}: copied run {each.run}, which was stored on this machine")
+            _remove(copy)

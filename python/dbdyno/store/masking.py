@@ -1,4 +1,4 @@
-"""Passwords reach no store, no message and no list of processes: they are masked on the way there."""
+"""Mask passwords in everything that is stored or displayed."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from dbdyno.engines import ENGINES, engine_of
 
 MASK = "***"
 
-# Greedy up to the last "@" of the token: a password may itself hold "/", ":" or "@". Masking a little too much
-# (a path with an "@" in it) does no harm; masking too little does.
+# Greedy up to the last "@" of the token, because a password may contain "/", ":" or "@". Masking too much (such as a
+# path with an "@") does no harm; masking too little does.
 _USERINFO = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*)://(?P<userinfo>[^\s\"'<>]*)@")
-# A database's user by itself is no secret, and tells systems apart. Elsewhere it may be a token.
+# A database user without a password isn't secret, and distinguishes systems. In other URLs it may be a token.
 _USER = re.compile(r"[^:/?#@]*")
 _PARAMETER = re.compile(r"(?P<key>\b(?:\w*password|passwd|pwd)\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s&;,\"']+)", re.I)
-# Where the text of an experiment is, in what is stored.
+# The key of stored objects that contains the text of an experiment file.
 _DEFINITION = "definition"
 _SECRET_KEYS = re.compile(r"(?i)^(\w*password|passwd|pwd)$")
 
 
 def is_secret(key: str) -> bool:
-    """Whether what has this name is a password."""
+    """Whether a key is the name of a password."""
     return _SECRET_KEYS.match(key) is not None
 
 
 def mask_text(text: str) -> str:
-    """Return ``text`` with the user information of every URL and every ``password=…`` value masked.
+    """Mask the user information of all URLs and all ``password=…`` values in a string.
 
-    The user of a system stays where there is no password beside it.
+    In a system's URL, a user name without a password is not masked.
     """
     if "://" in text:
         text = _USERINFO.sub(_without_userinfo, text)
@@ -45,18 +45,18 @@ def _without_userinfo(found: re.Match[str]) -> str:
     return f"{scheme}://{MASK}@"
 
 
-# A header of TOML, on a line of its own.
+# The header of a TOML table, on a line of its own.
 _HEADER = re.compile(r"\s*\[\[?\s*(?P<section>[\w-]+)[^\[\]]*\]\]?\s*(?:#.*)?")
-# What an experiment asks of systems. A password there is a column, or a value of the load, and no secret of dbdyno's.
+# In these tables of an experiment, a password is a column or a value of the load, not a secret.
 _ASKED = ("tables", "transactions")
 _QUOTED = re.compile(r"(?P<before>\b(?:\w*password|passwd|pwd)\s*=\s*(?P<quote>[\"']))[^\"']*(?P=quote)", re.I)
 _IN_URL = re.compile(r"(?P<before>[?&](?:\w*password|passwd|pwd)=)[^\s&;,#\"']+", re.I)
 
 
 def mask_definition(text: str) -> str:
-    """Return the text of an experiment with passwords masked where it names systems.
+    """Mask the passwords in URLs and settings of an experiment file, given as a string.
 
-    It can be read as before: a run is shown, compared and gone on with by its stored text.
+    The result is a valid experiment file, which is used to show, compare and resume a stored run.
     """
     section, lines = "", []
     for line in text.splitlines(keepends=True):
@@ -74,7 +74,7 @@ def _masked_line(line: str) -> str:
 
 
 def mask_command(words: list[str]) -> list[str]:
-    """Return a command line with passwords masked, also those given as a word of their own (``--password x``)."""
+    """Mask the passwords in a command line, including those in an argument of their own (``--password x``)."""
     masked: list[str] = []
     hide_next = False
     for word in words:
@@ -84,21 +84,20 @@ def mask_command(words: list[str]) -> list[str]:
 
 
 def storable(text: str) -> str:
-    """Return what a program said, without the characters that no column of texts can hold: NUL, and half a pair."""
+    """Replace the characters of a program's output that a text column can't store: NUL and surrogates."""
     return without_surrogates(text.replace("\x00", "\ufffd"))
 
 
 def without_surrogates(text: str) -> str:
-    """Return a text with `?` for each half of a pair, such as a byte of a file name that is not UTF-8."""
+    """Replace each surrogate by `?`. Python decodes bytes of file names that are not UTF-8 as surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
 def clean_json(value: Any) -> Any:
-    """Return ``value`` fit to be stored: passwords masked, NaN and infinities (which JSON lacks) made null.
+    """Prepare a JSON value for the store: mask passwords, and replace NaN, infinities and surrogates.
 
-    Characters that no store can hold are replaced, such as those of a file name that is not UTF-8.
-
-    A text under the key ``definition`` is that of an experiment.
+    NaN and infinities, which JSON doesn't support, become null. A string with the key ``definition`` is masked as an
+    experiment file.
     """
     if isinstance(value, str):
         return without_surrogates(mask_text(value))

@@ -1,4 +1,4 @@
-"""Opening a store: whether it is one, whether this dbdyno can read it, and making it where there is none."""
+"""Connection pools of stores. Opening one checks the store's version, and creates or upgrades the store."""
 
 from __future__ import annotations
 
@@ -24,54 +24,57 @@ from dbdyno.base.errors import ExtraMissing, InputError, StoreError, reason
 from dbdyno.base.special_files import special_kind
 from dbdyno.base.text import first_of
 from dbdyno.store.errors import store_errors
-from dbdyno.store.response_timeout import answering, watch
-from dbdyno.store.row_checks import read_json
+from dbdyno.store.response_timeout import enable_response_timeout, response_timeout
+from dbdyno.store.row_checks import parse_json
 from dbdyno.store.schema_upgrade import upgrade
 from dbdyno.store.tables import META, METADATA, REVISION, SCHEMA_VERSION
-from dbdyno.store.urls import is_file, shown
+from dbdyno.store.urls import display_name, is_file
 
 BUSY_TIMEOUT_S = 30.0
-_MAKING_TIMEOUT_S = 2.0
-_LOOK_AGAIN_S = 0.05
+_CREATION_TIMEOUT_S = 2.0
+_RETRY_INTERVAL_S = 0.05
 
-# The files of a store that are copied, by what follows the path; and how often that is tried.
-_ENDS = ("", "-wal", "-journal")
-_COPIES = 5
+# Suffixes of the files of a SQLite store, and the maximum number of attempts to copy them.
+_SUFFIXES = ("", "-wal", "-journal")
+_COPY_ATTEMPTS = 5
 
-# What libpq is told where the URL says nothing else. A network that falls silent is noticed within half a minute, and
-# not within the quarter of an hour that TCP takes. All values: seconds, and milliseconds for the last.
-_CONNECTING = {
+# Default connection options for libpq. With them, an interrupted network is detected within half a minute instead of
+# TCP's quarter of an hour. In seconds; the last one in milliseconds.
+_CONNECT_OPTIONS = {
     "connect_timeout": "10",
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
     "tcp_user_timeout": "20000",
 }
-# Tells those who make or upgrade a store at the same moment from whoever else locks something in that database.
+# Key of the advisory lock while a store is created or upgraded, unlike the keys of other programs' locks.
 _LOCK = 0x6462_6479_6E6F
-# Texts of any language can be kept in these; of the latter, the server takes the bytes as they come.
+# Encodings that can store all characters. With SQL_ASCII, the server stores the bytes unchanged.
 _ENCODINGS = ("UTF8", "SQL_ASCII")
 
 
 @dataclass(eq=False)
 class Pool:
-    """The connections of this process to a store, shared by all that have it open."""
+    """The connections of this process to a store, shared by all its ``Store`` objects."""
 
     url: URL
     engine: Engine
     read_only: bool = False
     copy: tempfile.TemporaryDirectory[str] | None = None
-    """Holds a private copy of a store that can neither be written nor be read where it is."""
+    """The directory of a private copy, if SQLite can't read the store's own files without writing to them."""
     users: int = 1
 
     def retain(self) -> Pool:
-        """Count one more user."""
+        """Increment the number of users."""
         with _OPENING:
             self.users += 1
         return self
 
     def release(self) -> None:
-        """Count one user less; the last one closes the connections. The engine connects again if it is still used."""
+        """Decrement the number of users, and close the connections when it is 0.
+
+        The engine connects again if it is still used.
+        """
         with _OPENING:
             self.users -= 1
             if self.users > 0:
@@ -84,26 +87,26 @@ class Pool:
 
 
 _POOLS: dict[object, Pool] = {}
-# Held while a pool is opened, shared or closed. A thread that holds it may close another pool.
+# Protects opening, sharing and closing of pools. Reentrant, because a thread that owns it may close another pool.
 _OPENING = threading.RLock()
 
 
 def open_pool(url: URL, *, make: bool = True, write: bool = False) -> Pool:
-    """Open a store, and count a user of its connections.
+    """Open a store, and increment the number of users of its connections.
 
-    ``make``: make a new store if there is none; ``write``: fail if it can only be read. A store of an older version is
-    brought to the present one, if need be in a private copy. Raises ``InputError`` if there is no store and none is to
-    be made, ``ExtraMissing`` if PostgreSQL's driver is not installed, ``StoreError`` for what is no store, cannot be
-    reached, or was made by a newer dbdyno.
+    ``make``: create the store if it doesn't exist. ``write``: fail if it is read-only. A store of an older version is
+    upgraded; if it is read-only, a private copy is upgraded instead. Raises ``InputError`` if the store doesn't exist
+    and ``make`` is false, ``ExtraMissing`` if PostgreSQL's driver is not installed, ``StoreError`` if the file or
+    database is not a store, can't be opened, or was created by a newer dbdyno.
     """
     with _OPENING, store_errors(url):
         key = _key(url)
         pool = None if key is None else _POOLS.get(key)
-        # The file may have been moved since.
+        # The path of the pool may refer to another file by now.
         if pool is None or _key(pool.url) != key:
             pool = _open(url, make=make)
             key = _key(url)
-            # A file that was removed in the meantime has nothing by which it could be found again.
+            # A file that was removed in the meantime can't be identified.
             if key is not None:
                 _POOLS[key] = pool
         else:
@@ -115,19 +118,19 @@ def open_pool(url: URL, *, make: bool = True, write: bool = False) -> Pool:
 
 
 def read_only_error(url: URL) -> StoreError:
-    """Return the error of a command that has to write to a store that can only be read."""
-    return StoreError(f"store {shown(url)}: can only be read here; give a path that can be written with --store")
+    """Return the error for writing to a read-only store."""
+    return StoreError(f"store {display_name(url)}: read-only; give a writable path with --store")
 
 
 @contextmanager
 def reading(engine: Engine, url: URL) -> Iterator[Connection]:
-    """Give a connection to read with; whatever goes wrong is reported as StoreError of the store at ``url``."""
-    with store_errors(url), answering(engine), engine.connect() as connection:
+    """Yield a connection for reading. Database errors become StoreError of the store at ``url``."""
+    with store_errors(url), response_timeout(engine), engine.connect() as connection:
         yield connection
 
 
 def _key(url: URL) -> object:
-    """Return what identifies a store within this process, or None if there is no file.
+    """Return the identity of a store: its URL, or device and inode of a file; None if the file doesn't exist.
 
     The file is not opened, see :func:`special_kind`.
     """
@@ -144,27 +147,27 @@ def _open(url: URL, *, make: bool) -> Pool:
     if not is_file(url):
         engine = _engine_of_server(url)
         with _disposed_on_error(engine):
-            _check_patiently(engine, url, make=make)
+            _create_or_upgrade_with_retries(engine, url, make=make)
         return Pool(url, engine)
     path = Path(url.database or "")
     _check_file(path, url, make=make)
     if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return _open_read_only(url, path)
-    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, json_deserializer=read_json)
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, json_deserializer=parse_json)
     with _disposed_on_error(engine):
-        _check_patiently(engine, url, make=make)
+        _create_or_upgrade_with_retries(engine, url, make=make)
     event.listen(engine, "connect", _configure_sqlite)
     engine.dispose()
     return Pool(url, engine)
 
 
 def _open_read_only(url: URL, path: Path) -> Pool:
-    """Open a file that cannot be written. What SQLite cannot read without writing is read from a private copy."""
-    beside = {end: Path(f"{path}{end}") for end in ("-wal", "-shm", "-journal")}
-    if beside["-wal"].exists() and beside["-shm"].exists():
+    """Open a read-only file. If SQLite can't read it without writing, open a private copy."""
+    side_files = {end: Path(f"{path}{end}") for end in ("-wal", "-shm", "-journal")}
+    if side_files["-wal"].exists() and side_files["-shm"].exists():
         # Another process may be writing.
         mode = "mode=ro"
-    elif any(each.exists() and each.stat().st_size for each in (beside["-wal"], beside["-journal"])):
+    elif any(each.exists() and each.stat().st_size for each in (side_files["-wal"], side_files["-journal"])):
         return _open_copy(url, path)
     else:
         mode = "mode=ro&immutable=1"
@@ -173,14 +176,14 @@ def _open_read_only(url: URL, path: Path) -> Pool:
     def connect() -> sqlite3.Connection:
         return sqlite3.connect(uri, timeout=BUSY_TIMEOUT_S, uri=True, check_same_thread=False)
 
-    engine = create_engine(url, creator=connect, json_deserializer=read_json)
+    engine = create_engine(url, creator=connect, json_deserializer=parse_json)
     with _disposed_on_error(engine), engine.connect() as connection:
-        version = _look(connection, url)
+        version = _store_version(connection, url)
     if version == SCHEMA_VERSION:
         return Pool(url, engine, read_only=True)
     engine.dispose()
     if version is None:
-        raise _none_there(url)
+        raise _missing_store(url)
     return _open_copy(url, path)
 
 
@@ -189,9 +192,9 @@ def _open_copy(url: URL, path: Path) -> Pool:
     try:
         copy = Path(directory.name) / "runs.db"
         _copy(path, copy)
-        engine = create_engine(url.set(database=str(copy)), json_deserializer=read_json)
+        engine = create_engine(url.set(database=str(copy)), json_deserializer=parse_json)
         with _disposed_on_error(engine):
-            _check_patiently(engine, url, make=False)
+            _create_or_upgrade_with_retries(engine, url, make=False)
     except (OSError, sqlite3.Error) as error:
         directory.cleanup()
         why = reason(error) if isinstance(error, OSError) else str(error)
@@ -215,12 +218,12 @@ def _copy(path: Path, copy: Path) -> None:
         ):
             source.backup(target)
         return
-    # SQLite cannot open these files without writing, so that their reader cannot lock them.
-    for _ in range(_COPIES):
+    # SQLite can't open these files without writing, so they can't be locked while they are copied.
+    for _ in range(_COPY_ATTEMPTS):
         before = _states(path)
-        for end in _ENDS:
+        for end in _SUFFIXES:
             Path(f"{copy}{end}").unlink(missing_ok=True)
-            # A file that is gone has changed, which is seen below.
+            # If the file was removed, the states below differ.
             with suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{end}", f"{copy}{end}")
         if _states(path) == before:
@@ -229,9 +232,9 @@ def _copy(path: Path, copy: Path) -> None:
 
 
 def _states(path: Path) -> dict[str, tuple[int, ...] | None]:
-    """Return what changes with the files of a store, by their ends; None for a file that does not exist."""
+    """Return inode, size and modification time per file of a store; None for a file that doesn't exist."""
     states: dict[str, tuple[int, ...] | None] = {}
-    for end in _ENDS:
+    for end in _SUFFIXES:
         try:
             found = Path(f"{path}{end}").stat()
         except FileNotFoundError:
@@ -243,7 +246,7 @@ def _states(path: Path) -> dict[str, tuple[int, ...] | None]:
 
 @contextmanager
 def _disposed_on_error(engine: Engine) -> Iterator[None]:
-    """Close the connections of an engine that turns out to be of no use."""
+    """Close the connections of an engine if an error occurs."""
     try:
         yield
     except BaseException:
@@ -251,38 +254,40 @@ def _disposed_on_error(engine: Engine) -> Iterator[None]:
         raise
 
 
-def _check_patiently(engine: Engine, url: URL, *, make: bool) -> None:
-    deadline = time.monotonic() + _MAKING_TIMEOUT_S
+def _create_or_upgrade_with_retries(engine: Engine, url: URL, *, make: bool) -> None:
+    deadline = time.monotonic() + _CREATION_TIMEOUT_S
     while True:
         try:
-            _check(engine, url, make=make)
+            _create_or_upgrade(engine, url, make=make)
             if is_file(url):
                 _use_wal(engine)
         except DBAPIError as error:
-            # SQLite does not wait for others when it changes the journal's mode. What it has waited for as long as it
-            # is to wait is late as well, and not waited for again.
+            # SQLite doesn't wait for locks when it changes the journal mode. If it did wait for a lock, the deadline
+            # has passed, and it isn't tried again.
             if time.monotonic() >= deadline or "database is locked" not in str(error.orig):
                 raise
         else:
             return
-        time.sleep(_LOOK_AGAIN_S)
+        time.sleep(_RETRY_INTERVAL_S)
 
 
 def _engine_of_server(url: URL) -> Engine:
     if find_spec("psycopg") is None:
         raise ExtraMissing("psycopg", "team", "or give the path of a file")
-    told: dict[str, Any] = {key: value for key, value in _CONNECTING.items() if key not in url.query}
-    # A pooler between gives each transaction another session, where no statement is prepared.
-    told |= {"client_encoding": "utf8", "prepare_threshold": None}
-    # A connection lies idle while a trial goes on, and may be gone when that ends.
-    engine = create_engine(url, connect_args=told, pool_pre_ping=True, pool_size=1, json_deserializer=read_json)
+    connect_args: dict[str, Any] = {key: value for key, value in _CONNECT_OPTIONS.items() if key not in url.query}
+    # A connection pooler may use another session for each transaction, without its prepared statements.
+    connect_args |= {"client_encoding": "utf8", "prepare_threshold": None}
+    # A connection is idle during a trial and may be closed by the time it ends.
+    engine = create_engine(
+        url, connect_args=connect_args, pool_pre_ping=True, pool_size=1, json_deserializer=parse_json
+    )
     event.listen(engine, "connect", _configure_server)
-    watch(engine)
+    enable_response_timeout(engine)
     return engine
 
 
 def _check_file(path: Path, url: URL, *, make: bool) -> None:
-    """Make the directory, and refuse what is not a regular file: to open it could block for good."""
+    """Create the directory, and reject special files, since opening one could block forever."""
     try:
         for each in (path, *(Path(f"{path}{end}") for end in ("-wal", "-shm", "-journal"))):
             kind = special_kind(each)
@@ -291,95 +296,95 @@ def _check_file(path: Path, url: URL, *, make: bool) -> None:
         if path.exists():
             return
         if not make:
-            raise _none_there(url)
-        # Runs tell about a machine and its software: the directory is the user's own.
+            raise _missing_store(url)
+        # Runs contain facts about the machine and its software, so only the user may read the directory.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"store {path}: {reason(error)}; give a path that can be written with --store") from error
+        raise StoreError(f"store {path}: {reason(error)}; give a writable path with --store") from error
 
 
-def _none_there(url: URL) -> InputError:
-    hint = "`dbdyno run` with that `--store` makes one"
-    return InputError(f"--store {shown(url)}", "there is no store of runs there", hint)
+def _missing_store(url: URL) -> InputError:
+    hint = "create it with `dbdyno run` and the same `--store`"
+    return InputError(f"--store {display_name(url)}", "no such store", hint)
 
 
 def _use_wal(engine: Engine) -> None:
-    """Let readers and one writer work side by side; a file keeps this mode, so it is set once."""
+    """Allow reading during writing. The mode is stored in the file, so it is set only once."""
     with engine.connect() as connection:
         if connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() != "wal":
             connection.exec_driver_sql("PRAGMA journal_mode = wal")
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
-    """Make an acknowledged trial survive a power cut."""
+    """Make stored trials survive a power cut."""
     connection.execute("PRAGMA synchronous = full")
     connection.execute("PRAGMA foreign_keys = on")
 
 
 def _configure_server(connection: Any, _record: Any) -> None:
-    """Wait for another's lock no longer than for one of SQLite's, and acknowledge a trial when it is on the device."""
+    """Set the same lock timeout as for SQLite, and wait for the disk on commit."""
     connection.autocommit = True
     connection.execute(f"SET lock_timeout = '{BUSY_TIMEOUT_S:g}s'")
     connection.execute("SET synchronous_commit = on")
     connection.autocommit = False
 
 
-def _check(engine: Engine, url: URL, *, make: bool) -> None:
-    """Look whether there is a store that this dbdyno reads; make it where there is none, upgrade it where it is older.
+def _create_or_upgrade(engine: Engine, url: URL, *, make: bool) -> None:
+    """Create the store if it doesn't exist, and upgrade it if it is older.
 
-    Whoever comes first does it, and the others find it done.
+    If several processes do this at the same time, the first one does the work.
     """
     with engine.begin() as connection:
-        version = _look(connection, url)
+        version = _store_version(connection, url)
     if version == SCHEMA_VERSION:
         return
     if version is None and not make:
-        raise _none_there(url)
-    with _making(engine, url) as connection:
-        version = _look(connection, url)
+        raise _missing_store(url)
+    with _exclusive_transaction(engine, url) as connection:
+        version = _store_version(connection, url)
         if version is None:
             _make(connection, url)
         elif version < SCHEMA_VERSION:
             upgrade(connection, version)
 
 
-def _look(connection: Connection, url: URL) -> int | None:
-    """Return the version of the store that is there; None where nothing is. Raises StoreError for anything else."""
+def _store_version(connection: Connection, url: URL) -> int | None:
+    """Return the version of the store, None for an empty database. Raises StoreError for a foreign or newer one."""
     inspector = inspect(connection)
-    # In a server's database, a schema of its own is room enough for a store. Looked for first: another process may make
-    # the store at this moment, and its tables are nobody else's.
-    there = inspector.get_table_names(schema=None if is_file(url) else inspector.default_schema_name)
+    # A PostgreSQL database may have tables in other schemas. List the tables before looking for the store's: if another
+    # process creates the store in between, its tables are then not mistaken for another program's.
+    tables = inspector.get_table_names(schema=None if is_file(url) else inspector.default_schema_name)
     names = set(inspect(connection).get_table_names())
     if META.name not in names:
-        # What is somebody else's is left as it was.
-        if there:
-            raise _of_another_program(url, sorted(there))
+        # Don't create a store among the tables of another program.
+        if tables:
+            raise _foreign_database(url, sorted(tables))
         return None
     found = list(connection.execute(select(META.c.value).where(META.c.key == "version")).scalars())
     if REVISION.name in names:
         found += connection.execute(select(REVISION.c.version_num)).scalars()
     if not found or not all(each.isdigit() for each in found):
-        raise StoreError(f"store {shown(url)}: its version cannot be read; give another one with --store")
+        raise StoreError(f"store {display_name(url)}: unreadable version; give another store with --store")
     version = max(int(each) for each in found)
     if version > SCHEMA_VERSION:
         raise StoreError(
-            f"store {shown(url)}: was made by a newer dbdyno (store version {version}, this one reads "
-            f"{SCHEMA_VERSION}); update dbdyno, or give another one with --store"
+            f"store {display_name(url)}: created by a newer dbdyno (store version {version}, this dbdyno supports "
+            f"{SCHEMA_VERSION}); update dbdyno, or give another store with --store"
         )
     return version
 
 
-def _of_another_program(url: URL, tables: list[str]) -> StoreError:
-    what = f"is a database of another program (its tables: {first_of(tables, 3)})"
-    hint = "give another path with --store" if is_file(url) else "`createdb` makes one for the store alone"
-    return StoreError(f"store {shown(url)}: {what}; {hint}")
+def _foreign_database(url: URL, tables: list[str]) -> StoreError:
+    what = f"the database belongs to another program (tables: {first_of(tables, 3)})"
+    hint = "give another path with --store" if is_file(url) else "create a database for the store with `createdb`"
+    return StoreError(f"store {display_name(url)}: {what}; {hint}")
 
 
 @contextmanager
-def _making(engine: Engine, url: URL) -> Iterator[Connection]:
-    """Give a transaction in which a store is made or upgraded whole or not at all, by one process after the other.
+def _exclusive_transaction(engine: Engine, url: URL) -> Iterator[Connection]:
+    """Yield a connection with a transaction to create or upgrade a store; other processes wait for it.
 
-    Python's sqlite3 would begin one with the first INSERT only, after the tables: for SQLite it is begun here.
+    Python's sqlite3 would begin a transaction only before the first INSERT, so for SQLite it is begun explicitly.
     """
     if is_file(url):
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -396,9 +401,9 @@ def _make(connection: Connection, url: URL) -> None:
     if not is_file(url):
         encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
         if encoding not in _ENCODINGS:
-            problem = f"its encoding is {encoding}, which cannot keep every text"
-            hint = "make one with `createdb --encoding=UTF8 --template=template0`"
-            raise StoreError(f"store {shown(url)}: {problem}; {hint}")
+            problem = f"the encoding {encoding} doesn't support all characters"
+            hint = "create a database with `createdb --encoding=UTF8 --template=template0`"
+            raise StoreError(f"store {display_name(url)}: {problem}; {hint}")
     METADATA.create_all(connection)
     connection.execute(insert(META).values(key="version", value=str(SCHEMA_VERSION)))
     connection.execute(insert(REVISION).values(version_num=str(SCHEMA_VERSION)))

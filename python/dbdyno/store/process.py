@@ -1,4 +1,4 @@
-"""Which process carries out a run, so that a run whose process was killed is known for what it is."""
+"""Identify the process of a run, to detect that it was killed."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ _NAMESPACE = Path("/proc/self/ns/pid")
 
 
 def this_process() -> dict[str, Any]:
-    """Return what tells this process from every other: host, the host's present run, number and start."""
+    """Return the identity of this process: host name, boot id, PID namespace, process id and start time."""
     import psutil
 
     return {
@@ -25,14 +25,14 @@ def this_process() -> dict[str, Any]:
 
 
 def is_gone(process: Mapping[str, Any] | None) -> bool:
-    """Whether a process that :func:`this_process` named has ended. Of other hosts' processes nothing is known."""
+    """Whether a process, identified by :func:`this_process`, has ended. False if it ran on another host."""
     import psutil
 
     if not isinstance(process, Mapping) or process.get("host") != platform.node():
         return False
     if process.get("boot") != _boot():
         return True
-    # Of another container's, neither: there its number is another's, or nobody's.
+    # Process ids of another container have no meaning in this one.
     if process.get("namespace", _namespace()) != _namespace():
         return False
     try:
@@ -43,14 +43,14 @@ def is_gone(process: Mapping[str, Any] | None) -> bool:
         return False
 
 
-def is_here(process: Mapping[str, Any]) -> bool:
-    """Whether a process that :func:`this_process` named goes on here. One that cannot be seen from here does not."""
+def is_running(process: Mapping[str, Any]) -> bool:
+    """Whether a process is running on this host and in this container. ``process``: from :func:`this_process`."""
     place = (process.get("host"), process.get("boot"), process.get("namespace"))
     return place == (platform.node(), _boot(), _namespace()) and not is_gone(process)
 
 
 def _namespace() -> str | None:
-    """Return what tells the processes that this one can see from those of other containers."""
+    """Return the PID namespace of this process, which differs between containers."""
     with contextlib.suppress(OSError):
         return str(_NAMESPACE.readlink())
     return None

@@ -1,4 +1,4 @@
-"""What the store keeps of a run and of a trial."""
+"""The records of the store: runs, trials and summaries of runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TrialStatus = Literal["done", "failed", "interrupted"]
 class RunRecord:
     """One execution of an experiment, without its trials.
 
-    ``design`` is what the document is built from (docs/reference/result-document.md, "The store"):
+    ``design``: the basis of the result document (docs/reference/result-document.md, "The store"), with
     ``question``, ``factors``, ``cells``, ``rounds``, ``measure``, ``report`` and ``margin``.
     """
 
@@ -22,7 +22,7 @@ class RunRecord:
     seed: int
     design: JsonObject
     definition: str = ""
-    """The whole text of the experiment file."""
+    """The content of the experiment file."""
     command: list[str] = field(default_factory=list)
     options: JsonObject = field(default_factory=dict)
     host: JsonObject = field(default_factory=dict)
@@ -31,42 +31,42 @@ class RunRecord:
     version: str = ""
     """The version of dbdyno that ran it."""
     observations: list[JsonObject] = field(default_factory=list)
-    """What the laboratory itself saw while it ran: a ``kind``, and what was seen, by name."""
+    """Observations of the controller during the run: a ``kind``, and the observed values by name."""
     status: RunStatus = "running"
     started: str = ""
     ended: str | None = None
     id: str = ""
-    """Empty until the store has given one."""
+    """Assigned by the store; empty before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRecord:
-    """One cell in one block. A trial done again (after a failure) is a second record; the latest one counts."""
+    """One cell in one block. A repeated trial (after a failure) is another record; the latest one counts."""
 
     cell: str
-    """Id of the cell, as in the run's ``design["cells"]``."""
+    """Id of a cell in the run's ``design["cells"]``."""
     block: int
     position: int
-    """Place in the order of its block, from 0."""
+    """Position within its block, from 0."""
     status: TrialStatus
     plan: JsonObject = field(default_factory=dict)
     result: JsonObject | None = None
-    """The worker's ``result`` event, as it was said; none where the trial ended without one, or has ``parts``."""
+    """The worker's ``result`` event, unchanged; None if the trial ended without a result, or has ``parts``."""
     intervals: list[JsonObject] = field(default_factory=list)
     """The worker's ``interval`` events, in order."""
     parts: list[JsonObject] = field(default_factory=list)
-    """Of a trial whose clients are processes: what each of their workers said, its ``result`` and ``intervals``."""
+    """``result`` and ``intervals`` of each worker, if the trial's clients are processes."""
     around: JsonObject = field(default_factory=dict)
-    """What the laboratory did and saw around the load: ``loaded``, ``counted``, ``in_memory`` (the file system in
-    memory that held the data), ``together`` (the same for trials that were interleaved)."""
+    """Values that the controller recorded outside the load: ``loaded``, ``counted``, ``in_memory`` (the in-memory file
+    system that contained the data), ``together`` (a value shared by interleaved trials)."""
     error: str | None = None
     error_kind: str | None = None
     started: str = ""
     durations: JsonObject = field(default_factory=dict)
-    """Seconds spent around the load: ``load_s``, ``copy_s``, ``total_s``."""
+    """Seconds spent on parts of the trial: ``load_s``, ``copy_s``, ``total_s``."""
     run_id: str = ""
     id: int | None = None
-    """Number in the store; rises with time."""
+    """Id in the store; increases with time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +80,6 @@ class RunSummary:
     status: RunStatus
     version: str
     done: int
-    """Trials that gave a result."""
+    """Number of trials with a result."""
     failed: int
-    """Trials that gave none."""
+    """Number of trials without a result."""

@@ -1,7 +1,7 @@
-"""A server that has stopped answering: its connections are ended here, so that who waits for it goes on.
+"""A timeout for servers that stop responding: dbdyno closes its connections, so that the waiting thread fails.
 
-A network that falls silent is noticed by TCP. Of a server that stands still, as where its disk does, the kernel
-acknowledges all the same.
+TCP detects an interrupted network. It doesn't detect a server that hangs, for example because of its disk: the
+server's kernel still acknowledges all packets.
 """
 
 from __future__ import annotations
@@ -17,67 +17,67 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
-ANSWERS_S = 60.0
-"""Seconds that a statement may take: waiting for another's lock, it takes half of it at most."""
+RESPONSE_TIMEOUT_S = 60.0
+"""Maximum time of a statement in seconds; twice the lock timeout, so waiting for a lock doesn't exceed it."""
 
-_LOOK_S = 0.25
+_CHECK_INTERVAL_S = 0.25
 
 
-class Answering:
-    """The connections of an engine to a server, and since when it has been asked the last."""
+class ResponseTimeout:
+    """The connections of an engine to a server, and the start time of the last statement."""
 
     def __init__(self, engine: Engine) -> None:
-        """Take an engine that has not connected yet."""
+        """``engine`` must not have connected yet."""
         self._connections: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._asked = time.monotonic()
+        self._last_start = time.monotonic()
         event.listen(engine, "connect", lambda connection, _record: self._connections.add(connection))
-        event.listen(engine, "before_cursor_execute", lambda *_: self._ask())
+        event.listen(engine, "before_cursor_execute", lambda *_: self._restart())
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Watch over what is asked of the server meanwhile."""
-        over = threading.Event()
-        self._ask()
-        watching = threading.Thread(target=self._watch, args=(over,), name="store", daemon=True)
-        watching.start()
+    def enforced(self) -> Iterator[None]:
+        """Close all connections if a statement takes too long while the context lasts."""
+        done = threading.Event()
+        self._restart()
+        thread = threading.Thread(target=self._watch, args=(done,), name="store", daemon=True)
+        thread.start()
         try:
             yield
         finally:
-            over.set()
-            watching.join()
+            done.set()
+            thread.join()
 
-    def _ask(self) -> None:
-        self._asked = time.monotonic()
+    def _restart(self) -> None:
+        self._last_start = time.monotonic()
 
-    def _watch(self, over: threading.Event) -> None:
-        while not over.wait(_LOOK_S):
-            if time.monotonic() - self._asked > ANSWERS_S:
+    def _watch(self, done: threading.Event) -> None:
+        while not done.wait(_CHECK_INTERVAL_S):
+            if time.monotonic() - self._last_start > RESPONSE_TIMEOUT_S:
                 for connection in list(self._connections):
-                    _end(connection)
-                self._ask()
+                    _shut_down(connection)
+                self._restart()
 
 
-def _end(connection: Any) -> None:
-    """End a connection, as a server that ends does it."""
-    # One that is closed already has no number.
+def _shut_down(connection: Any) -> None:
+    """Shut the socket down, so that the thread that waits for it sees the end of the connection."""
+    # fileno() fails if the connection is closed already.
     with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as copy:
         copy.shutdown(socket.SHUT_RDWR)
 
 
-_OF: weakref.WeakKeyDictionary[Engine, Answering] = weakref.WeakKeyDictionary()
+_TIMEOUTS: weakref.WeakKeyDictionary[Engine, ResponseTimeout] = weakref.WeakKeyDictionary()
 
 
-def watch(engine: Engine) -> None:
-    """Have :func:`answering` watch over an engine to a server."""
-    _OF[engine] = Answering(engine)
+def enable_response_timeout(engine: Engine) -> None:
+    """Make :func:`response_timeout` apply to an engine, which must be connected to a server."""
+    _TIMEOUTS[engine] = ResponseTimeout(engine)
 
 
 @contextmanager
-def answering(engine: Engine) -> Iterator[None]:
-    """Have what is asked of a server meanwhile fail where it does not answer for ``ANSWERS_S``; nothing of a file."""
-    watched = _OF.get(engine)
-    if watched is None:
+def response_timeout(engine: Engine) -> Iterator[None]:
+    """While the context lasts, statements on a server fail after ``RESPONSE_TIMEOUT_S``. Does nothing for a file."""
+    timeout = _TIMEOUTS.get(engine)
+    if timeout is None:
         yield
         return
-    with watched.watched():
+    with timeout.enforced():
         yield

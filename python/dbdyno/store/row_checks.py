@@ -1,4 +1,4 @@
-"""What the columns of a store hold, so that damage and changes by hand are reported as errors of the store."""
+"""Check the types of stored values, so that damaged and manually edited stores are reported as such."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from dbdyno.store.records import RunStatus, TrialStatus
 from dbdyno.store.tables import RUNS, TRIALS
 
 _LISTS = ("command", "observations", "intervals", "parts")
-# Lists of objects: the others hold texts.
+# Lists of objects; the other lists contain strings.
 _OF_OBJECTS = ("observations", "intervals", "parts")
 _STATUSES = frozenset((*get_args(RunStatus), *get_args(TrialStatus)))
 
 
-def read_json(document: str | bytes | float) -> Any:
-    """Read a JSON document of a store. Raises ValueError for what dbdyno does not write, such as NaN."""
+def parse_json(document: str | bytes | float) -> Any:
+    """Parse a stored JSON document. Raises ValueError for values that dbdyno doesn't write, such as NaN."""
     if isinstance(document, int | float):
-        # SQLite keeps a number as a number in a column of JSON.
+        # SQLite returns numbers in a JSON column as numbers.
         return document
     try:
         text = document.decode() if isinstance(document, bytes) else document
         value = json.loads(text, parse_constant=_refuse)
         if "\\ud" in text or "\\uD" in text:
-            # Half of a surrogate pair can be read, and neither shown nor written.
+            # A lone surrogate can be parsed, but not encoded.
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"a document with half of a surrogate pair: {error.reason}") from None
+        raise ValueError(f"a document with a lone surrogate: {error.reason}") from None
     except (TypeError, RecursionError) as error:
-        raise ValueError(f"a document that is not JSON as dbdyno writes it: {error}") from None
+        raise ValueError(f"a document that dbdyno didn't write: {error}") from None
     return value
 
 
-def checked(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a row of a run or a trial, or of some of its columns.
+def check_row(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a row of a run or a trial, possibly with only some columns, as a dictionary.
 
-    Raises ValueError, which names the column and the run, if one holds another type than dbdyno writes.
+    Raises ValueError, with the names of the column and the run, for a value of the wrong type.
     """
     found = dict(row)
     for name, value in found.items():
         check = _CHECKS.get(name)
         if check is not None and not check(value):
             whose = found.get("run_id") or found.get("id") or "?"
-            raise ValueError(f"`{name}` of run {whose} is not what dbdyno writes there")
+            raise ValueError(f"invalid `{name}` of run {whose}")
     return found
 
 
@@ -75,7 +75,7 @@ def _is_list(name: str) -> Callable[[object], bool]:
 def _check_of(column: Column[Any]) -> Callable[[object], bool]:
     name = column.name
     if name == "id":
-        # Of a run a text, of a trial a number.
+        # Ids of runs are strings, ids of trials are integers.
         return lambda value: isinstance(value, str | int)
     if name == "status":
         return lambda value: value in _STATUSES
@@ -92,5 +92,5 @@ def _check_of(column: Column[Any]) -> Callable[[object], bool]:
     return (lambda value: value is None or own(value)) if column.nullable else own
 
 
-# A column that both tables have holds the same in both.
+# Columns with the same name have the same type in both tables.
 _CHECKS = {each.name: _check_of(each) for each in (*RUNS.c, *TRIALS.c)}

@@ -1,7 +1,7 @@
-"""Copying runs from one store to another. What is there already is left as it is, so that copying again adds nothing.
+"""Copy runs from one store to another. Copying again adds only new trials.
 
-A run is known by its id and by what never changes of it. Its trials only ever become more: the copy has the first of
-them, or all, and gets the rest.
+Two stores have the same run if its id and its unchanging columns are equal. Trials are only ever appended to a run, so
+the target has the first trials of the run, or all, and gets the remaining ones.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from sqlalchemy import Connection, insert, select, update
 
 from dbdyno.base.errors import StoreError
 from dbdyno.store.process import is_gone
-from dbdyno.store.row_checks import checked
+from dbdyno.store.row_checks import check_row
 from dbdyno.store.store import BASELINE, NOISE, Store
 from dbdyno.store.tables import META, RUNS, TRIALS
 from dbdyno.store.upsert import insert_into
 
-Outcome = Literal["copied", "added to", "there already", "not copied"]
+Outcome = Literal["copied", "added to", "unchanged", "not copied"]
 
-# What tells a run from another that was given the same id in another store. The command is that of the first process.
+# The columns that never change. They distinguish runs that got the same id in different stores. A resumed run keeps
+# the command of its first process.
 _IDENTITY = ("id", "experiment", "definition", "seed", "command", "version", "started")
-# What becomes known of a run while it goes on, and when it ends.
+# The columns that change while a run is running and when it ends.
 _CHANGES = ("design", "options", "host", "device", "ceiling", "observations", "status", "ended")
-# What tells a trial from the others of its run.
-_MARK = (TRIALS.c.cell, TRIALS.c.block, TRIALS.c.position, TRIALS.c.status, TRIALS.c.started)
-# Trials that are held in memory at a time: each may have some megabytes.
-_AT_A_TIME = 8
+# The columns that identify a trial within its run.
+_TRIAL_KEY = (TRIALS.c.cell, TRIALS.c.block, TRIALS.c.position, TRIALS.c.status, TRIALS.c.started)
+# Number of trials in memory at a time, because a trial may have several megabytes.
+_BATCH_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """What became of a run: how many trials the other store has got, and why not where it was not copied."""
+class CopyResult:
+    """The result of copying a run. ``trials``: number of copied trials. ``why``: why the run was not copied."""
 
     run: str
     experiment: str
@@ -42,93 +43,96 @@ class Copied:
     why: str = ""
 
 
-def copy_runs(source: Store, target: Store, names: Sequence[str] = ()) -> Iterator[Copied]:
-    """Copy the runs that are named, or all, oldest first; give what became of each. Each is copied whole or not at all.
+def copy_runs(source: Store, target: Store, names: Sequence[str] = ()) -> Iterator[CopyResult]:
+    """Copy the named runs, by default all, oldest first. Yields a result per run.
 
-    Where all are copied, so are baselines and noise that the target has none of. Raises InputError for a name that is
-    no run's, before anything is copied, and StoreError where a store cannot be read or written.
+    Each run is copied in one transaction. If all runs are copied, baselines and noise that are missing in the target
+    are copied as well. Raises InputError for an unknown name before it copies anything, and StoreError if a store
+    can't be read or written.
     """
     ids = [source.run(name).id for name in names] or [each.id for each in reversed(source.runs())]
     for each in dict.fromkeys(ids):
         yield copy_run(source, target, each)
     if not names:
-        _copy_kept(source, target)
+        _copy_baselines_and_noise(source, target)
 
 
-def copy_run(source: Store, target: Store, run_id: str) -> Copied:
-    """Copy a run, or what the target lacks of it, in one transaction. Raises StoreError."""
-    with source.reading() as there, target.writing() as here:
+def copy_run(source: Store, target: Store, run_id: str) -> CopyResult:
+    """Copy a run, or its missing trials and changes, in one transaction. Raises StoreError."""
+    with source.reading() as reader, target.writing() as writer:
         with source.errors():
-            found = there.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one_or_none()
+            found = reader.execute(select(RUNS).where(RUNS.c.id == run_id)).mappings().one_or_none()
             if found is None:
-                raise StoreError(f"store {source.place}: it holds no run {run_id}")
-            run = _as_it_is(found)
-        # It goes with every change, and is therefore written last.
+                raise StoreError(f"store {source.place}: run {run_id} doesn't exist")
+            run = _current_row(found)
+        # Triggers delete the summary on every change, so it is written last.
         summary = run.pop("summary")
         into = insert_into(RUNS, is_file=target.is_file).values(run)
-        # By this first statement one who copies the same run at this moment waits for the other.
+        # This first statement makes a concurrent copy of the same run wait until this transaction ends.
         into = into.on_conflict_do_nothing(index_elements=[RUNS.c.id]).execution_options(preserve_rowcount=True)
-        is_new = here.execute(into).rowcount == 1
-        held = checked(here.execute(select(RUNS).where(RUNS.c.id == run_id).with_for_update()).mappings().one())
+        is_new = writer.execute(into).rowcount == 1
+        existing = check_row(writer.execute(select(RUNS).where(RUNS.c.id == run_id).with_for_update()).mappings().one())
         name: str = run["experiment"]
-        if any(held[each] != run[each] for each in _IDENTITY):
-            return Copied(run_id, name, "not copied", why="another run has its id there")
+        if any(existing[each] != run[each] for each in _IDENTITY):
+            return CopyResult(run_id, name, "not copied", why="the target contains another run with this id")
         with source.errors():
-            marks = _marks(there, run_id)
-        known = _marks(here, run_id)
-        more = marks[len(known) :]
-        if marks[: len(known)] != known[: len(marks)]:
-            return Copied(run_id, name, "not copied", why="it has gone on differently there")
-        for row in _trials_from(source, there, run_id, len(known)) if more else ():
-            here.execute(insert(TRIALS).values(row))
-        changes = {} if is_new else {each: run[each] for each in _CHANGES if run[each] != held[each]}
-        is_changed = bool(changes) and (bool(more) or (len(known) == len(marks) and _is_newer(run, held)))
-        own = update(RUNS).where(RUNS.c.id == run_id)
+            source_keys = _trial_keys(reader, run_id)
+        target_keys = _trial_keys(writer, run_id)
+        more = source_keys[len(target_keys) :]
+        if source_keys[: len(target_keys)] != target_keys[: len(source_keys)]:
+            return CopyResult(run_id, name, "not copied", why="its trials differ from those in the target")
+        for row in _trials_from(source, reader, run_id, len(target_keys)) if more else ():
+            writer.execute(insert(TRIALS).values(row))
+        changes = {} if is_new else {each: run[each] for each in _CHANGES if run[each] != existing[each]}
+        is_changed = bool(changes) and (
+            bool(more) or (len(target_keys) == len(source_keys) and _is_newer(run, existing))
+        )
+        change = update(RUNS).where(RUNS.c.id == run_id)
         if is_changed:
-            here.execute(own.values(changes))
+            writer.execute(change.values(changes))
         if is_new or is_changed or more:
-            here.execute(own.values(summary=summary))
-        outcome: Outcome = "copied" if is_new else "added to" if is_changed or more else "there already"
-        return Copied(run_id, name, outcome, len(more))
+            writer.execute(change.values(summary=summary))
+        outcome: Outcome = "copied" if is_new else "added to" if is_changed or more else "unchanged"
+        return CopyResult(run_id, name, outcome, len(more))
 
 
-def _as_it_is(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Give a run's row. One whose process was killed could not say so, and nobody elsewhere can find it out."""
-    run = checked(row)
+def _current_row(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a run's row with status ``interrupted`` if its process was killed, which other machines can't detect."""
+    run = check_row(row)
     if run["status"] == "running" and is_gone(run["options"].get("process")):
         run["status"] = "interrupted"
     return run
 
 
-def _is_newer(run: Mapping[Any, Any], held: Mapping[Any, Any]) -> bool:
-    """Whether a run with the same trials is further on than the copy that is held."""
-    if run["ended"] is not None and held["ended"] is not None:
-        return bool(run["ended"] > held["ended"])
-    # Of two that are under way, one that another process has gone on with is another's to change.
-    return held["ended"] is None and run["options"].get("process") == held["options"].get("process")
+def _is_newer(run: Mapping[Any, Any], existing: Mapping[Any, Any]) -> bool:
+    """Whether a run is more recent than its copy in the target, which has the same trials."""
+    if run["ended"] is not None and existing["ended"] is not None:
+        return bool(run["ended"] > existing["ended"])
+    # If another process has resumed the copy, only that process may change it.
+    return existing["ended"] is None and run["options"].get("process") == existing["options"].get("process")
 
 
-def _marks(connection: Connection, run_id: str) -> list[tuple[Any, ...]]:
-    query = select(*_MARK).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)
+def _trial_keys(connection: Connection, run_id: str) -> list[tuple[Any, ...]]:
+    query = select(*_TRIAL_KEY).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id)
     return [tuple(row) for row in connection.execute(query)]
 
 
 def _trials_from(store: Store, connection: Connection, run_id: str, first: int) -> Iterator[dict[str, Any]]:
-    """Give the trials of a run from the one with that number on, without the numbers that a store gave them."""
+    """Yield the trials of a run without their ids, beginning with number ``first`` (from 0)."""
     columns = [each for each in TRIALS.c if each.name != "id"]
     query = select(*columns).where(TRIALS.c.run_id == run_id).order_by(TRIALS.c.id).offset(first)
     with store.errors():
-        found = connection.execution_options(stream_results=True, yield_per=_AT_A_TIME).execute(query)
-        # What goes wrong while the caller has a row is not this store's: a generator does not see it.
-        yield from (checked(row) for row in found.mappings())
+        found = connection.execution_options(stream_results=True, yield_per=_BATCH_SIZE).execute(query)
+        # Errors in the caller's loop body are not raised here, so they aren't attributed to this store.
+        yield from (check_row(row) for row in found.mappings())
 
 
-def _copy_kept(source: Store, target: Store) -> None:
-    """Copy what is kept by a name and is not there yet: baselines, and how much runs differ."""
-    with source.reading() as there:
+def _copy_baselines_and_noise(source: Store, target: Store) -> None:
+    """Copy baselines and noise that are missing in the target."""
+    with source.reading() as reader:
         named = META.c.key.startswith(BASELINE) | META.c.key.startswith(NOISE)
-        rows = [dict(row) for row in there.execute(select(META).where(named)).mappings()]
+        rows = [dict(row) for row in reader.execute(select(META).where(named)).mappings()]
     into = insert_into(META, is_file=target.is_file)
-    with target.writing() as here:
+    with target.writing() as writer:
         for row in rows:
-            here.execute(into.values(row).on_conflict_do_nothing(index_elements=[META.c.key]))
+            writer.execute(into.values(row).on_conflict_do_nothing(index_elements=[META.c.key]))

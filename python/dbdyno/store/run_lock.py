@@ -1,7 +1,8 @@
-"""Holding a run: at most one process at a time carries it out, on whatever machine and in whatever container.
+"""Lock a run, so that at most one process executes it, on any machine and in any container.
 
-A process that holds a run has a lock, which goes with it however it ends: the lock of a file beside a SQLite store, or
-an advisory lock in a transaction of PostgreSQL. (A lock of a session would be lost behind a pooler.)
+For a SQLite store this is a lock on a file next to the store, for PostgreSQL an advisory lock of a transaction. The
+operating system or the server releases it however the process ends. (Behind a connection pooler, a session-level lock
+would be lost.)
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from dbdyno.runtime.workspace.claims import is_at
 
-# The first of the two numbers of dbdyno's advisory locks for runs; the second is the run's.
+# The first key of the advisory locks; the second is a checksum of the run's id.
 _RUNS = 0x6462_6479
 
 Release = Callable[[], None]
 
 
-def hold_run(engine: Engine, path: Path | None, run_id: str) -> Release | None:
-    """Hold a run of a store, and return what gives it up; ``None`` if another process holds it.
+def lock_run(engine: Engine, path: Path | None, run_id: str) -> Release | None:
+    """Lock a run and return a function that releases the lock; ``None`` if another process has locked it.
 
-    ``path``: of a SQLite store, ``None`` for PostgreSQL. Raises SQLAlchemyError. A file system without locks holds
-    nothing.
+    ``path``: the file of a SQLite store, ``None`` for PostgreSQL. Raises SQLAlchemyError. On a file system that doesn't
+    support locks, the run is not protected.
     """
-    return _hold_in_server(engine, run_id) if path is None else _hold_beside(path, run_id)
+    return _lock_in_server(engine, run_id) if path is None else _lock_file(path, run_id)
 
 
-def _hold_beside(store: Path, run_id: str) -> Release | None:
+def _lock_file(store: Path, run_id: str) -> Release | None:
     path = store.with_name(f"{store.name}-{run_id}.lock")
     while True:
         try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
         except OSError:
-            # The store itself cannot be written either, which the first write reports.
-            return _nothing
+            # The directory isn't writable, so the store isn't either, and the first write to it reports that.
+            return _do_nothing
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -48,7 +49,7 @@ def _hold_beside(store: Path, run_id: str) -> Release | None:
             return None
         except OSError:
             pass
-        # The one that held it may have removed the file since it was opened.
+        # The previous owner may have removed the file after it was opened.
         if is_at(lock, path):
             break
         os.close(lock)
@@ -61,26 +62,26 @@ def _hold_beside(store: Path, run_id: str) -> Release | None:
     return release
 
 
-def _hold_in_server(engine: Engine, run_id: str) -> Release | None:
-    # As PostgreSQL's integers, which have a sign.
+def _lock_in_server(engine: Engine, run_id: str) -> Release | None:
+    # PostgreSQL's integers are signed.
     number = int.from_bytes(zlib.crc32(run_id.encode()).to_bytes(4), signed=True)
     connection = engine.connect()
     try:
-        held = connection.execute(select(func.pg_try_advisory_xact_lock(_RUNS, number))).scalar_one()
+        locked = connection.execute(select(func.pg_try_advisory_xact_lock(_RUNS, number))).scalar_one()
     except BaseException:
         connection.close()
         raise
-    if not held:
+    if not locked:
         connection.close()
         return None
 
     def release() -> None:
-        # The server may have lost the connection, and the lock with it.
+        # If the connection is lost, the server has released the lock.
         with contextlib.suppress(SQLAlchemyError):
             connection.close()
 
     return release
 
 
-def _nothing() -> None:
-    """Give up nothing."""
+def _do_nothing() -> None:
+    """Do nothing: there is no lock to release."""

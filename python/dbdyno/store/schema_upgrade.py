@@ -1,4 +1,4 @@
-"""Bringing the tables of an older store to the present version, by Alembic."""
+"""Upgrade the tables of an older store to the current version with Alembic."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ SCRIPTS = Path(__file__).parent / "migrations"
 
 
 def upgrade(connection: Connection, version: int) -> None:
-    """Bring a store of a version to the present one, in the transaction of ``connection``: whole, or not at all."""
-    # Read in here: a store is older once, and opened many times.
+    """Upgrade a store from ``version`` to the current one in the transaction of ``connection``."""
+    # Import Alembic here, because most stores don't need an upgrade.
     from alembic import command
     from alembic.config import Config
 
     config = Config()
-    # A percent sign would begin a name of Python's configparser.
+    # Python's configparser interprets percent signs.
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
     if REVISION.name not in inspect(connection).get_table_names():
         command.stamp(config, str(version))
     command.upgrade(config, "head")
-    # For those who came before Alembic, and refuse what is newer by this.
+    # Versions of dbdyno without Alembic read this value to reject newer stores.
     connection.execute(update(META).where(META.c.key == "version").values(value=str(SCHEMA_VERSION)))

@@ -19,19 +19,19 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 SCHEMA_VERSION = 4
-"""Raised whenever the tables change: the newest of ``migrations/versions``, whose numbers are Alembic's revisions."""
+"""Version of the tables: the newest revision in ``migrations/versions``. Increment it when the tables change."""
 
 METADATA = MetaData()
 
 
 def _sorted(length: int | None = None) -> TypeEngine[str]:
-    """Give a text that is sorted by its characters' codes, as SQLite does it, in whatever language a server sorts."""
+    """Return a string type that sorts by code points, as SQLite does, whatever the server's default collation."""
     usual = Text() if length is None else String(length)
     by_code = Text(collation="C") if length is None else String(length, collation="C")
     return usual.with_variant(by_code, "postgresql")
 
 
-# A team's database may hold other tables: ours carry the product's name.
+# The tables have a prefix, because a team's database may contain other tables.
 META = Table(
     "dbdyno_store",
     METADATA,
@@ -39,7 +39,7 @@ META = Table(
     Column("value", Text, nullable=False),
 )
 
-# Alembic's own, as Alembic makes it. `version` in META says the same, to those who came before it.
+# Alembic's version table, as Alembic creates it. Versions of dbdyno without Alembic read `version` in META instead.
 REVISION = Table(
     "dbdyno_alembic",
     METADATA,
@@ -53,9 +53,9 @@ RUNS = Table(
     Column("id", _sorted(32), primary_key=True),
     Column("experiment", _sorted(), nullable=False),
     Column("definition", Text, nullable=False),
-    # JSON as text, and not taken apart: a document is to come out of a copy byte for byte.
+    # JSON, not JSONB: the text is stored unchanged, so copying a run preserves every byte.
     Column("design", JSON, nullable=False),
-    # A seed has 64 bits without a sign, one more than the integers of SQL.
+    # A seed is an unsigned 64-bit integer, which doesn't fit into SQL's signed integers.
     Column("seed", String(20), nullable=False),
     Column("command", JSON, nullable=False),
     Column("options", JSON, nullable=False),
@@ -67,7 +67,7 @@ RUNS = Table(
     Column("status", String(16), nullable=False),
     Column("started", _sorted(40), nullable=False, index=True),
     Column("ended", String(40)),
-    # What a history needs of the run, derived from its trials (analysis/history/summary.py); null: to be computed.
+    # Summary of the trials for `dbdyno history` (analysis/history/summary.py); null: not computed yet.
     Column("summary", Text),
 )
 
@@ -92,7 +92,8 @@ TRIALS = Table(
     Index("dbdyno_trials_run", "run_id", "id"),
 )
 
-# A summary goes when what it is derived from is changed, by whatever program. (``migrations/versions/version_4.py``)
+# Triggers delete a summary when the run or its trials change, whichever program changes them
+# (see ``migrations/versions/version_4.py``).
 _FORGET = "UPDATE dbdyno_runs SET summary = NULL WHERE id = {} AND summary IS NOT NULL;"
 _SQLITE_TRIGGERS = [
     f"CREATE TRIGGER dbdyno_summary_{name} AFTER {what} BEGIN {_FORGET.format(run)} END"

@@ -1,4 +1,4 @@
-"""Inserts that say what becomes of a row that is there already: each kind of store has its own of them."""
+"""Inserts with ``ON CONFLICT``, which SQLAlchemy supports per database only."""
 
 from typing import TYPE_CHECKING
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 
 def insert_into(table: Table, *, is_file: bool) -> "postgresql.Insert | sqlite.Insert":
-    """Give an insert into a table of a store, in SQLite or in PostgreSQL."""
-    # Whoever has a file needs nothing of the other, which takes a while to import.
+    """Return an insert statement for a table of a store. ``is_file``: for SQLite, otherwise for PostgreSQL."""
+    # Import only the required dialect, because importing takes time.
     if is_file:
         from sqlalchemy.dialects import sqlite
 

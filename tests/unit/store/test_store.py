@@ -83,14 +83,14 @@ def test_a_run_is_found_by_part_of_its_id(store: Store) -> None:
     assert store.run("last").id == new
     assert store.run("202601").id == old
     assert store.run(old.rpartition("-")[2]).id == old
-    with pytest.raises(InputError, match="2 runs begin so"):
+    with pytest.raises(InputError, match="2 runs match"):
         store.run("2026")
     with pytest.raises(InputError, match="no such run"):
         store.run("nonsense")
 
 
 def test_an_empty_store_says_so(store: Store) -> None:
-    with pytest.raises(InputError, match="holds no runs yet"):
+    with pytest.raises(InputError, match="contains no runs"):
         store.run("last")
 
 
@@ -193,7 +193,7 @@ def test_ids_do_not_clash(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_trial_of_an_unknown_run_is_refused(store: Store) -> None:
-    with pytest.raises(StoreError, match="holds no run nope"):
+    with pytest.raises(StoreError, match="run nope doesn't exist"):
         store.add_trial("nope", trial())
 
 
@@ -234,12 +234,12 @@ for block in range(10):
 
 def test_a_lock_that_is_held_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "BUSY_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(pool, "_MAKING_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(pool, "_CREATION_TIMEOUT_S", 0.1)
     looks: list[float] = []
     monkeypatch.setattr(pool.time, "sleep", looks.append)
     with closing(sqlite3.connect(tmp_path / "runs.db", isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(StoreError, match="locked; another process holds it"):
+        with pytest.raises(StoreError, match="locked; another process has locked it"):
             open_store(str(tmp_path / "runs.db"))
     assert looks == []
 
@@ -247,7 +247,7 @@ def test_a_lock_that_is_held_is_waited_for_once(tmp_path: Path, monkeypatch: pyt
 def test_a_file_that_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("shopping list, longer than a header")
-    with pytest.raises(StoreError, match="is not a store of dbdyno; give another path with --store"):
+    with pytest.raises(StoreError, match="is not a dbdyno store; give another path with --store"):
         open_store(str(text))
     assert text.read_text() == "shopping list, longer than a header"
 
@@ -258,7 +258,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
         other.execute("create table bookmarks (id)")
     other.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="database of another program"):
+    with pytest.raises(StoreError, match="belongs to another program"):
         open_store(str(path))
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["other.db"]
@@ -276,13 +276,13 @@ def test_a_damaged_store_says_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a directory nobody may write to, root included")
 def test_a_directory_that_cannot_be_written_is_named() -> None:
-    with pytest.raises(StoreError, match=r"/proc/runs\.db: .*; give a path that can be written with --store"):
+    with pytest.raises(StoreError, match=r"/proc/runs\.db: .*; give a writable path with --store"):
         open_store("/proc/runs.db")
 
 
 def test_a_path_below_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"file/runs\.db: .*; give a path that can be written with --store"):
+    with pytest.raises(StoreError, match=r"file/runs\.db: .*; give a writable path with --store"):
         open_store(str(tmp_path / "file" / "runs.db"))
 
 
@@ -294,12 +294,12 @@ def test_a_directory_is_no_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "problem"),
     [
-        (" ", "is empty"),
+        (" ", "--store: empty"),
         ("sqlite://", "in memory"),
-        ("nosuch://me:secret@host/db", "nosuch://me@host/db: runs are kept in SQLite or in PostgreSQL"),
-        ("postgresql+psycopg2://me:secret@host/db", "runs are kept in SQLite or in PostgreSQL"),
-        ("postgresql://host:secret/db", "is not a URL"),
-        ("postgresql://me:secret@host", "postgresql://me@host: it names no database"),
+        ("nosuch://me:secret@host/db", "nosuch://me@host/db: a store is a SQLite file or a PostgreSQL database"),
+        ("postgresql+psycopg2://me:secret@host/db", "a store is a SQLite file or a PostgreSQL database"),
+        ("postgresql://host:secret/db", "not a URL"),
+        ("postgresql://me:secret@host", "postgresql://me@host: missing database name"),
         ("postgresql:host/secret", "two slashes are missing"),
     ],
 )
@@ -330,7 +330,7 @@ NOWHERE = "there/is/none.db"
 def test_who_only_reads_makes_no_store(cli: Cli, place: str, command: tuple[str, ...]) -> None:
     (cli.directory / "empty.db").touch()
     path = place.removeprefix("sqlite:///")
-    assert f"--store {path}: there is no store of runs there; `dbdyno run`" in cli(*command, "--store", place, code=2)
+    assert f"--store {path}: no such store; create it with `dbdyno run`" in cli(*command, "--store", place, code=2)
     assert [each.name for each in cli.directory.iterdir()] == ["empty.db"]
     assert (cli.directory / "empty.db").stat().st_size == 0
 
@@ -338,7 +338,7 @@ def test_who_only_reads_makes_no_store(cli: Cli, place: str, command: tuple[str,
 def test_the_users_own_store_has_no_runs_yet(cli: Cli) -> None:
     cli.environment["XDG_DATA_HOME"] = str(cli.directory / "data")
     assert "no runs in" in cli("runs")
-    assert "holds no runs yet" in cli("show", code=2)
+    assert "contains no runs" in cli("show", code=2)
 
 
 def test_a_sqlite_url_is_as_good_as_a_path(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_a_sqlite_url_is_as_good_as_a_path(tmp_path: Path) -> None:
 
 def test_the_environment_names_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBDYNO_STORE", str(tmp_path / "team.db"))
-    with pytest.raises(InputError, match="there is no store of runs there"):
+    with pytest.raises(InputError, match="no such store"):
         open_store(make=False)
     run_id = open_store().begin_run(run_record({}))
     assert open_store(str(tmp_path / "team.db"), make=False).run("last").id == run_id

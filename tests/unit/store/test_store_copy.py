@@ -82,8 +82,8 @@ def test_copying_again_adds_nothing(here: Store, there: Store) -> None:
     here.set_noise("pk-lookup", {"deviation": 0.01})
     assert [each[:2] for each in outcomes(here, there)] == [(each, "copied") for each in ids]
     before = all_of(there)
-    assert outcomes(here, there) == [(each, "there already", 0) for each in ids]
-    assert outcomes(here, there, *ids) == [(each, "there already", 0) for each in ids]
+    assert outcomes(here, there) == [(each, "unchanged", 0) for each in ids]
+    assert outcomes(here, there, *ids) == [(each, "unchanged", 0) for each in ids]
     assert all_of(there) == before
     assert there.baselines() == {"main": ids[0]} and there.noise("pk-lookup") == {"deviation": 0.01}
 
@@ -114,7 +114,7 @@ def test_a_run_that_went_on_is_added_to(here: Store, there: Store) -> None:
     here.add_trial(run_id, trial(0))
     assert outcomes(here, there) == [(run_id, "copied", 1)]
     assert there.run(run_id).status == "running"
-    assert outcomes(here, there) == [(run_id, "there already", 0)]
+    assert outcomes(here, there) == [(run_id, "unchanged", 0)]
     here.update_run(run_id, device={"sync_us": 5.0})
     assert outcomes(here, there) == [(run_id, "added to", 0)]
     here.add_trial(run_id, replace(trial(1), status="failed", error="killed"))
@@ -132,10 +132,10 @@ def test_a_copy_that_went_on_is_left_alone(here: Store, there: Store) -> None:
     here.finish_run(run_id, "interrupted")
     outcomes(here, there)
     there.update_run(run_id, status="running", options={"process": this_process()})
-    assert outcomes(here, there) == [(run_id, "there already", 0)]
+    assert outcomes(here, there) == [(run_id, "unchanged", 0)]
     there.add_trial(run_id, trial(1))
     there.finish_run(run_id, "done")
-    assert outcomes(here, there) == [(run_id, "there already", 0)]
+    assert outcomes(here, there) == [(run_id, "unchanged", 0)]
     assert (there.run(run_id).status, len(there.trials(run_id))) == ("done", 2)
 
 
@@ -145,7 +145,7 @@ def test_a_run_that_went_on_in_both_is_refused_in_words(here: Store, there: Stor
     here.add_trial(run_id, trial(0))
     there.add_trial(run_id, trial(1))
     (said,) = copy_runs(here, there)
-    assert (said.outcome, said.why) == ("not copied", "it has gone on differently there")
+    assert (said.outcome, said.why) == ("not copied", "its trials differ from those in the target")
     assert [each.block for each in there.trials(run_id)] == [1]
 
 
@@ -159,7 +159,7 @@ def test_another_run_with_the_same_id_is_refused_and_the_others_are_copied(
     other = measured(here, begun(here, "2026-02-01T00:00:00.000+00:00"))
     said = list(copy_runs(here, there))
     assert [(each.run, each.outcome) for each in said] == [(clash, "not copied"), (other, "copied")]
-    assert said[0].why == "another run has its id there"
+    assert said[0].why == "the target contains another run with this id"
     assert there.run(clash).seed == 2
 
 
@@ -178,7 +178,7 @@ def test_a_run_is_copied_whole_or_not_at_all(here: Store, there: Store) -> None:
         here.add_trial(run_id, trial(block))
     with closing(sqlite3.connect(here.place)) as raw, raw:
         raw.execute("UPDATE dbdyno_trials SET result = '{' WHERE block = 3")
-    with pytest.raises(StoreError, match=r"here\.db: holds something unreadable"):
+    with pytest.raises(StoreError, match=r"here\.db: contains unreadable data"):
         outcomes(here, there)
     assert there.runs() == []
 
@@ -205,13 +205,13 @@ def test_the_command_says_what_became_of_each_run(cli: Cli, place: str) -> None:
     said = cli("store", "copy", "from.db", place, ids[0])
     assert said.splitlines()[0] == f"{ids[0]}  pk-lookup  copied, {trials} trials"
     said = cli("store", "copy", "from.db", place)
-    assert f"{ids[0]}  pk-lookup  there already\n" in said and "1 there already, 1 copied" in said
+    assert f"{ids[0]}  pk-lookup  unchanged\n" in said and "1 unchanged, 1 copied" in said
     with closing(open_store(str(cli.directory / "from.db"))) as source:
         source.update_run(ids[0], options={"place": "x", "folder": "."})
         source.add_trial(ids[0], trial(99))
     with closing(open_store(place)) as target:
         target.add_trial(ids[0], trial(98))
-    assert f"{ids[0]}  pk-lookup  not copied: it has gone on differently there" in cli(
+    assert f"{ids[0]}  pk-lookup  not copied: its trials differ from those in the target" in cli(
         "store", "copy", "from.db", place, code=1
     )
 
@@ -219,9 +219,9 @@ def test_the_command_says_what_became_of_each_run(cli: Cli, place: str) -> None:
 @pytest.mark.parametrize(
     ("source", "target", "words"),
     [
-        ("none.db", "to.db", "--store none.db: there is no store of runs there"),
+        ("none.db", "to.db", "--store none.db: no such store"),
         ("here.db", "./here.db", "this is one store; give two"),
-        ("here.db", "mysql://me@host/db", "runs are kept in SQLite or in PostgreSQL"),
+        ("here.db", "mysql://me@host/db", "a store is a SQLite file or a PostgreSQL database"),
     ],
 )
 def test_what_cannot_be_copied_is_told(cli: Cli, source: str, target: str, words: str) -> None:

@@ -84,7 +84,7 @@ def test_a_column_of_another_shape_is_one_clear_error(
 ) -> None:
     path = damaged(whole, tmp_path, table, column, value)
     with pytest.raises(
-        StoreError, match=rf"^store {path}: holds something unreadable \(`{column}` of run 20\d+-\w+ is"
+        StoreError, match=rf"^store {path}: contains unreadable data \(invalid `{column}` of run 20\d+-\w+"
     ):
         read(path)
 
@@ -216,4 +216,4 @@ def test_a_damaged_run_is_not_gone_on_with(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     path = damaged(two_runs, tmp_path, "runs", column, document)
     code, error = ended("run", "--resume", "last", "--store", path)
-    assert code == 1 and re.match(rf"store {path}: holds something unreadable \(run 20\d+-\w+: ", error), error
+    assert code == 1 and re.match(rf"store {path}: contains unreadable data \(run 20\d+-\w+: ", error), error

@@ -17,7 +17,7 @@ import pytest
 from conftest import Cli
 from dbdyno.base.errors import StoreError
 from dbdyno.store import Store, TrialRecord, local_copy, open_store, response_timeout
-from dbdyno.store.local_copy import KeepingStore
+from dbdyno.store.local_copy import LocalCopyStore
 from dbdyno.store.process import this_process
 from parallel import python_environment
 from synthetic import run_record
@@ -62,20 +62,20 @@ def blocks(store: Store, run_id: str) -> list[int]:
     return [each.block for each in store.trials(run_id)]
 
 
-def begun(kept: KeepingStore) -> str:
+def begun(kept: LocalCopyStore) -> str:
     return kept.begin_run(run_record({}, options={"process": this_process()}))
 
 
 def test_nothing_is_left_of_a_run_that_the_store_has(store: Store, home: Path) -> None:
     told: Telling = []
-    with local_copy.keeping(store, told.append) as kept:
+    with local_copy.open_with_local_copy(store, told.append) as kept:
         run_id = begun(kept)
         kept.add_trial(run_id, trial(0))
         kept.update_run(run_id, device={"sync_us": 5.0})
         assert len(list(home.glob("*.db"))) == 1
         kept.finish_run(run_id, "done", [{"kind": "ended"}])
         assert kept.run(run_id) == store.run(run_id)
-    assert (told, store.elsewhere, kept_files(home)) == ([], {}, [])
+    assert (told, store.unsent, kept_files(home)) == ([], {}, [])
     assert (store.run(run_id).status, blocks(store, run_id)) == ("done", [0])
 
 
@@ -83,7 +83,7 @@ def test_a_run_goes_on_without_its_store_and_is_copied_later(
     store: Store, home: Path, team: TeamServer, url: str
 ) -> None:
     told: Telling = []
-    with local_copy.keeping(store, told.append) as kept:
+    with local_copy.open_with_local_copy(store, told.append) as kept:
         run_id = begun(kept)
         kept.add_trial(run_id, trial(0))
         team.lose(url)
@@ -94,12 +94,12 @@ def test_a_run_goes_on_without_its_store_and_is_copied_later(
         kept.finish_run(run_id, "done", [{"kind": "ended"}])
         known = kept.run(run_id)
     (lost,) = told
-    assert lost.startswith(f"store {store.place}: ") and lost.endswith("What is measured is kept on this machine")
-    (elsewhere,) = store.elsewhere.values()
+    assert lost.startswith(f"store {store.place}: ") and lost.endswith("Results are stored on this machine for now")
+    (unsent,) = store.unsent.values()
     (file,) = kept_files(home)
-    assert elsewhere.place == file
+    assert unsent.place == file
     command = shlex.join(["dbdyno", "store", "copy", file, store.place])
-    assert str(elsewhere.why).splitlines()[1] == f"All of run {run_id} is kept in {file}; later: {command}"
+    assert str(unsent.why).splitlines()[1] == f"Run {run_id} is stored in {file}. To copy it later: {command}"
     assert Path(file).parent.stat().st_mode & 0o777 == 0o700
     team.find(url)
     assert blocks(store, run_id) == [0]
@@ -110,9 +110,9 @@ def test_a_run_goes_on_without_its_store_and_is_copied_later(
 def test_a_store_that_is_there_again_gets_what_it_missed(
     store: Store, home: Path, team: TeamServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_copy, "_TRY_AGAIN_S", 0.0)
+    monkeypatch.setattr(local_copy, "_RETRY_INTERVAL_S", 0.0)
     told: Telling = []
-    with local_copy.keeping(store, told.append) as kept:
+    with local_copy.open_with_local_copy(store, told.append) as kept:
         run_id = begun(kept)
         team.lose(url)
         for block in (0, 1):
@@ -123,18 +123,20 @@ def test_a_store_that_is_there_again_gets_what_it_missed(
         kept.add_trial(run_id, trial(3))
         assert blocks(store, run_id) == [0, 1, 2, 3]
         kept.finish_run(run_id, "done")
-    assert [each.partition(": ")[2] for each in told][1:] == [f"it is there again, and has all of run {run_id}"]
-    assert (store.elsewhere, kept_files(home)) == ({}, [])
+    assert [each.partition(": ")[2] for each in told][1:] == [
+        f"available again; all results of run {run_id} are stored"
+    ]
+    assert (store.unsent, kept_files(home)) == ({}, [])
 
 
 def test_a_run_goes_on_where_the_server_stands_still(
     home: Path, team: TeamServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its kernel acknowledges what is sent, so that nothing but time tells."""
-    monkeypatch.setattr(response_timeout, "ANSWERS_S", 1.0)
+    monkeypatch.setattr(response_timeout, "RESPONSE_TIMEOUT_S", 1.0)
     told: Telling = []
     store = open_store(f"{url}&connect_timeout=2")
-    with closing(store), local_copy.keeping(store, told.append) as kept:
+    with closing(store), local_copy.open_with_local_copy(store, told.append) as kept:
         run_id = begun(kept)
         kept.add_trial(run_id, trial(0))
         first = psutil.Process(team.server.pid)
@@ -143,28 +145,28 @@ def test_a_run_goes_on_where_the_server_stands_still(
             for each in standing:
                 each.suspend()
             kept.add_trial(run_id, trial(1))
-            assert len(told) == 1 and "What is measured is kept on this machine" in told[0]
+            assert len(told) == 1 and "Results are stored on this machine for now" in told[0]
         finally:
             for each in standing:
                 each.resume()
         kept.finish_run(run_id, "done")
         assert blocks(store, run_id) == [0, 1]
-    assert (store.elsewhere, kept_files(home)) == ({}, [])
+    assert (store.unsent, kept_files(home)) == ({}, [])
 
 
 def test_the_next_run_brings_what_is_left(store: Store, home: Path, team: TeamServer, url: str) -> None:
-    with local_copy.keeping(store, lambda _: None) as kept:
+    with local_copy.open_with_local_copy(store, lambda _: None) as kept:
         run_id = begun(kept)
         team.lose(url)
         kept.add_trial(run_id, trial(0))
         kept.finish_run(run_id, "done")
     team.find(url)
     told: Telling = []
-    with closing(open_store(team.empty())) as other, local_copy.keeping(other, told.append):
+    with closing(open_store(team.empty())) as other, local_copy.open_with_local_copy(other, told.append):
         assert len(kept_files(home)) == 1
-    with local_copy.keeping(store, told.append):
+    with local_copy.open_with_local_copy(store, told.append):
         assert kept_files(home) == []
-    assert told == [f"store {store.place}: run {run_id}, which was kept on this machine, is there now"]
+    assert told == [f"store {store.place}: copied run {run_id}, which was stored on this machine"]
     assert (store.run(run_id).status, blocks(store, run_id)) == ("done", [0])
 
 
@@ -176,7 +178,7 @@ import os, signal, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_store_keeping import begun, trial
 from dbdyno.store import local_copy, open_store
-with local_copy.keeping(open_store({url!r}), print) as kept:
+with local_copy.open_with_local_copy(open_store({url!r}), print) as kept:
     run_id = begun(kept)
     kept.add_trial(run_id, trial(0))
     print("lose", flush=True)
@@ -192,14 +194,14 @@ with local_copy.keeping(open_store({url!r}), print) as kept:
     team.lose(url)
     process.stdin.write("go\n")
     process.stdin.flush()
-    assert "What is measured is kept" in process.stdout.readline()
+    assert "Results are stored" in process.stdout.readline()
     assert process.stdout.readline() == "lost\n"
     team.find(url)
-    with local_copy.keeping(store, lambda _: None):
+    with local_copy.open_with_local_copy(store, lambda _: None):
         assert len(list(home.glob("*.db"))) == 1
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
-    with local_copy.keeping(store, lambda _: None):
+    with local_copy.open_with_local_copy(store, lambda _: None):
         assert kept_files(home) == []
     run = store.run("last")
     assert (run.status, blocks(store, run.id)) == ("interrupted", [0, 1])
@@ -208,13 +210,13 @@ with local_copy.keeping(open_store({url!r}), print) as kept:
 def test_a_run_that_goes_on_is_kept_whole(store: Store, home: Path, team: TeamServer, url: str) -> None:
     run_id = store.begin_run(run_record({}, options={"process": this_process()}))
     store.add_trial(run_id, trial(0))
-    with local_copy.keeping(store, lambda _: None) as kept:
-        kept.go_on(run_id)
+    with local_copy.open_with_local_copy(store, lambda _: None) as kept:
+        kept.start_copy(run_id)
         team.lose(url)
         kept.add_trial(run_id, trial(1))
         kept.finish_run(run_id, "done")
     team.find(url)
-    with closing(open_store(store.elsewhere[run_id].place)) as here:
+    with closing(open_store(store.unsent[run_id].place)) as here:
         assert blocks(here, run_id) == [0, 1]
 
 
@@ -222,11 +224,11 @@ def test_a_machine_without_room_leaves_the_store_alone(store: Store, home: Path)
     home.parent.mkdir(parents=True)
     home.write_text("no directory")
     told: Telling = []
-    with local_copy.keeping(store, told.append) as kept:
+    with local_copy.open_with_local_copy(store, told.append) as kept:
         run_id = begun(kept)
         kept.add_trial(run_id, trial(0))
         kept.finish_run(run_id, "done")
-    assert len(told) == 1 and told[0].startswith("nothing can be kept on this machine, should the store be lost")
+    assert len(told) == 1 and told[0].startswith("could not create a local copy of the run")
     assert (store.run(run_id).status, blocks(store, run_id)) == ("done", [0])
 
 
@@ -239,7 +241,7 @@ def test_a_full_device_has_the_run_kept_elsewhere(tmp_path: Path, home: Path) ->
     try:
         with closing(open_store(str(full / "runs.db"))) as store:
             told: Telling = []
-            with local_copy.keeping(store, told.append) as kept:
+            with local_copy.open_with_local_copy(store, told.append) as kept:
                 run_id = begun(kept)
                 kept.add_trial(run_id, trial(0))
                 assert kept_files(home) == []
@@ -247,13 +249,13 @@ def test_a_full_device_has_the_run_kept_elsewhere(tmp_path: Path, home: Path) ->
                     kept.add_trial(run_id, TrialRecord(**large(block)))
                 kept.finish_run(run_id, "done")
                 assert blocks(kept, run_id) == [0, 1, 2, 3]
-            assert len(told) == 1 and "full; free some space on the device" in told[0]
-            place = store.elsewhere[run_id].place
+            assert len(told) == 1 and "full; free some disk space" in told[0]
+            place = store.unsent[run_id].place
             assert kept_files(home) == [place]
             with closing(open_store(place)) as here:
                 assert (here.run(run_id).status, blocks(here, run_id)) == ("done", [0, 1, 2, 3])
             subprocess.run(["mount", "-o", "remount,size=9m", full], check=True)
-            with local_copy.keeping(store, told.append):
+            with local_copy.open_with_local_copy(store, told.append):
                 assert kept_files(home) == []
             assert (store.run(run_id).status, blocks(store, run_id)) == ("done", [0, 1, 2, 3])
     finally:
@@ -279,10 +281,10 @@ def test_a_gate_judges_without_its_store(
     await_a_trial(store, process)
     team.lose(url)
     out, errors = process.communicate(timeout=300)
-    assert "What is measured is kept on this machine" in errors, out + errors
+    assert "Results are stored on this machine for now" in errors, out + errors
     codes = {"pass": 1, "regression": 3, "not settled": 1}
     assert [code for verdict, code in codes.items() if f"gate: {verdict}" in out] == [process.returncode], out + errors
-    command = (out + errors).rpartition("; later: dbdyno ")[2].splitlines()[0]
+    command = (out + errors).rpartition("To copy it later: dbdyno ")[2].splitlines()[0]
     team.find(url)
     cli(*shlex.split(command))
     assert [each.done for each in store.runs()] == [24]
@@ -297,12 +299,12 @@ def test_a_run_says_it_and_ends_with_the_command_that_copies_it(
     team.lose(url)
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 1, out + errors
-    assert "What is measured is kept on this machine" in errors
+    assert "Results are stored on this machine for now" in errors
     document = json.loads((cli.directory / "out.json").read_text())
     assert [len(cell["rounds"]) for cell in document["cells"]] == [12, 12]
     assert document["status"] == "done"
     assert f"\ndbdyno: store {store.place}: " in errors
-    command = errors.rstrip().rpartition("; later: dbdyno ")[2]
+    command = errors.rstrip().rpartition("To copy it later: dbdyno ")[2]
     team.find(url)
     assert len(store.trials(document["id"])) < 24
     cli(*shlex.split(command))
@@ -320,8 +322,8 @@ def test_a_store_that_is_lost_at_the_beginning_is_an_error(cli: Cli, team: TeamS
 
 
 def test_a_run_that_cannot_be_begun_is_no_run(store: Store, home: Path, team: TeamServer, url: str) -> None:
-    with local_copy.keeping(store, lambda _: None) as kept:
+    with local_copy.open_with_local_copy(store, lambda _: None) as kept:
         team.lose(url)
         with pytest.raises(StoreError, match="not currently accepting"):
             begun(kept)
-    assert (store.elsewhere, kept_files(home)) == ({}, [])
+    assert (store.unsent, kept_files(home)) == ({}, [])

@@ -177,9 +177,9 @@ def test_a_store_that_can_only_be_read_is_read(tmp_path: Path, left: Callable[[P
         with closing(open_store(str(path), make=False)) as store:
             assert sorted(each.done for each in store.runs()) == trials
             assert store.run("last").status in ("running", "done")
-            with pytest.raises(StoreError, match=rf"^store {path}: can only be read here; give a path that can be"):
+            with pytest.raises(StoreError, match=rf"^store {path}: read-only; give a writable path"):
                 store.set_baseline("main", store.run("last").id)
-        with pytest.raises(StoreError, match="can only be read here"):
+        with pytest.raises(StoreError, match="read-only"):
             open_store(str(path))
     assert {each.name: each.read_bytes() for each in directory.iterdir()} == before
 
@@ -196,7 +196,7 @@ def test_commands_show_what_can_only_be_read_and_measure_nothing_for_it(cli: Cli
         assert "2 runs" in cli("history", "small", "--store", "ro/runs.db")
         for command in (("run", file), ("run", "--resume", "last"), ("baseline", "main", "last")):
             out, errors = cli.start(*command, "--store", "ro/runs.db").communicate(timeout=60)
-            assert "store ro/runs.db: can only be read here; give a path that can be written with --store" in errors
+            assert "store ro/runs.db: read-only; give a writable path with --store" in errors
             assert not out
 
 

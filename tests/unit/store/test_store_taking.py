@@ -36,10 +36,10 @@ store = open_store({place!r})
 run = store.run({run.id!r})
 together()
 try:
-    store.take_run(run, run.options | {{"process": this_process()}})
+    store.resume_run(run, run.options | {{"process": this_process()}})
     print("taken")
 except InputError as error:
-    print("under way" if "it is under way in process" in str(error) else error)
+    print("under way" if "already running in process" in str(error) else error)
 """
     imports = """
 from dbdyno.base.errors import InputError
@@ -54,7 +54,7 @@ def test_a_run_that_another_process_holds_is_not_held_twice_until_that_ends(plac
     script = f"""
 from dbdyno.store import open_store
 store = open_store({place!r})
-release = store.hold_run(store.run({run.id!r}))
+release = store.lock_run(store.run({run.id!r}))
 print("held", flush=True)
 input()
 """
@@ -67,22 +67,22 @@ input()
     )
     with closing(open_store(place)) as store, holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-        with pytest.raises(InputError, match=r"it is under way in process 7 on elsewhere\.example; wait until"):
-            store.hold_run(run)
+        with pytest.raises(InputError, match=r"already running in process 7 on elsewhere\.example; wait until"):
+            store.lock_run(run)
         # It has no time to say that it ends.
         holder.send_signal(signal.SIGKILL)
         holder.wait()
         # A server notices that a connection has ended a moment later.
         while True:
             try:
-                release = store.hold_run(run)
+                release = store.lock_run(run)
                 break
             except InputError:
                 pass
-        with pytest.raises(InputError, match="it is under way"):
-            store.hold_run(run)
+        with pytest.raises(InputError, match="already running"):
+            store.lock_run(run)
         release()
-        store.hold_run(run)()
+        store.lock_run(run)()
     if "://" not in place:
         assert list(Path(place).parent.glob("*.lock")) == []
 
@@ -91,8 +91,8 @@ def test_a_run_that_has_changed_since_it_was_read_is_not_taken(place: str) -> No
     run = begun(place)
     with closing(open_store(place)) as store:
         store.update_run(run.id, options={"process": this_process()})
-        with pytest.raises(InputError, match="it is under way in process"):
-            store.take_run(run, {})
+        with pytest.raises(InputError, match="already running in process"):
+            store.resume_run(run, {})
         assert store.run(run.id).options == {"process": this_process()}
 
 
@@ -105,7 +105,7 @@ def test_of_three_that_resume_a_run_one_measures(cli: Cli, small: Callable[..., 
     resuming = [cli.start("run", "--resume", "last", "--store", "runs.db") for _ in range(3)]
     ended = [(each.communicate(timeout=300), each.returncode) for each in resuming]
     refused = [errors for (_, errors), code in ended if code == 2]
-    assert all("it is under way" in each for each in refused), ended
+    assert all("already running" in each for each in refused), ended
     # One that begins when the first has ended finds nothing to do.
     assert sum(code == 0 for _, code in ended) == 3 - len(refused) >= 1, ended
     with closing(open_store(str(cli.directory / "runs.db"))) as store:

@@ -14,7 +14,7 @@ import dbdyno
 from conftest import SMALL, Cli
 from dbdyno.base.errors import ExtraMissing, InputError, StoreError
 from dbdyno.store import open_store, pool
-from dbdyno.store.urls import shown, store_url, without_passwords
+from dbdyno.store.urls import display_name, mask_passwords, store_url
 from parallel import python_environment
 from synthetic import run_record
 from team_database import INSTALLED, PASSWORD, TeamServer
@@ -105,7 +105,7 @@ def test_a_run_that_is_under_way_is_not_gone_on_with(cli: Cli, small: Callable[.
         run = store.run("last")
         store.update_run(run.id, status="running", options=run.options | {"process": this_process()})
         said = cli("run", "--resume", "last", "--store", place, code=2)
-        assert f"run {run.id}: it is under way in process {os.getpid()}" in said
+        assert f"run {run.id}: already running in process {os.getpid()}" in said
 
 
 def test_several_runs_at_once_write_one_store(cli: Cli, small: Callable[..., str], place: str) -> None:
@@ -167,8 +167,8 @@ def test_a_wrong_password_and_a_missing_one_are_told_without_it(team: TeamServer
 
 def test_a_password_is_no_part_of_a_store_s_name() -> None:
     url = store_url(f"postgres://me:{PASSWORD}@db.example:5433/runs?sslpassword={PASSWORD}&sslmode=require")
-    assert shown(url) == "postgresql://me@db.example:5433/runs?sslmode=require"
-    assert without_passwords(f"fe_sendauth: {PASSWORD}", url) == "fe_sendauth: ***"
+    assert display_name(url) == "postgresql://me@db.example:5433/runs?sslmode=require"
+    assert mask_passwords(f"fe_sendauth: {PASSWORD}", url) == "fe_sendauth: ***"
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="there is no list of processes to look at")
@@ -196,7 +196,7 @@ sys.stdout.buffer.write(Path("/proc/self/cmdline").read_bytes())
 
 @server
 def test_a_server_s_database_that_is_not_there_is_told(team: TeamServer) -> None:
-    with pytest.raises(StoreError, match=r'database "nowhere" does not exist; `createdb` makes one'):
+    with pytest.raises(StoreError, match=r'database "nowhere" does not exist; create the database with `createdb`'):
         open_store(team.url("nowhere"))
 
 
@@ -204,7 +204,7 @@ def test_a_server_s_database_that_is_not_there_is_told(team: TeamServer) -> None
 def test_who_only_reads_makes_no_tables(cli: Cli, team: TeamServer) -> None:
     url = team.empty()
     for command in (("show",), ("runs",), ("history", "small"), ("baseline", "main"), ("run", "--resume", "last")):
-        assert "there is no store of runs there" in cli(*command, "--store", url, code=2)
+        assert "no such store" in cli(*command, "--store", url, code=2)
     assert team.execute("SELECT relname FROM pg_class WHERE relname LIKE 'dbdyno%'", url) == []
 
 
@@ -215,9 +215,9 @@ def test_a_schema_of_its_own_beside_another_program_s_tables_holds_a_store(team:
     with closing(open_store(url + "&options=-csearch_path%3Dlab")) as store:
         run_id = store.begin_run(run_record({}))
         assert store.run("last").id == run_id
-    with pytest.raises(StoreError, match="is a database of another program"):
+    with pytest.raises(StoreError, match="the database belongs to another program"):
         open_store(url)
-    with pytest.raises(StoreError, match="make the schema that its search_path names"):
+    with pytest.raises(StoreError, match="create the schema in the URL's search_path"):
         open_store(url + "&options=-csearch_path%3Dnone")
 
 
@@ -231,7 +231,7 @@ def test_who_may_only_read_reads(team: TeamServer) -> None:
     team.execute(f"GRANT SELECT ON dbdyno_store, dbdyno_alembic, dbdyno_runs, dbdyno_trials TO {name}", url)
     with closing(open_store(url.replace("//postgres@", f"//{name}@"), make=False)) as store:
         assert store.run("last").id == run_id
-        with pytest.raises(StoreError, match="permission denied for table dbdyno_store; have the database's owner"):
+        with pytest.raises(StoreError, match="permission denied for table dbdyno_store; ask the database's owner"):
             store.set_baseline("main", run_id)
 
 
@@ -240,7 +240,7 @@ def test_who_may_make_no_tables_is_told_what_to_ask_for(team: TeamServer) -> Non
     url = team.empty()
     name = url.partition("?")[0].rpartition("/")[2]
     team.execute(f"CREATE ROLE {name} LOGIN", url)
-    with pytest.raises(StoreError, match="permission denied for schema public; have the database's owner grant it"):
+    with pytest.raises(StoreError, match="permission denied for schema public; ask the database's owner to grant it"):
         open_store(url.replace("//postgres@", f"//{name}@"))
 
 
@@ -256,12 +256,14 @@ def test_a_database_that_cannot_keep_every_text_is_refused(team: TeamServer, enc
             run_id = store.begin_run(run_record({}, definition="# 漢字"))
             assert store.run(run_id).definition == "# 漢字"
         return
-    with pytest.raises(StoreError, match="its encoding is LATIN1, which cannot keep every text"):
+    with pytest.raises(StoreError, match="the encoding LATIN1 doesn't support all characters"):
         open_store(url)
 
 
 def test_a_server_that_is_none_is_told() -> None:
-    with pytest.raises(StoreError, match=r"store postgresql://me@127\.0\.0\.1:1/db: .*refused; check that it is there"):
+    with pytest.raises(
+        StoreError, match=r"store postgresql://me@127\.0\.0\.1:1/db: .*refused; check that the store exists"
+    ):
         open_store("postgresql://me@127.0.0.1:1/db")
 
 

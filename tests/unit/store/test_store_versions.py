@@ -261,14 +261,14 @@ def test_a_newer_store_is_refused_in_words(place: str, newer: str) -> None:
 def test_a_store_whose_version_cannot_be_read_is_refused(place: str, unreadable: str) -> None:
     open_store(place).close()
     execute(place, unreadable)
-    with pytest.raises(StoreError, match="its version cannot be read; give another one with --store"):
+    with pytest.raises(StoreError, match="unreadable version; give another store with --store"):
         open_store(place)
 
 
 def test_a_database_of_another_program_is_refused_and_left_alone(place: str) -> None:
     execute(place, "CREATE TABLE bookmarks (id integer)")
     for make in (True, False):
-        with pytest.raises(StoreError, match=r"is a database of another program \(its tables: bookmarks\); "):
+        with pytest.raises(StoreError, match=r"the database belongs to another program \(tables: bookmarks\); "):
             open_store(place, make=make)
     if not is_file(store_url(place)):
         assert asked(place, "SELECT relname FROM pg_class WHERE relname LIKE 'dbdyno%'") == []

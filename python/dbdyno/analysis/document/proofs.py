@@ -25,7 +25,7 @@ def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
     A run is shown as well where its store is lost in the meantime: then causes stay inferred.
     """
     left = {cell.id: cell for cell in document.cells if cell.bottleneck is not None}
-    others = store.others
+    others = store.reader
     if not left or others is None:
         return
     with suppress(StoreError):
@@ -33,7 +33,7 @@ def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
 
 
 def _add(left: dict[str, Cell], run: RunRecord, store: Store) -> None:
-    for each in islice(store.whys(run.experiment), _MOST):
+    for each in islice(store.why_runs(run.experiment), _MOST):
         cell = left.get(text(each.options, "cell") or "")
         if cell is None or each.status not in ("done", "interrupted") or not _is_same(each, run, cell):
             continue

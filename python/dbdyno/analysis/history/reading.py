@@ -17,7 +17,7 @@ from dbdyno.model.events.facts import Facts as EngineFacts
 from dbdyno.model.events.program import ProgramFacts
 from dbdyno.store import Store, open_store
 from dbdyno.store.records import JsonObject
-from dbdyno.store.row_checks import checked, read_json
+from dbdyno.store.row_checks import check_row, parse_json
 from dbdyno.store.tables import RUNS
 
 COUNTED = ("done", "failed")
@@ -116,7 +116,7 @@ def read_runs(
     query = query.where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc(), RUNS.c.id)
     with store.reading() as connection:
         rows = connection.execute(query).mappings()
-        found = [(checked(row | {"host": _read_host(row["host"])}), row["summary"]) for row in map(dict, rows)]
+        found = [(check_row(row | {"host": _read_host(row["host"])}), row["summary"]) for row in map(dict, rows)]
         listed = [row for row, _ in found]
         if not listed:
             known = connection.execute(select(RUNS.c.experiment).distinct().order_by(RUNS.c.experiment)).scalars()
@@ -183,5 +183,5 @@ def _complete(
 @lru_cache(maxsize=256)
 def _read_host(text: str) -> JsonObject:
     """Read the facts of a host. Most runs of a history have the same host, and share the object."""
-    host: JsonObject = read_json(text)
+    host: JsonObject = parse_json(text)
     return host

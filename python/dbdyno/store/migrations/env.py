@@ -1,4 +1,4 @@
-"""How Alembic reaches a store: over the connection that dbdyno has, in the transaction that it has begun."""
+"""Alembic's environment. It uses the connection and the transaction of ``schema_upgrade.py``."""
 
 from alembic import context
 

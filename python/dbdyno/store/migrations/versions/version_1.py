@@ -1,4 +1,4 @@
-"""The first tables. New stores are made from ``tables.py``; a test sees that all migrations come to the same."""
+"""The first tables. New stores are created from ``tables.py``; a test checks that all migrations give the same."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Create the tables."""
     op.create_table(
         "dbdyno_store",
         sa.Column("key", sa.String(64), primary_key=True),

@@ -1,6 +1,6 @@
-"""What was seen in place of what was concluded from it.
+"""Store observations instead of conclusions.
 
-What older runs concluded when they ended stands in their observations, which name no such kind, and is not said.
+The observations of older runs contain their conclusions. They have no known kind and are therefore not reported.
 """
 
 import sqlalchemy as sa

@@ -1,6 +1,6 @@
-"""Alembic keeps the version, and a server sorts as SQLite does.
+"""Store the version with Alembic, and sort strings on a server as SQLite does.
 
-SQLite changes nothing: its texts are sorted so already, and to demand a value in a column would copy all trials.
+SQLite stores need no change: they sort strings by code points, and a NOT NULL constraint would copy all trials.
 """
 
 import sqlalchemy as sa
@@ -19,7 +19,7 @@ _SORTED = (
 
 
 def upgrade() -> None:
-    """Change the order of texts on a server, and let no trial be without its parts."""
+    """On a server, change the collations and forbid null in two columns."""
     if op.get_context().dialect.name != "postgresql":
         return
     for table, column, kind in _SORTED:

@@ -1,4 +1,4 @@
-"""A summary of each run, for histories. It is computed when a history is first asked for."""
+"""A summary of each run for `dbdyno history`, which computes it when it first needs it."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -34,7 +34,7 @@ _POSTGRESQL = (
 
 
 def upgrade() -> None:
-    """Add the column, and the triggers that empty it when what it is derived from changes."""
+    """Add the column, and triggers that reset it when the run or its trials change."""
     op.add_column("dbdyno_runs", sa.Column("summary", sa.Text))
     for statement in _POSTGRESQL if op.get_context().dialect.name == "postgresql" else _SQLITE:
         op.execute(statement)
