@@ -21,11 +21,11 @@ from dbdyno.cli.help import EXAMPLES, GROUPS
         (["run"], "experiment: none is named; `dbdyno list` shows the built-in ones"),
         (
             ["run", "exec:python3 own.py"],
-            "exec:python3 own.py: this is a system, and no experiment; name an experiment, and "
+            "exec:python3 own.py: this is a system, not an experiment; give an experiment, followed by "
             "`--system 'exec:python3 own.py'` after it",
         ),
-        (["run", "postgresql://localhost/d"], "postgresql://localhost/d: this is a system, and no experiment"),
-        (["run", "pk-lokup"], "pk-lokup: there is no such experiment; did you mean `pk-lookup`?"),
+        (["run", "postgresql://localhost/d"], "postgresql://localhost/d: this is a system, not an experiment"),
+        (["run", "pk-lokup"], "pk-lokup: no such experiment; did you mean `pk-lookup`?"),
         (
             ["run", "pk-lookup", "--set", "thread=1"],
             "`pk-lookup` has no factor `thread`; did you mean `threads`?",
@@ -36,7 +36,7 @@ from dbdyno.cli.help import EXAMPLES, GROUPS
             "unknown SQLite setting `cache_sise`; did you mean `cache_size`?",
         ),
         (["run", "pk-lookup", "--system", "sqlserver:"], "sqlserver"),
-        (["run", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (["run", "nowhere.toml"], "nowhere.toml: no such file"),
         (["run", "pk-lookup", "--json", "no/such/dir.json"], "--json"),
         (["run", "pk-lookup", "--dir", "/proc", "--store", "s.db"], "/proc"),
         (["show", "--store", "runs.db"], "--store runs.db: no such store"),
@@ -96,7 +96,7 @@ def test_a_template_is_written_runs_and_is_not_overwritten(cli: Cli) -> None:
     assert "wrote own.toml" in cli("init", "own.toml", "--from", "promo-code")
     assert cli("describe", "./own.toml", "--toml") == cli("describe", "promo-code", "--toml")
     assert cli("describe", "./own.toml") == cli("describe", "promo-code")
-    assert "there is no such experiment" in cli("init", "other.toml", "--from", "nothing", code=2)
+    assert "no such experiment" in cli("init", "other.toml", "--from", "nothing", code=2)
     assert (cli.directory / "my.toml").read_text() == text
     assert "definitions" in cli("describe", "./my.toml")
 

@@ -51,7 +51,7 @@ def test_two_statements_are_held_against_each_other_and_the_file_stays_as_it_is(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["select * from orders where id = ?"], "nothing says which values `?` has"),
+        (["select * from orders where id = ?"], "no values for `?`"),
         (["select 1", " ; "], "the second statement is empty"),
         (["select 1"] * 9, "give 8 at most"),
         (["select * from nowhere"], "no such table: nowhere"),

@@ -167,7 +167,7 @@ def test_programs_are_timed_as_wholes(cli: Cli) -> None:
     [
         ("exec:./nothing-there", 2, "./nothing-there cannot be started: no such file or directory"),
         ("exec:sh -c 'echo what is wrong; exit 7'", 1, "sh ended with 7: what is wrong"),
-        ("exec:echo {rows}", 2, "names 'rows', which is no factor"),
+        ("exec:echo {rows}", 2, "refers to 'rows', which is not a factor"),
         ("exec:", 2, "the command is missing"),
         ("exec:echo 'open", 2, "the command cannot be read: no closing quotation"),
     ],

@@ -133,7 +133,7 @@ def test_what_only_sqlite_has_is_left_out_elsewhere(made: Experiment, engine: st
 
 
 def test_mongodb_is_left_out(made: Experiment) -> None:
-    with pytest.raises(InputError, match=r"no cell is left: .* is excluded: its statements are SQL"):
+    with pytest.raises(InputError, match=r"all cells are excluded: .*: its statements are SQL"):
         cells(made, url="mongodb:")
 
 

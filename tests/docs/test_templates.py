@@ -87,7 +87,7 @@ def test_one_for_several_engines_runs_on_a_server(server_cli: Cli, name: str, sy
 def test_an_unknown_one_is_one_message_with_the_names(cli: Cli) -> None:
     errors = cli("init", "my.toml", "--template", "que", code=2)
     assert errors == (
-        "dbdyno: --template que: there is no such template; "
+        "dbdyno: --template que: no such template; "
         "the templates are engines, http-service, queue, settings, web-service\n"
     )
     assert "give one" in cli("init", "my.toml", "--template", "queue", "--from", "pk-lookup", code=2)

@@ -1,4 +1,4 @@
-"""Experiments: questions written down in TOML files, read and checked."""
+"""Experiments: TOML files with a question about databases, read and checked."""
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.resources import package_path, template_names, template_path
@@ -9,13 +9,13 @@ from dbdyno.model.experiment.validation import ValidationErrors
 
 
 def template_text(name: str | None = None) -> str:
-    """Give the commented experiment that ``dbdyno init`` writes, or the template of a name.
+    """Return the content of a template, by default the commented experiment that ``dbdyno init`` writes.
 
-    Raises InputError where there is no such template.
+    Raises InputError if the template doesn't exist.
     """
     if name is not None and name not in template_names():
         hint = f"the templates are {', '.join(template_names())}"
-        raise InputError(f"--template {name}", "there is no such template", hint)
+        raise InputError(f"--template {name}", "no such template", hint)
     path = package_path("experiment", "template.toml") if name is None else template_path(name)
     return path.read_text(encoding="utf-8")
 

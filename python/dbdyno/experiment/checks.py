@@ -1,4 +1,4 @@
-"""What no single table can check: keys that refer to other tables, variables, and begun transactions."""
+"""Checks across the tables of an experiment: references to tables, variables, and unfinished transactions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -26,7 +26,7 @@ from dbdyno.model.experiment.validation import Invalid, Location, nearest
 
 
 def check(definition: Definition) -> Iterator[Invalid]:
-    """Find the validation errors that lie between the tables of an experiment."""
+    """Yield the validation errors that involve several tables of an experiment."""
     for name, table in definition.tables.items():
         where: Location = ("tables", name, "columns")
         for column_name, column in table.columns.items():
@@ -39,18 +39,18 @@ def check(definition: Definition) -> Iterator[Invalid]:
     seen: dict[str, int] = {}
     for index, transaction in enumerate(definition.transactions):
         if transaction.name in seen:
-            yield Invalid(("transactions", index, "name"), f"`{transaction.name}` is there already", "choose another")
+            yield Invalid(("transactions", index, "name"), f"duplicate name `{transaction.name}`", "choose another")
         seen[transaction.name] = index
         if transaction.include:
             steps = ("transactions", index, "steps")
             yield from _steps(transaction.steps, steps, definition.tables, set())
             verbs: set[type] = {type(step) for step in _all_steps(transaction.steps)}
             if Begin in verbs and Commit not in verbs and Rollback not in verbs:
-                yield Invalid(steps, "a transaction is begun and never ended", "add `{ commit = true }`")
+                yield Invalid(steps, "the transaction is begun, but not ended", "add `{ commit = true }`")
     yield from _settings(definition)
     transactions = definition.transactions
     if transactions and not any(transaction.include and transaction.weight for transaction in transactions):
-        yield Invalid(("transactions",), "none is left to run", "include one, with a weight above 0")
+        yield Invalid(("transactions",), "no transaction to run", "include one with a weight above 0")
 
 
 def _settings(definition: Definition) -> Iterator[Invalid]:
@@ -109,7 +109,7 @@ def _step(step: AnyStep, where: Location, tables: Mapping[str, Table], variables
 
 def _variable(name: str, where: Location, variables: set[str] | None) -> Iterator[Invalid]:
     if variables is None:
-        yield Invalid(where, "a column cannot take a variable", "variables belong to transactions")
+        yield Invalid(where, "a column can't use a variable", "variables exist in transactions only")
     elif name not in variables:
         hint = nearest(name, sorted(variables)) if variables else "set it first, with `set` or `into`"
         yield Invalid(where, f"no earlier step sets the variable `{name}`", hint)
@@ -118,12 +118,12 @@ def _variable(name: str, where: Location, variables: set[str] | None) -> Iterato
 def _value(name: str, where: Location, variables: set[str]) -> Iterator[Invalid]:
     if name not in variables:
         hint = nearest(name, sorted(variables)) if variables else f"give it in `params`, as `{{ {name} = … }}`"
-        yield Invalid(where, f"nothing gives a value for the place `{{{name}}}`", hint)
+        yield Invalid(where, f"no value for `{{{name}}}`", hint)
 
 
 def _expression(generator: Expression, where: Location, variables: set[str] | None) -> Iterator[Invalid]:
     if variables is None:
-        yield Invalid(where, "a column cannot take an expression", "expressions belong to transactions")
+        yield Invalid(where, "a column can't use an expression", "expressions are allowed in transactions only")
         return
     for name in generator.expression.variables:
         yield from _variable(name, where, variables)
@@ -149,27 +149,27 @@ def _generator(
             if isinstance(item, BaseModel):
                 inside = (*where, name, index) if isinstance(value, list) else (*where, name)
                 if isinstance(item, Expression):
-                    hint = "give it to a variable with `set`, and use that"
-                    yield Invalid(inside, "an expression cannot stand within another generator", hint)
+                    hint = "assign it to a variable with `set`, and use the variable"
+                    yield Invalid(inside, "an expression can't be part of another generator", hint)
                 yield from _generator(item, inside, tables, variables)
 
 
 def _table(name: str, where: Location, tables: Mapping[str, Table]) -> Iterator[Invalid]:
     if name not in tables:
-        yield Invalid(where, f"there is no table `{name}`", nearest(name, tables))
+        yield Invalid(where, f"unknown table `{name}`", nearest(name, tables))
     elif not tables[name].rows:
-        yield Invalid(where, f"the table `{name}` has no rows to choose from", "give it rows")
+        yield Invalid(where, f"the table `{name}` has no rows to choose from", "set its `rows`")
     elif tables[name].file is not None:
-        yield Invalid(where, f"the rows of `{name}` come from a file and are not known", "use a generated table")
+        yield Invalid(where, f"the rows of `{name}` come from a file, so they are unknown", "use a generated table")
 
 
 def find_column(text: str, tables: Mapping[str, Table]) -> Column | Invalid:
-    """Find the column that ``table.column`` names, or say what is wrong with the name."""
+    """Return the column ``table.column``, or an error with an empty location."""
     table_name, _, column_name = text.rpartition(".")
     if not table_name:
-        return Invalid((), f"`{text}` names no column", "write table and column, as in `user.id`")
+        return Invalid((), f"`{text}` is not a column", "write table and column, such as `user.id`")
     if table_name not in tables:
-        return Invalid((), f"there is no table `{table_name}`", nearest(table_name, tables))
+        return Invalid((), f"unknown table `{table_name}`", nearest(table_name, tables))
     columns = tables[table_name].columns
     if column_name not in columns:
         return Invalid((), f"the table `{table_name}` has no column `{column_name}`", nearest(column_name, columns))
@@ -184,8 +184,8 @@ def _key(key: Key, where: Location, tables: Mapping[str, Table]) -> Iterator[Inv
         return
     yield from _table(key.key.rpartition(".")[0], inside, tables)
     if found.fill is not None and not _is_repeatable(found.fill, tables, (key.key,)):
-        problem = f"the values of `{key.key}` cannot be made again: they depend on the time, or on themselves"
-        yield Invalid(inside, problem, "refer to a column filled otherwise")
+        problem = f"the values of `{key.key}` are not reproducible: they depend on the time, or on themselves"
+        yield Invalid(inside, problem, "refer to a column with another generator")
 
 
 def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tuple[str, ...]) -> bool:
@@ -208,9 +208,9 @@ def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tup
 def _next(text: str, where: Location, tables: Mapping[str, Table], *, in_column: bool) -> Iterator[Invalid]:
     found = find_column(text, tables)
     if in_column:
-        yield Invalid(where, "a column's fill cannot go on with another", "use `serial`")
+        yield Invalid(where, "a column can't use `next`", "use `serial`")
     elif isinstance(found, Invalid):
         yield Invalid(where, found.problem, found.hint)
     elif not isinstance(found.fill, Serial | Uuid) and not found.autoincrement:
-        problem = f"`{text}` is not filled by a `serial` or a `uuid`, so that nothing goes on"
-        yield Invalid(where, problem, "use its own generator")
+        problem = f"`next` needs a `serial` or `uuid` column, but `{text}` has another generator"
+        yield Invalid(where, problem, "use that generator instead")

@@ -1,18 +1,18 @@
-"""Which factors decide how many clients there are."""
+"""Factors that set the number of clients."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from dbdyno.experiment.substitute import references
 
-# Keys of `load` that follow from the number of clients without changing what a client does.
+# Keys of `load` that may depend on the number of clients without changing what a client does.
 _BESIDE = frozenset({"clients", "stop", "warmup"})
 
 
 def factors_of_clients(document: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the factors that ``load.clients`` refers to, each with what else of the experiment's file it decides.
+    """Return the factors that ``load.clients`` refers to, each with the other keys of the file that it sets.
 
-    ``document``: the file as it was parsed. How long a trial lasts is not told, since rates do not depend on it.
+    ``document``: the parsed file. Keys for the length of a trial are omitted, because rates don't depend on it.
     """
     places = [(location, name.partition(".")[0]) for location, name in references(dict(document))]
     found: dict[str, list[str]] = {name: [] for location, name in places if location == ("load", "clients")}

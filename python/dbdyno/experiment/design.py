@@ -1,4 +1,4 @@
-"""The design of a run: which cells there are, and in what order each block measures them."""
+"""The design of a run: its cells, and the order in which each block measures them."""
 
 import hashlib
 import json
@@ -22,17 +22,17 @@ from dbdyno.model.plan.system import SystemSpec
 
 DEFAULT_SYSTEM = "sqlite:"
 
-# Levels chosen in place of those of the file, by factor.
+# Levels by factor that replace those of the file.
 Chosen = Mapping[str, tuple[Level, ...]]
 
 
-#: The id of a cell that has all factors as the experiment has them, each with one level.
+#: The id of the only cell if every factor has one level.
 SINGLE = "single"
 
 
 @dataclass(frozen=True)
 class Excluded:
-    """A combination that is not measured, and why."""
+    """A combination of levels that is not measured, and the reason."""
 
     cell: Cell
     reason: str
@@ -40,9 +40,9 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a run, in the order of the file's levels, and the combinations left out.
+    """The cells of a run, in the order of the levels in the file, and the excluded combinations.
 
-    ``levels``: the names of each factor's levels, in their order.
+    ``levels``: the level names of each factor, in this order.
     """
 
     cells: tuple[ResolvedCell, ...]
@@ -51,10 +51,11 @@ class Cells:
 
 
 def parse_set(options: Iterable[str], experiment: Experiment) -> dict[str, tuple[Level, ...]]:
-    """Read ``--set`` options, each ``factor=level,level``, into the levels chosen.
+    """Parse ``--set`` options of the form ``factor=level,level``. Returns the chosen levels by factor.
 
-    A factor with plain levels takes any: ``4``, ``0.5`` and ``true`` are a number and a truth value as in TOML, all
-    else is a text, in quotes if it has a comma. A factor with named levels takes its own only. Raises InputError.
+    A factor with plain levels accepts any level: a number or Boolean as in TOML (``4``, ``0.5``, ``true``), or a
+    string, which must be quoted if it contains a comma. A factor with named levels accepts only these. Raises
+    InputError.
     """
     chosen: dict[str, tuple[Level, ...]] = {}
     for option in options:
@@ -62,7 +63,7 @@ def parse_set(options: Iterable[str], experiment: Experiment) -> dict[str, tuple
         name, equals, text = option.partition("=")
         name = name.strip()
         if not equals:
-            raise InputError(place, "there is no `=`", "write `--set factor=level,level`")
+            raise InputError(place, "missing `=`", "write `--set factor=level,level`")
         factor = experiment.factors.get(name)
         if factor is None:
             raise InputError(place, f"`{experiment.name}` has no factor `{name}`", nearest(name, experiment.factors))
@@ -71,13 +72,13 @@ def parse_set(options: Iterable[str], experiment: Experiment) -> dict[str, tuple
         levels = [_level(factor, item, place) for item in _split(text, place)]
         names = [level.name for level in levels]
         if len(set(names)) != len(names):
-            raise InputError(place, "a level is named twice", "take one away")
+            raise InputError(place, "duplicate level", "remove one")
         chosen[name] = tuple(levels)
     return chosen
 
 
 def _split(text: str, place: str) -> list[str]:
-    """Split at the commas that are not in quotes."""
+    """Split at commas outside quotes."""
     items, quote = [""], ""
     for character in text:
         if quote:
@@ -113,12 +114,12 @@ def make_cells(
     systems: Sequence[SystemSpec] = (),
     refuse: Callable[[ResolvedCell], str | None] | None = None,
 ) -> Cells:
-    """Combine the levels of all factors, those of ``chosen`` in place of the file's.
+    """Combine the levels of all factors to cells.
 
-    ``systems`` take the place of the levels of the factor ``system``; without either, it is embedded SQLite. One named
-    twice is two cells: a comparison of a system with itself. For systems of several engines, statements are translated.
-    ``refuse`` gives the reason for which a cell cannot be measured, or ``None``. Raises InputError where no cell is
-    left.
+    ``chosen``: levels that replace those of the file. ``systems`` replace the levels of the factor ``system``; the
+    default is embedded SQLite. A system that is given twice yields two cells, to compare it with itself. If the systems
+    have several engines, statements are translated. ``refuse``: returns the reason why a cell can't be measured, or
+    ``None``. Raises InputError if all cells are excluded.
     """
     chosen = dict(chosen or {})
     specs = {spec.name: spec for spec in label_duplicates(systems)} or systems_of(experiment, chosen)
@@ -144,33 +145,33 @@ def make_cells(
             excluded.append(Excluded(cell, reason))
     if not cells:
         first = excluded[0]
-        raise InputError(experiment.place, f"no cell is left: `{first.cell.id}` is excluded: {first.reason}", "")
+        raise InputError(experiment.place, f"all cells are excluded: `{first.cell.id}`: {first.reason}", "")
     names = tuple(tuple(level.name for level in levels) for levels in of_factors)
     return Cells(tuple(cells), tuple(excluded), names)
 
 
 def _check_number(experiment: Experiment, levels: Sequence[Sequence[Level]]) -> None:
-    """Raise InputError if there are more combinations of levels than a run could measure, before they are made."""
+    """Raise InputError if there are too many combinations of levels."""
     number = math.prod(map(len, levels))
     if number > MOST_CELLS:
         problem = f"{number:,} combinations of levels; the limit is {MOST_CELLS:,}"
-        raise InputError(f"{experiment.place}: factors", problem, "choose fewer levels, as with `--set factor=level`")
+        raise InputError(f"{experiment.place}: factors", problem, "choose fewer levels with `--set factor=level`")
 
 
 class _Alike:
-    """Finds cells that differ in nothing but the settings of systems other than their own: one of them is enough."""
+    """Finds redundant cells: those that differ from another cell only in settings of other engines."""
 
     def __init__(self) -> None:
         self._firsts: dict[tuple[str, str], ResolvedCell] = {}
 
     def reason(self, cell: ResolvedCell) -> str | None:
-        """Say why a cell need not be measured, or ``None``."""
+        """Return why a cell is redundant, or ``None``."""
         engine = cell.system.engine
-        # As text: a screening has hundreds of cells, and each would be held against all before it. The order in which
-        # levels have set their settings is none of a definition's.
+        # Compare JSON strings in a dictionary: a screening has hundreds of cells, too many to compare all pairs. Sort
+        # the keys, because the order of settings doesn't matter.
         seen = _for(cell.definition, engine).model_dump(mode="json", warnings=False)
         first = self._firsts.setdefault((cell.system.name, json.dumps(seen, sort_keys=True)), cell)
-        # Where nothing differs at all, somebody wants to see the noise.
+        # Keep identical cells: they show the noise.
         if first is cell or cell.definition.system == first.definition.system:
             return None
         names = [f"`{name}`" for name, level in cell.levels.items() if level != first.levels[name]]
@@ -178,20 +179,20 @@ class _Alike:
 
 
 def _for(definition: Definition, engine: str) -> Definition:
-    """Give what a system with this engine gets to see of a definition."""
+    """Return a definition without the settings of other engines."""
     system = {name: settings for name, settings in definition.system.items() if name == engine}
     return definition.model_copy(update={"system": system})
 
 
 def factors_of(experiment: Experiment) -> dict[str, Factor]:
-    """Give the factors as cells are named by them: the system is one, whether or not the file says so."""
-    # A level is the system's name, which has no password, and not the URL as it was written.
+    """Return the factors of an experiment, including ``system``, which the file may omit."""
+    # Use the system's name as its level instead of the URL in the file, which may contain a password.
     systems = tuple(map(Level.of, file_systems(experiment)))
     return dict(experiment.factors) | {SYSTEM: Factor(SYSTEM, systems, named=False)}
 
 
 def systems_of(experiment: Experiment, chosen: Chosen) -> dict[str, SystemSpec]:
-    """Return the systems that the levels of the factor ``system`` name, by name; of the file, unless others are chosen.
+    """Return the systems of the factor ``system`` by name: the chosen ones, by default those of the file.
 
     Raises InputError.
     """
@@ -199,7 +200,7 @@ def systems_of(experiment: Experiment, chosen: Chosen) -> dict[str, SystemSpec]:
 
 
 def file_systems(experiment: Experiment) -> dict[str, SystemSpec]:
-    """Give the systems that an experiment names, by name; embedded SQLite where it names none."""
+    """Return the systems in an experiment file by name; the default is embedded SQLite."""
     named = experiment.factors.get(SYSTEM)
     return _specs(named.levels if named else (Level.of(DEFAULT_SYSTEM),))
 
@@ -214,7 +215,7 @@ def _exclusion(experiment: Experiment, cell: Cell) -> str | None:
 
 
 def cell_id(factors: Mapping[str, Factor], levels: Mapping[str, Level]) -> str:
-    """Name a combination, as ``threads=4,cache=shared``; :data:`SINGLE` where there is nothing to name."""
+    """Return the id of a combination, such as ``threads=4,cache=shared``; :data:`SINGLE` if nothing varies."""
     parts = []
     for name, factor in factors.items():
         level = levels[name].name
@@ -223,15 +224,15 @@ def cell_id(factors: Mapping[str, Factor], levels: Mapping[str, Level]) -> str:
     return ",".join(parts) or SINGLE
 
 
-# Two cells go ABBA.
+# Number of cells that are measured in ABBA order.
 _PAIR = 2
 
 
 def block_order(cells: Sequence[Cell], block_index: int, seed: int) -> list[Cell]:
-    """Give the order in which a block (from 0) measures the cells; the same for the same seed.
+    """Return the cells in the order in which a block (from 0) measures them, which depends only on the seed.
 
-    The order is random, each block's its own. Two cells go ABBA: each pair of blocks measures them in one order and
-    then in the other, so that a steady drift of the machine hits both alike.
+    The order is random for each block. Two cells are measured in ABBA order: in each pair of blocks, the second block
+    has the reverse order of the first, so that a steady drift of the machine affects both cells equally.
     """
     if len(cells) == _PAIR:
         ordered = sorted(cells, key=lambda cell: _draw(seed, block_index // 2, cell.id))
@@ -240,12 +241,12 @@ def block_order(cells: Sequence[Cell], block_index: int, seed: int) -> list[Cell
 
 
 def block_seed(seed: int, block_index: int) -> int:
-    """Derive the seed of a block's trials, below 2^63: the same for all its cells, so that they draw the same keys."""
+    """Return the seed of a block's trials, below 2^63. All cells of a block share it, so they draw the same keys."""
     return _seed(seed, block_index, "")
 
 
 def growth_seed(seed: int, block_index: int, step: int) -> int:
-    """Derive the seed of a block's trials at one size of a growing table, which draw no key that is there already."""
+    """Return the seed of a block's trials at one size of a growing table; new at each size, for new random keys."""
     return _seed(seed, block_index, f"size {step}")
 
 
@@ -254,5 +255,5 @@ def _seed(seed: int, block_index: int, text: str) -> int:
 
 
 def _draw(seed: int, block_index: int, text: str) -> bytes:
-    # A hash and not `random`: it is the same in every version of Python, and a cell's draw depends on no other cell.
+    # A hash instead of `random`: it is the same in every version of Python, and independent of the other cells.
     return hashlib.sha256(f"{seed}/{block_index}/{text}".encode()).digest()

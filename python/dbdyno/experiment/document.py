@@ -1,4 +1,4 @@
-"""Finding an experiment's file and reading its TOML."""
+"""Find an experiment file and parse its TOML."""
 
 import re
 import tomllib
@@ -11,10 +11,10 @@ from dbdyno.base.resources import EXPERIMENT_SUFFIX, builtin_names, package_path
 from dbdyno.engines import engine_named
 from dbdyno.model.experiment.validation import nearest_or
 
-# What reads a document follows its nesting by recursion. Steps within steps are the deepest that makes sense.
+# Maximum nesting, because documents are processed recursively. Nested steps need the deepest nesting.
 _DEEPEST = 50
 
-# A file beyond this is another file, or a device that never ends.
+# A larger file is not an experiment; a device could be infinite.
 _MOST_BYTES = 16 << 20
 
 
@@ -22,7 +22,7 @@ _SUFFIXES = f"experiments end in `{EXPERIMENT_SUFFIX}`, files of statements in `
 
 
 class Document(NamedTuple):
-    """A file's content. ``place`` is what messages call it; ``folder`` is where its relative paths begin."""
+    """A file's content. ``place``: its name in messages. ``folder``: the base of relative paths in it."""
 
     place: str
     folder: Path
@@ -31,44 +31,44 @@ class Document(NamedTuple):
 
 
 def read_experiment_file(name_or_path: str) -> Document:
-    """Read a built-in experiment by its name, or a file by its path (one with a slash or the suffix ``.toml``).
+    """Read a built-in experiment by its name, or a file by its path (with a slash or the suffix ``.toml``).
 
-    Raises InputError where there is no such experiment or file, or where its TOML is broken, with the line.
+    Raises InputError if it doesn't exist, and with the line for invalid TOML.
     """
     scheme, colon, _ = name_or_path.partition(":")
     if colon and engine_named(scheme) is not None:
-        hint = f"name an experiment, and `--system {quote(name_or_path)}` after it"
-        raise InputError(name_or_path, "this is a system, and no experiment", hint)
+        hint = f"give an experiment, followed by `--system {quote(name_or_path)}`"
+        raise InputError(name_or_path, "this is a system, not an experiment", hint)
     if "/" not in name_or_path and not name_or_path.endswith(EXPERIMENT_SUFFIX):
         names = builtin_names()
         if name_or_path not in names:
             if name_or_path in template_names():
-                hint = f"write a file of it: `dbdyno init FILE.toml --template {name_or_path}`"
-                raise InputError(name_or_path, "this is a template, and no experiment", hint)
-            hint = nearest_or(name_or_path, names, f"a file of your own needs its suffix: {_SUFFIXES}")
-            raise InputError(name_or_path, "there is no such experiment", hint)
+                hint = f"create a file from it with `dbdyno init FILE.toml --template {name_or_path}`"
+                raise InputError(name_or_path, "this is a template, not an experiment", hint)
+            hint = nearest_or(name_or_path, names, f"for a file, give its suffix: {_SUFFIXES}")
+            raise InputError(name_or_path, "no such experiment", hint)
         path = package_path("experiments", name_or_path + EXPERIMENT_SUFFIX)
         return parse(path.read_text(encoding="utf-8"), path.name, path.parent)
     path = Path(name_or_path)
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
-        # Some editors begin a file with a byte order mark.
+        # Some editors write a byte order mark at the beginning of a file.
         text = content.decode("utf-8-sig")
     except FileNotFoundError:
-        hint = "`dbdyno init` writes one to begin with" if name_or_path.endswith(EXPERIMENT_SUFFIX) else _SUFFIXES
-        raise InputError(name_or_path, "there is no such file", hint) from None
+        hint = "create one with `dbdyno init`" if name_or_path.endswith(EXPERIMENT_SUFFIX) else _SUFFIXES
+        raise InputError(name_or_path, "no such file", hint) from None
     except OSError as error:
-        raise InputError(name_or_path, f"it cannot be read: {reason(error)}") from None
+        raise InputError(name_or_path, f"could not read the file: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(name_or_path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     if len(content) > _MOST_BYTES:
-        raise InputError(name_or_path, f"larger than {_MOST_BYTES >> 20} MB", "name the file of an experiment")
+        raise InputError(name_or_path, f"larger than {_MOST_BYTES >> 20} MB", "give the file of an experiment")
     return parse(text, name_or_path, path.parent)
 
 
 def parse(text: str, place: str, folder: Path) -> Document:
-    """Read TOML. Raises InputError with the line where it is broken."""
+    """Parse TOML. Raises InputError with the line of an error."""
     too_deep = InputError(place, f"tables or arrays are nested more than {_DEEPEST} deep", "use fewer levels")
     try:
         data = tomllib.loads(text)
@@ -79,7 +79,7 @@ def parse(text: str, place: str, folder: Path) -> Document:
         problem = found["problem"] if found else str(error)
         line = (found["line"] if found else None) or str(text.count("\n") + 1)
         hint = "see https://toml.io" if place.endswith(EXPERIMENT_SUFFIX) else _SUFFIXES
-        problem = f"this is not TOML: {problem[:1].lower()}{problem[1:]}"
+        problem = f"invalid TOML: {problem[:1].lower()}{problem[1:]}"
         raise InputError(f"{place}: line {line}", problem, hint) from None
     if _depth(data) > _DEEPEST:
         raise too_deep

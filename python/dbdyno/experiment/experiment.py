@@ -1,4 +1,4 @@
-"""An experiment: what a file says, ready to be asked about any of its cells."""
+"""An experiment: the content of its file, and its definition for each cell."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,9 +28,9 @@ _FACTOR_KEYS = ("factors", "exclude")
 
 @dataclass(frozen=True)
 class Experiment:
-    """A question written down. ``place`` is its file as messages call it, ``folder`` where its relative paths begin.
+    """An experiment file. ``place``: its name in messages. ``folder``: the base of relative paths in it.
 
-    ``text``: the file's, as it is stored with a run.
+    ``text``: the content of the file, which is stored with each run.
     """
 
     head: Head
@@ -43,43 +43,43 @@ class Experiment:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The experiment's name."""
         return self.head.name
 
     @property
     def title(self) -> str:
-        """Its title, one line."""
+        """The experiment's title, one line."""
         return self.head.title
 
     @property
     def question(self) -> str:
-        """The question it answers; may be empty."""
+        """The experiment's question; may be empty."""
         return self.head.question
 
     @property
     def rounds(self) -> int | Literal["auto"]:
-        """How many blocks are measured."""
+        """The number of blocks (rounds)."""
         return self.head.rounds
 
     def first_levels(self) -> dict[str, Level]:
-        """Give the first level of each factor: the combination that a description shows."""
+        """Return the first level of each factor: the combination that ``dbdyno describe`` shows."""
         return {name: factor.levels[0] for name, factor in self.factors.items()}
 
     def usual_factors(self) -> dict[str, Factor]:
-        """Give the factors with the levels that are measured where nobody asks for others.
+        """Return the factors with the levels that are measured by default.
 
-        Those are neither optional nor of a hint.
+        These are all levels except optional ones and those of recommendations.
         """
         return {name: without_optional(factor, self.head) for name, factor in self.factors.items()}
 
     def translated(self) -> "Experiment":
-        """Return the experiment with statements in SQLite's SQL, which other engines get translated."""
+        """Return the experiment with the dialect ``sqlite``, so that statements are translated for other engines."""
         return replace(self, document={**self.document, "dialect": "sqlite"})
 
     def definition(self, levels: Mapping[str, Level]) -> Definition:
-        """Say what the experiment is at a combination of levels, one for each factor.
+        """Return the experiment's definition for a combination of levels, one per factor.
 
-        Raises InputError where a level does not fit the place it is put into.
+        Raises InputError if a level is invalid where the file refers to its factor.
         """
         definition, errors = _define(self.document, levels)
         raise_all(self.place, errors)
@@ -87,7 +87,7 @@ class Experiment:
         return definition
 
     def factor_settings(self, engine: str, levels: Mapping[str, Level]) -> dict[str, str]:
-        """Name the settings of an engine that factors decide: the setting, and the first factor that does."""
+        """Return the settings of an engine that refer to factors, each with its first factor."""
         settings = self.document.get("system", {}).get(engine, {})
         found: dict[str, str] = {}
         for location, reference in references(settings):
@@ -98,29 +98,29 @@ class Experiment:
 def load_experiment(name_or_path: str) -> Experiment:
     """Read an experiment: a built-in one by its name, or a TOML file by its path.
 
-    Every level of every factor is tried once, so that a file that loads has no error that shows in one level only.
-    Raises InputError, or ValidationErrors where there are several, with file, key, problem and hint of each.
+    Every level of every factor is checked once. Raises InputError, or ValidationErrors for several errors, each with
+    file, key, problem and hint.
     """
     document = read_experiment_file(name_or_path)
     made = make_experiment(document)
-    # Runs that are stored are read all the same.
+    # Not in make_experiment(), so that stored runs with such a factor can still be read.
     raise_all(document.place, _unused(made))
     return made
 
 
 def builtin_experiments() -> list[Experiment]:
-    """Read all built-in experiments, in the order of their names."""
+    """Read all built-in experiments, sorted by name."""
     return [load_experiment(name) for name in builtin_names()]
 
 
 def programs_experiment() -> Experiment:
-    """Give the experiment that runs programs of the user's own, where no other is named."""
+    """Return the default experiment for systems that are the user's programs (``exec:``)."""
     path = package_path("experiment", "command.toml")
     return make_experiment(parse(path.read_text(encoding="utf-8"), "command", path.parent))
 
 
 def make_experiment(document: Document) -> Experiment:
-    """Make an experiment of a file's content; raises as :func:`load_experiment`."""
+    """Create an experiment from a file's content; raises the errors of :func:`load_experiment`."""
     data = document.data
     factors, errors = read_factors(data.get("factors", {}))
     exclusions, more = read_exclusions(data.get("exclude", []), factors)
@@ -148,14 +148,14 @@ def _unknown_keys(data: Mapping[str, Any]) -> list[Invalid]:
 
 
 def _unused(made: Experiment) -> list[Invalid]:
-    """Find factors whose levels would all be the same. Of programs each command can name a factor."""
+    """Return errors for unused factors, except in experiments with programs, whose commands may use them."""
     if not made.document.get("transactions"):
         return []
     used = {name.partition(".")[0] for _, name in references(made.document)}
-    # What is wrong with the factor of a table that grows is told with its growth.
+    # wrong_growth() checks the factor of a growing table.
     used |= {made.head.growth.factor} if made.head.growth is not None else set()
     return [
-        Invalid(("factors", name), "nothing refers to it, so that its levels are all the same", f"write `${{{name}}}`")
+        Invalid(("factors", name), "unused factor: its levels have no effect", f"refer to it as `${{{name}}}`")
         for name in made.factors
         if name != SYSTEM and name not in used
     ]
@@ -176,7 +176,7 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Inv
             problem = f"the factor `{times}` has no column in `match`"
             return [Invalid(("published", "rounds", "times"), problem, nearest(times, head.published.match))]
     return [
-        Invalid(location, f"there is no factor `{factor}`", nearest(factor, factors))
+        Invalid(location, f"unknown factor `{factor}`", nearest(factor, factors))
         for location, factor in named
         if factor is not None and factor not in factors and factor != SYSTEM
     ]
@@ -225,7 +225,7 @@ def _define(document: Mapping[str, Any], levels: Mapping[str, Level]) -> tuple[D
 
 
 def _with_origin(error: Invalid, document: Any, bindings: Mapping[str, Any]) -> Invalid:
-    """Say which factor a wrong value came from, where it came from one."""
+    """Add the factor to an error if a factor's level caused it."""
     for part in error.location:
         try:
             document = document[part]

@@ -1,4 +1,4 @@
-"""Factors, their levels, and the combinations left out, as a file states them."""
+"""The factors of an experiment file, their levels, and excluded combinations."""
 
 import re
 from collections.abc import Mapping
@@ -16,31 +16,32 @@ Scalar = bool | int | float | str
 SYSTEM = "system"
 
 _RESERVED = {
-    "reason": "it is the key that gives an exclusion's reason",
-    "engines": "it is the key that says on which engines an exclusion holds",
-    "except_engines": "it is the key that says on which engines an exclusion does not hold",
+    "reason": "it is a key of `exclude`",
+    "engines": "it is a key of `exclude`",
+    "except_engines": "it is a key of `exclude`",
 }
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A thing varied. ``named``: its levels are tables of the file, so that no others can be chosen."""
+    """A factor. ``named``: its levels are tables in the file, so other levels can't be chosen."""
 
     name: str
     levels: tuple[Level, ...]
     named: bool
 
     def level(self, name: str) -> Level | None:
-        """Find a level by its name."""
+        """Return the level with a name, or None."""
         return next((level for level in self.levels if level.name == name), None)
 
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Combinations left out: those in which each factor named has one of the levels named.
+    """Excluded combinations: those in which each factor in ``levels`` has one of the given levels.
 
-    ``engines``: those on whose systems they are left out, ``None``: on all; ``except_engines``: those on whose not.
+    ``engines``: the engines on which they are excluded, ``None`` for all. ``except_engines``: engines on which they
+    are not excluded.
     """
 
     levels: Mapping[str, tuple[str, ...]]
@@ -49,24 +50,24 @@ class Exclusion:
     except_engines: tuple[str, ...] = ()
 
     def covers(self, levels: Mapping[str, Level], engine: str) -> bool:
-        """Whether a combination of levels is left out on an engine."""
+        """Whether a combination of levels is excluded on an engine."""
         if engine in self.except_engines or (self.engines is not None and engine not in self.engines):
             return False
         return all(levels[factor].name in names for factor, names in self.levels.items())
 
 
 def read_factors(data: Any) -> tuple[dict[str, Factor], list[Invalid]]:
-    """Read the table ``factors``: the factors in the file's order, and the validation errors in it."""
+    """Read the table ``factors``. Returns the factors in the order of the file, and the validation errors."""
     if not isinstance(data, dict):
         return {}, [Invalid(("factors",), f"{show(data)} is not a table", "as in `factors = { threads = [1, 2] }`")]
     factors: dict[str, Factor] = {}
     errors: list[Invalid] = []
-    # A level has no references, but `$${` stands for `${` in it as well.
+    # Levels can't contain references, but `$${` is an escaped `${` as everywhere.
     for name, levels in substitute(data, {}).items():
         where = ("factors", name)
         if not _NAME.fullmatch(name) or name in _RESERVED:
-            problem = f"a factor cannot have this name: {_RESERVED.get(name, 'it has other characters')}"
-            errors.append(Invalid(where, problem, "use letters, digits and `_`, as in `cache_size`"))
+            problem = f"invalid name of a factor: {_RESERVED.get(name, 'it contains other characters')}"
+            errors.append(Invalid(where, problem, "use letters, digits and `_`, such as `cache_size`"))
         elif isinstance(levels, list):
             factors[name] = Factor(name, tuple(Level.of(value) for value in levels if isinstance(value, Scalar)), False)
             errors += _wrong_scalars(where, levels)
@@ -78,47 +79,47 @@ def read_factors(data: Any) -> tuple[dict[str, Factor], list[Invalid]]:
         else:
             errors.append(Invalid(where, f"{show(levels)} is not a list of levels", f"write `[{show(levels)}]`"))
     errors += [
-        Invalid(("factors", *where), f"a level cannot refer to a factor, as `${{{name}}}` does", "write its value")
+        Invalid(("factors", *where), f"a level can't refer to a factor (`${{{name}}}`)", "write its value")
         for where, name in references(data)
     ]
     return factors, errors
 
 
 def _wrong_scalars(where: tuple[str, str], levels: list[Any]) -> list[Invalid]:
-    errors = [] if levels else [Invalid(where, "it has no levels", "give at least one, as in `[1]`")]
+    errors = [] if levels else [Invalid(where, "missing levels", "give at least one, such as `[1]`")]
     seen: set[str] = set()
     for index, value in enumerate(levels):
         if not isinstance(value, Scalar):
-            hint = f"give a number, a text or a truth value, or name the level: `[factors.{where[1]}.its_name]`"
+            hint = f"give a number, string or Boolean, or a named level: `[factors.{where[1]}.its_name]`"
             errors.append(Invalid((*where, index), f"{show(value)} is not a level", hint))
         elif as_text(value) in seen:
-            errors.append(Invalid((*where, index), f"the level {show(value)} is there already", "take one away"))
+            errors.append(Invalid((*where, index), f"duplicate level {show(value)}", "remove one"))
         else:
             seen.add(as_text(value))
     return errors
 
 
 def _wrong_tables(where: tuple[str, str], levels: dict[str, Any]) -> list[Invalid]:
-    errors = [] if levels else [Invalid(where, "it has no levels", f"add a table `[factors.{where[1]}.its_name]`")]
+    errors = [] if levels else [Invalid(where, "missing levels", f"add a table `[factors.{where[1]}.its_name]`")]
     first: dict[str, Any] = {}
     for name, values in levels.items():
         if not isinstance(values, dict):
-            hint = 'give the values that the level binds, as in `{ prepare = "once" }`'
+            hint = 'give the values of the level, such as `{ prepare = "once" }`'
             errors.append(Invalid((*where, name), f"{show(values)} is not a table", hint))
             continue
         first = first or values
         for key in sorted(first.keys() ^ values.keys()):
             if key in values:
-                errors.append(Invalid((*where, name, key), "the first level does not bind this", nearest(key, first)))
+                errors.append(Invalid((*where, name, key), "the first level lacks this key", nearest(key, first)))
             else:
-                errors.append(Invalid((*where, name), f"it does not bind `{key}`, as the first level does", "add it"))
+                errors.append(Invalid((*where, name), f"missing key `{key}`, which the first level has", "add it"))
     return errors
 
 
 def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Exclusion], list[Invalid]]:
-    """Read the tables ``exclude``: what they leave out, and the validation errors in them."""
+    """Read the tables ``exclude``. Returns the exclusions and the validation errors."""
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-        return [], [Invalid(("exclude",), "it is not a list of tables", "write each as `[[exclude]]`")]
+        return [], [Invalid(("exclude",), "not a list of tables", "write each as `[[exclude]]`")]
     exclusions: list[Exclusion] = []
     errors: list[Invalid] = []
     for index, item in enumerate(data):
@@ -128,12 +129,12 @@ def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Excl
             if name in _RESERVED:
                 continue
             if name not in factors:
-                errors.append(Invalid((*where, name), "there is no such factor", nearest(name, factors)))
+                errors.append(Invalid((*where, name), "unknown factor", nearest(name, factors)))
                 continue
             names = [as_text(level) for level in (value if isinstance(value, list) else [value])]
             known = [level.name for level in factors[name].levels]
             errors += [
-                Invalid((*where, name), f"there is no level `{level}`", nearest(level, known))
+                Invalid((*where, name), f"unknown level `{level}`", nearest(level, known))
                 for level in names
                 if level not in known
             ]
@@ -142,13 +143,13 @@ def read_exclusions(data: Any, factors: Mapping[str, Factor]) -> tuple[list[Excl
         others, wrong_others = _read_engines(item, "except_engines", where)
         errors += [*wrong_engines, *wrong_others]
         if engines is not None and others is not None:
-            hint = "give the shorter list of the two"
-            errors.append(Invalid((*where, "except_engines"), "`engines` says it already", hint))
+            hint = "keep the shorter list"
+            errors.append(Invalid((*where, "except_engines"), "redundant, because `engines` is given", hint))
         reason = item.get("reason")
         if not isinstance(reason, str) or not reason.strip():
-            errors.append(Invalid((*where, "reason"), "an exclusion needs a reason", 'add `reason = "…"`'))
+            errors.append(Invalid((*where, "reason"), "missing reason", 'add `reason = "…"`'))
         elif not levels and engines is None and others is None:
-            errors.append(Invalid(where, "it names no factor", "as in `threads = [8, 16]`"))
+            errors.append(Invalid(where, "missing factor", "give one, such as `threads = [8, 16]`"))
         else:
             exclusions.append(Exclusion(levels, reason, engines, others or ()))
     return exclusions, errors
@@ -162,15 +163,15 @@ def _read_engines(
     written = item[key]
     engines = written if isinstance(written, list) else [written]
     errors = [
-        Invalid((*where, key), f"{show(engine)} is no engine", nearest(str(engine), ENGINES))
+        Invalid((*where, key), f"{show(engine)} is not an engine", nearest(str(engine), ENGINES))
         for engine in engines
         if engine not in ENGINES
     ]
     if not engines:
-        hint = "leave it out where all engines are meant"
-        errors.append(Invalid((*where, key), "it is empty", hint))
+        hint = "leave it out to include all engines"
+        errors.append(Invalid((*where, key), "empty list", hint))
     return tuple(map(str, engines)), errors
 
 
 QUERY_FACTOR = "statement"
-"""Of a file of statements the factor is which of them is run."""
+"""The factor whose levels are the statements of a SQL file."""

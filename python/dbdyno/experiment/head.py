@@ -1,4 +1,4 @@
-"""What an experiment says once for all cells: its name and question, its rounds, and how it is shown."""
+"""The keys of an experiment that are the same for all cells: name, question, rounds, and its presentation."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -18,8 +18,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 def _check_name(name: str) -> str:
     if _NAME.fullmatch(name):
         return name
-    hint = "write letters, digits, `-`, `_` and `.`, and begin with a letter or a digit, as in `pk-lookup`"
-    raise wrong(f"{show(name)} is not a name", hint)
+    hint = "use letters, digits, `-`, `_` and `.`, beginning with a letter or digit, such as `pk-lookup`"
+    raise wrong(f"{show(name)} is not a valid name", hint)
 
 
 def _read_rounds(value: Any) -> int | str:
@@ -38,11 +38,11 @@ def _read_slo(value: Any) -> Objective:
 
 
 class Report(Strict):
-    """The factors along a chart's axis and of its lines, and the one whose levels findings compare, else ``x``.
+    """The presentation of the results. ``x``: the factor on a chart's axis. ``by``: the factor of its lines.
 
-    ``questions``: factors each of whose levels asks something else, so that cells of different levels are not compared.
-    ``times``: tables have the time of an execution. ``roles``: factors that are another than their places in the file
-    say (:mod:`dbdyno.experiment.roles`).
+    ``along``: the factor whose levels findings compare, by default ``x``. ``questions``: factors whose levels are
+    different questions, so that their cells are not compared. ``times``: tables contain execution times. ``roles``:
+    roles of factors that differ from the default (:mod:`dbdyno.experiment.roles`).
     """
 
     x: Name | None = None
@@ -55,7 +55,7 @@ class Report(Strict):
 
 
 class PublishedRounds(Strict):
-    """Columns with the milliseconds of each round, and the work done in a round: ``work``, times a factor's level."""
+    """Columns with the milliseconds of each round. ``work``: work per round. ``times``: a factor to multiply it by."""
 
     columns: Annotated[list[Name], Field(min_length=1)]
     work: Annotated[Number, Field(gt=0)]
@@ -63,16 +63,17 @@ class PublishedRounds(Strict):
 
 
 class PublishedSystems(Strict):
-    """The column that names what was measured, and the URL of the system that each name in it stands for."""
+    """The column with the name of the measured system, and the systems' URLs by name."""
 
     column: Name
     urls: Annotated[dict[Name, Name], Field(min_length=1)]
 
 
 class Published(Strict):
-    """Reference figures that others published: a CSV file, and which of its rows belong to which cell.
+    """Published reference results: a CSV file, and the mapping of its rows to cells.
 
-    ``seconds``: the figures are seconds for one, and are turned into rates; so are the columns of ``phases`` seconds.
+    ``seconds``: the results are seconds per transaction and are converted to rates. The columns of ``phases`` contain
+    seconds, too.
     """
 
     file: Name
@@ -92,9 +93,9 @@ class Published(Strict):
 
 
 class Growth(Strict):
-    """A table that grows from trial to trial, through the levels of a factor, which are its sizes in rows.
+    """A table that grows from trial to trial. ``factor``: its levels are the sizes of the table in rows.
 
-    ``windows``: how many trials there are at each size.
+    ``windows``: number of trials at each size.
     """
 
     factor: Name
@@ -103,11 +104,11 @@ class Growth(Strict):
 
 
 class Claim(Strict):
-    """What the source of an experiment found, which a run confirms or refutes.
+    """A claim of the experiment's source, which a run confirms or refutes.
 
-    ``of``: levels that were found ``faster``, ``slower`` or ``equivalent`` ``against`` others, to make requests fail
-    (``fails``) or to end failures (``cures``); ``first`` and ``last`` are those that were measured. Or ``finding``: the
-    kind of finding that answers it.
+    ``of``: levels that are ``faster`` or ``slower`` than, or ``equivalent`` to, the levels ``against``; or that make
+    requests fail (``fails``) or prevent failures (``cures``). ``first`` and ``last``: the first and the last measured
+    level. ``finding``: alternatively, the kind of finding that confirms the claim.
     """
 
     says: Name
@@ -118,10 +119,10 @@ class Claim(Strict):
 
 
 class Head(Strict):
-    """The keys of a file whose values no factor changes.
+    """The keys of a file that can't refer to factors.
 
-    ``optional``: by factor, the levels that are measured only where they are asked for; ``slo``: the objective whose
-    highest rate is searched for.
+    ``optional``: by factor, the levels that are measured only on request. ``slo``: the objective for the search of the
+    highest rate.
     """
 
     name: Annotated[str, AfterValidator(_check_name)]

@@ -1,4 +1,4 @@
-"""Levels that are measured only where somebody asks: those that a file calls optional, and of recommendations."""
+"""Levels that are measured only on request: optional levels, and levels of recommendations."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,22 +9,22 @@ from dbdyno.model.experiment.validation import Invalid, nearest
 
 
 def wrong_optional(head: Head, factors: Mapping[str, Factor]) -> Iterator[Invalid]:
-    """Find the validation errors that lie between the optional levels and the factors."""
+    """Yield errors for optional levels that don't exist, and for factors with optional levels only."""
     for name, levels in head.optional.items():
         factor = factors.get(name)
         if factor is None:
-            yield Invalid(("optional", name), "there is no such factor", nearest(name, factors))
+            yield Invalid(("optional", name), "unknown factor", nearest(name, factors))
             continue
         known = [level.name for level in factor.levels]
         unknown = [as_text(level) for level in levels if as_text(level) not in known]
         for level in unknown:
-            yield Invalid(("optional", name), f"there is no level `{level}`", nearest(level, known))
+            yield Invalid(("optional", name), f"unknown level `{level}`", nearest(level, known))
         if not unknown and not without_optional(factor, head).levels:
-            yield Invalid(("optional", name), "no level is left that is measured always", "take one away")
+            yield Invalid(("optional", name), "all levels are optional", "remove one from `optional`")
 
 
 def without_optional(factor: Factor, head: Head) -> Factor:
-    """Give a factor with the levels that are measured where nobody asks for others."""
+    """Return a factor with only the levels that are measured by default."""
     left_out = {as_text(level) for level in head.optional.get(factor.name, [])}
     left_out |= {
         recommendation.levels[factor.name]

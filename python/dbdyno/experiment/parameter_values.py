@@ -1,4 +1,4 @@
-"""Values of a parameter as they are typed: a range, a list, one value, or a column of a table."""
+"""Parse the values of a parameter: a range, a list, one value, or a column of a table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dbdyno.base.errors import InputError
 HINT = "write `1..1000`, `'a', 'b'`, `2024-01-01..2024-01-31`, `null`, or `@column of table`"
 
 Generator = Any
-"""What makes a value, as an experiment's file has it."""
+"""A generator of values, in the form of an experiment file."""
 
-# Integers of 64 bits, which is what a plan can hold.
+# 64-bit integers, the range of integers in a plan.
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
 _MOST_DIGITS = 400
@@ -24,14 +24,14 @@ _MOST_DIGITS = 400
 # A hundred years.
 _MOST_DAYS = 36_525
 
-# More digits or a larger exponent fit into no number of a plan.
+# Numbers of a plan can't have more digits or a larger exponent.
 _INTEGER = re.compile(r"[+-]?\d{1,40}")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NULL = "null"
 _WORDS = {_NULL: None, "true": True, "false": False}
 
-# A name as SQL has it, in quotes if it contains blanks or is one of SQL's words.
+# An SQL name, in quotes if it contains spaces or is a keyword.
 _SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
 _COLUMN = re.compile(rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^',]+?))\s*(,|$)")
@@ -86,7 +86,7 @@ def _range(words: str, place: str) -> Generator:
         raise InputError(place, f"`{words}` is not a range of numbers or dates", HINT)
     low, high = (_value(each, place) for each in ends)
     if low > high:
-        raise InputError(place, f"the range {words} begins above its end", HINT)
+        raise InputError(place, f"the start of the range {words} is greater than its end", HINT)
     if isinstance(low, float) or isinstance(high, float):
         low, high = float(low), float(high)
     return {"uniform": [low, high]}
@@ -96,7 +96,7 @@ def _dates(ends: list[str], words: str, place: str) -> Generator:
     first, last = (_date(each, place) for each in ends)
     days = (last - first).days
     if days < 0:
-        raise InputError(place, f"the range {words} begins behind its end", HINT)
+        raise InputError(place, f"the start of the range {words} is after its end", HINT)
     if days > _MOST_DAYS:
         raise InputError(place, f"the range {words} has {days:,} days; the limit is {_MOST_DAYS:,}", HINT)
     return {"pick": [(first + timedelta(days=day)).isoformat() for day in range(days + 1)]}
@@ -125,4 +125,4 @@ def _date(word: str, place: str) -> date:
     try:
         return date.fromisoformat(word)
     except ValueError:
-        raise InputError(place, f"{word} is not a date of the calendar", HINT) from None
+        raise InputError(place, f"{word} is not a valid date", HINT) from None

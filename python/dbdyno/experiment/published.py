@@ -1,4 +1,4 @@
-"""Figures that others published about an experiment, as reference data beside one's own: never as one's own."""
+"""Published results for an experiment. Reports show them as references, separate from measured results."""
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -21,10 +21,10 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """One published figure. ``levels``: by factor, or by ``factor.value``, what the publication varied, as text.
+    """One published result. ``levels``: the published levels as strings, by factor or ``factor.value``.
 
-    ``value`` and ``rounds`` are in the unit of the whole; ``cpu_percent`` is of one core; ``system`` is given where the
-    publication compares several, ``rows`` are those returned by one transaction.
+    ``value`` and ``rounds``: in ``PublishedFigures.unit``. ``cpu_percent``: 100 is one core. ``system``: set if the
+    publication compares several systems. ``rows``: number of rows returned by one transaction.
     """
 
     levels: Mapping[str, str]
@@ -38,7 +38,7 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class PublishedFigures:
-    """What was published. ``source`` is the file's own line on where the figures come from."""
+    """The published results for an experiment. ``source``: their origin, from the comments of the CSV file."""
 
     source: str
     machine: str
@@ -50,16 +50,15 @@ class PublishedFigures:
 
     @property
     def label(self) -> str:
-        """How a table or a chart calls them."""
+        """The label in tables and charts."""
         return f"published {self.year}: {self.machine}"
 
     def of(self, levels: Mapping[str, Level], engine: str) -> PublishedFigure | None:
-        """Give the figure that belongs to a cell of a system with this engine, or ``None``.
+        """Return the published result for a cell, given its levels and engine, or ``None``.
 
-        A factor that the publication did not vary must be at the first level of the file: at another the published
-        figure answers another question. The system is compared where the figures tell systems apart, and its engine
-        where they are of one. One that was only given another durability, or processors of its own, is still the system
-        that was published; where several are, it is the one that says the most about it.
+        Factors that the publication didn't vary must have the first level of the file, because other levels are
+        different questions. If the results name systems, the cell's system must be the same, except for its durability
+        and CPUs. If several results match, the one with the most settings is returned.
         """
         if self.engine not in (None, engine):
             return None
@@ -89,10 +88,10 @@ def _is_of(system: SystemSpec | None, levels: Mapping[str, Level]) -> bool:
 
 
 def load_published(experiment: Experiment) -> PublishedFigures | None:
-    """Read the figures published about an experiment; ``None`` where it names none.
+    """Read the published results for an experiment; ``None`` if it has none.
 
-    The file is one beside the experiment's own or one that is shipped. Raises InputError where it, a column or a
-    number in it is not there.
+    The file is in the directory of the experiment or shipped with dbdyno. Raises InputError for a missing file, a
+    missing column or an invalid number.
     """
     published = experiment.head.published
     if published is None:
@@ -116,7 +115,7 @@ def _read(experiment: Experiment, published: Published) -> tuple[str, list[dict[
         path = package_path("published", published.file)
     if not path.is_file():
         known = sorted(each.name for each in package_path("published").glob("*.csv"))
-        raise InputError(place, f"there is no file `{published.file}`", nearest(published.file, known))
+        raise InputError(place, f"no such file `{published.file}`", nearest(published.file, known))
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     source = " ".join(line.lstrip("# ") for line in lines if line.startswith("#"))
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
@@ -156,7 +155,7 @@ def _figures(experiment: Experiment, published: Published, rows: list[dict[str, 
 
 
 def _rounds(published: Published, row: Row, place: str) -> tuple[float, ...]:
-    """Turn the milliseconds of each round into a rate: the work of a round by its seconds."""
+    """Return the rate of each round: the work of a round divided by its seconds."""
     rounds = published.rounds
     if rounds is None:
         return ()

@@ -1,4 +1,4 @@
-"""A file of statements, each measured by itself, with values for its parameters: read, and made an experiment."""
+"""Create an experiment from a SQL file whose statements are measured separately, with values for their parameters."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from dbdyno.experiment.substitute import escape
 from dbdyno.model.experiment.sql import ANY
 
 MOST_VALUES = 1000
-"""How many rows `@column of table` draws values from."""
+"""Maximum number of rows that `@column of table` takes values from."""
 
 _OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
 
 _WARMUP_S, _WINDOW_S = 0.1, 0.5
 _MOST = 200
 
-# How statements begin that affect nothing but the transaction or the session.
+# First words of statements that affect only the transaction or the session.
 _TRANSACTION = frozenset(("abort", "begin", "commit", "end", "release", "rollback", "savepoint", "start"))
 _SESSION = frozenset(
     ("close", "deallocate", "declare", "discard", "execute", "fetch", "move", "prepare", "reset", "set", "use")
 )
 
-# Second words of statements that begin so and affect more: the write guard decides about these.
+# Second words of such statements that have other effects; the write guard checks these statements.
 _BEYOND_SESSION = frozenset(("global", "immediate", "password", "persist", "persist_only", "statement"))
 
 
 @dataclass(frozen=True)
 class Query:
-    """A statement, with `?` for each of its parameters; ``line``: where it begins; ``values``: those of the file."""
+    """A statement, with `?` for each parameter. ``line``: its first line. ``values``: parameter values of the file."""
 
     name: str
     sql: str
@@ -52,7 +52,7 @@ class Query:
 
 
 def read_queries(text: str, place: str, engine: str) -> list[Query]:
-    """Read statements that end with `;`, by the lexical rules of an engine, or of SQLite under ``any``.
+    """Read statements that end with `;`, with the lexical rules of an engine. ``any`` means SQLite's.
 
     ``place``: the file, for errors. Raises InputError.
     """
@@ -67,12 +67,12 @@ def read_queries(text: str, place: str, engine: str) -> list[Query]:
     names = [each.name for each in queries]
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
-        raise InputError(place, f"two statements are called {twice}", "give each a name of its own")
+        raise InputError(place, f"two statements are named {twice}", "give each a unique name")
     return queries
 
 
 def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
-    """Bind the parameters of a statement; its text is otherwise left as it is written. Raises InputError."""
+    """Replace the parameters of a statement; the rest is unchanged. Raises InputError."""
     text, syntax = statement.text, known_engine(engine).syntax
     tokens = significant(tokenize(text, syntax))
     _refuse_session_statement(tokens, text, place)
@@ -94,10 +94,10 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
             hint = (
                 f"write `:{name_of}` instead, and its values as `-- :{name_of} = 1..1000` or `--set {name_of}=1..1000`"
             )
-            raise InputError(place, f"nothing says which values `{token.text}` has", hint)
+            raise InputError(place, f"no values for `{token.text}`", hint)
     sql = "".join([*pieces, text[start:]])
     if bind(sql, engine, len(parameters)) is None:
-        raise InputError(place, "a parameter follows an operand directly", "write it in parentheses, as in `(:name)`")
+        raise InputError(place, "a parameter directly follows an operand", "write it in parentheses: `(:name)`")
     return Query(name, sql, tuple(parameters), statement.line, statement.values)
 
 
@@ -109,16 +109,16 @@ def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str) ->
     shown = " ".join(text.split())
     first = words[0] if words else ""
     if first in _TRANSACTION and (first != "start" or words[1:2] == ["transaction"]):
-        problem = f"`{shown}` changes nothing by itself: each statement is a transaction of its own"
-        raise InputError(place, problem, "for several in one, write an experiment: `dbdyno init`")
+        problem = f"`{shown}` has no effect: each statement is a separate transaction"
+        raise InputError(place, problem, "for transactions of several statements, write an experiment: `dbdyno init`")
     if first in _SESSION or (first == "create" and {"temp", "temporary"} & set(words[1:])):
-        problem = f"`{shown}` affects only its own session, and each statement has a session of its own"
-        hint = "name the database and its settings in the URL; for several statements in one session, `dbdyno init`"
+        problem = f"`{shown}` has no effect: each statement has a separate session"
+        hint = "give the database and its settings in the URL; for several statements in one session, `dbdyno init`"
         raise InputError(place, problem, hint)
 
 
 def _refuse_psql_variable(tokens: Sequence[Token], place: str) -> None:
-    """Raise InputError for psql's `:'name'` and `:"name"`, which PostgreSQL does not know."""
+    """Raise InputError for psql's `:'name'` and `:"name"`, which PostgreSQL doesn't support."""
     brackets = 0
     for colon, quoted in pairwise(tokens):
         brackets += {"[": 1, "]": -1}.get(colon.text, 0)
@@ -131,7 +131,7 @@ def _refuse_psql_variable(tokens: Sequence[Token], place: str) -> None:
 
 
 def _is_operator(mark: Token, tokens: Sequence[Token]) -> bool:
-    """Whether a `?` where a value may stand is an operator: in a longer one, or between a column and an operand."""
+    """Whether a `?` is an operator: part of a longer one, or between a column and an operand."""
     at = next(index for index, each in enumerate(tokens) if each.start == mark.start)
     before, after = tokens[at - 1], tokens[at + 1] if at + 1 < len(tokens) else None
     if after is None:
@@ -142,7 +142,7 @@ def _is_operator(mark: Token, tokens: Sequence[Token]) -> bool:
 
 
 def _is_set_here(variable: Token, tokens: Sequence[Token]) -> bool:
-    """Whether a statement itself sets a variable of the session."""
+    """Whether a statement itself sets a session variable."""
     name = variable.text.lower()
     pairs = [(left.text.lower(), right.text.lower()) for left, right in pairwise(tokens)]
     return (name, ":=") in pairs or ("into", name) in pairs
@@ -155,17 +155,17 @@ def queries_experiment(
     sample: Callable[[Column], Sequence[Any]],
     engine: str = ANY,
 ) -> Experiment:
-    """Make an experiment of statements that one client runs, each by itself, on an existing database.
+    """Create an experiment that measures each statement with one client on an existing database.
 
-    ``given``: values of parameters, before those of the file; ``sample``: draws values of a column; ``engine``: the one
-    that gets the statements as they are written, or ``any`` if they are to be translated. Raises InputError.
+    ``given``: values of parameters, which override those of the file. ``sample``: returns values of a column.
+    ``engine``: the engine the statements are written for, or ``any`` to translate them. Raises InputError.
     """
     levels = statement_levels(queries, given, place, sample)
     head = {
         "name": "queries",
         "title": f"Statements of {Path(place).name}",
         "question": f"What does each statement of {Path(place).name} take?",
-        # What a statement asks is given; a system is chosen.
+        # The statements are given (load); the user chooses the system.
         "report": {"roles": {QUERY_FACTOR: "load"}, "questions": [QUERY_FACTOR], "times": True},
     }
     return experiment_of_levels(head, levels, place, engine)
@@ -174,7 +174,7 @@ def queries_experiment(
 def experiment_of_levels(
     head: Mapping[str, Any], levels: Mapping[str, Mapping[str, Any]], place: str, engine: str
 ) -> Experiment:
-    """Make an experiment whose factor is the statement; as :func:`queries_experiment`."""
+    """Create an experiment whose factor is the statement; see :func:`queries_experiment`."""
     steps = {}
     for name, level in levels.items():
         text = level["sql"] if engine == ANY else {engine: level["sql"]}
@@ -194,14 +194,14 @@ def experiment_of_levels(
 def statement_levels(
     queries: Sequence[Query], given: Mapping[str, str], place: str, sample: Callable[[Column], Sequence[Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Give each statement with what makes its parameters, by its name; as :func:`queries_experiment`."""
+    """Return the statements with generators for their parameters, by name; see :func:`queries_experiment`."""
     known: dict[str, Generator] = {}
 
     def generator(query: Query, name: str) -> Generator:
         words = given.get(name, query.values.get(name))
         where = f"{place}, line {query.line}: {query.name}"
         if words is None:
-            hint = f"write `-- :{name} = 1..1000` above it, or give `--set {name}=1..1000`; {HINT[6:]} serve too"
+            hint = f"write `-- :{name} = 1..1000` above it, or give `--set {name}=1..1000`; other forms: {HINT[6:]}"
             raise InputError(where, f":{name} has no values", hint)
         if words not in known:
             read = read_values(words, f"{where}: :{name}")
@@ -211,7 +211,7 @@ def statement_levels(
     unused = sorted(set(given) - {name for query in queries for name in query.parameters})
     if unused:
         there = ", ".join(f":{name}" for name in dict.fromkeys(name for query in queries for name in query.parameters))
-        hint = f"they have {there}" if there else "they have none; write `:name` where a value is to stand"
+        hint = f"the parameters are {there}" if there else "write `:name` instead of a value to define one"
         raise InputError("--set", f"no statement has a parameter :{unused[0]}", hint)
     named = {name for query in queries for name in query.values} - {
         name for query in queries for name in query.parameters
@@ -229,7 +229,7 @@ def statement_levels(
 
 
 def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str]) -> dict[str, Any]:
-    """Return the values of a statement's places. A parameter that has several of them is drawn once, by a step."""
+    """Return generators for a statement's `?`. A parameter that occurs several times is set once, by a step."""
     if len(generators) == len(parameters):
         return {"sets": [], "params": [generators[name] for name in parameters]}
     sets = [{"set": name, "value": each} for name, each in generators.items()]
@@ -237,7 +237,7 @@ def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str]) -> di
 
 
 def as_query(text: str, name: str, engine: str) -> Query | None:
-    """Read one statement that was given by itself; ``None`` if it is empty. Raises InputError for several."""
+    """Parse a single statement; ``None`` if it is empty. Raises InputError for several."""
     if not text.strip():
         return None
     statements = list(split_statements(text, name, engine))
@@ -245,5 +245,5 @@ def as_query(text: str, name: str, engine: str) -> Query | None:
         return None
     if len(statements) > 1:
         problem = f"{len(statements)} statements in one argument"
-        raise InputError(name, problem, "give each by itself, or a file of them to `dbdyno queries`")
+        raise InputError(name, problem, "give each in its own argument, or a file to `dbdyno queries`")
     return replace(_query(statements[0], name, name, engine), values={})

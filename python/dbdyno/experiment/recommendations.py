@@ -1,4 +1,4 @@
-"""Recommendations: what an experiment has against what a report may find, to be measured."""
+"""Recommendations: changes that an experiment offers against a finding, which a run can measure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
@@ -10,13 +10,13 @@ from dbdyno.model.experiment.levels import as_text
 from dbdyno.model.experiment.strict import EngineName, Name, Strict
 from dbdyno.model.experiment.validation import Invalid, nearest, wrong
 
-# The findings that a recommendation can answer: a search that could use an index, and does not.
+# The findings that a recommendation can address. `prefix-scan`: a prefix search that could use an index, but doesn't.
 Answerable = Literal["prefix-scan"]
 PREFIX_SCAN: Answerable = "prefix-scan"
 
 
 def _read_texts(value: Any) -> Any:
-    """Write levels and settings as they are named: a number or a truth value is one too."""
+    """Convert levels and settings to strings."""
     if not isinstance(value, dict):
         return value
     return {key: as_text(each) if isinstance(each, bool | int | float) else each for key, each in value.items()}
@@ -26,9 +26,9 @@ Texts = Annotated[dict[Name, Name], BeforeValidator(_read_texts)]
 
 
 class Recommendation(Strict):
-    """What is done against a finding on systems of one engine: levels of factors, and settings of the system.
+    """A change against a finding on systems with one engine: levels of factors, and settings of the system.
 
-    ``does``: a clause that says it, for people.
+    ``does``: a clause that describes the change.
     """
 
     name: Name
@@ -41,34 +41,32 @@ class Recommendation(Strict):
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if not self.levels and not self.settings:
-            raise wrong("it changes nothing", "give `levels` of factors, or `settings` of the system")
+            raise wrong("missing change", "give `levels` of factors, or `settings` of the system")
         return self
 
 
 def wrong_recommendations(
     recommendations: Iterable[Recommendation], factors: Mapping[str, Factor]
 ) -> Iterator[Invalid]:
-    """Find the validation errors that lie between the recommendations and the factors."""
+    """Yield errors for duplicate names, and for levels that don't exist or leave a factor without other levels."""
     seen: set[str] = set()
     kept: dict[str, set[str]] = {name: {level.name for level in factor.levels} for name, factor in factors.items()}
     for index, recommendation in enumerate(recommendations):
         where = ("recommendations", index)
         if recommendation.name in seen:
-            yield Invalid((*where, "name"), f"`{recommendation.name}` is there already", "choose another")
+            yield Invalid((*where, "name"), f"duplicate name `{recommendation.name}`", "choose another")
         seen.add(recommendation.name)
         for name, level in recommendation.levels.items():
             inside = (*where, "levels", name)
             factor = factors.get(name)
             if name == SYSTEM:
-                yield Invalid(inside, "a recommendation cannot take another system", "use `settings`")
+                yield Invalid(inside, "a recommendation can't change the system", "use `settings`")
             elif factor is None:
-                yield Invalid(inside, "there is no such factor", nearest(name, factors))
+                yield Invalid(inside, "unknown factor", nearest(name, factors))
             elif factor.named and factor.level(level) is None:
-                yield Invalid(inside, f"there is no level `{level}`", nearest(level, kept[name]))
+                yield Invalid(inside, f"unknown level `{level}`", nearest(level, kept[name]))
             else:
                 kept[name].discard(level)
                 if not kept[name]:
-                    yield Invalid(
-                        inside, "no level is left without the recommendations", "add one that is measured always"
-                    )
+                    yield Invalid(inside, "all levels belong to recommendations", "add one that is measured by default")
                     kept[name].add("")

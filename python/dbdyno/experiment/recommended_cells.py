@@ -1,4 +1,4 @@
-"""The cells of ``--try-recommendations``: each that asks what a recommendation answers, once more with it."""
+"""The additional cells of ``--try-recommendations``: copies of cells with a recommendation applied."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from dbdyno.model.plan.cell import Cell, CompiledCell
 
 @dataclass(frozen=True)
 class Tried:
-    """A recommendation, and by the id of each cell it is tried on the cell with it."""
+    """A recommendation. ``cells``: the id of the cell with the recommendation, by the id of the original cell."""
 
     recommendation: Recommendation
     cells: Mapping[str, str] = field(default_factory=dict)
@@ -26,14 +26,14 @@ class Tried:
 def recommendation_cells(
     experiment: Experiment, compiled: Iterable[CompiledCell]
 ) -> tuple[list[CompiledCell], list[Tried]]:
-    """Give the cells to measure beside those there are, and what was tried on which.
+    """Return the additional cells to measure, and the cells of each recommendation.
 
-    A cell gets a recommendation where one of its statements asks what that answers: whether it will be found wanting is
-    not known before it is measured. Raises InputError where the experiment has no recommendations.
+    A recommendation applies to a cell if one of its statements is a prefix search. Whether the search needs it is not
+    known before the measurement. Raises InputError if the experiment has no recommendations.
     """
     recommendations = experiment.head.recommendations
     if not recommendations:
-        raise InputError("--try-recommendations", f"`{experiment.name}` has no recommendations", "leave it out")
+        raise InputError("--try-recommendations", f"`{experiment.name}` has no recommendations", "leave out the option")
     there = list(compiled)
     known = {each.cell.id: each for each in there}
     more: list[CompiledCell] = []
@@ -55,14 +55,14 @@ def recommendation_cells(
 
 
 def _asks(compiled: CompiledCell) -> bool:
-    """Whether a statement of the cell searches for how a text begins."""
+    """Whether a statement of the cell is a prefix search."""
     statements = compiled.trial.get("statements", [])
     engine = compiled.cell.system.engine
     return any(prefix_search(each["sql"], each.get("example", []), engine) for each in statements)
 
 
 def _with(experiment: Experiment, cell: Cell, recommendation: Recommendation) -> Cell:
-    """Give a cell with a recommendation."""
+    """Return a cell with a recommendation applied."""
     levels = dict(cell.levels)
     for name, level in recommendation.levels.items():
         levels[name] = experiment.factors[name].level(level) or Level.of(level)

@@ -1,4 +1,4 @@
-"""What an experiment is at a cell, worked out once: its definition, and the settings of the cell's system."""
+"""Resolve a cell: the experiment's definition with the cell's levels, and the settings of the cell's system."""
 
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
@@ -9,11 +9,10 @@ from dbdyno.model.plan.settings import DEFAULT, Scalar, Settings
 
 
 def merge_settings(experiment: Experiment, definition: Definition, cell: Cell) -> dict[str, Scalar]:
-    """Put together what is set on a cell's system.
+    """Merge the settings of a cell's system from the experiment and the URL.
 
-    A setting of the URL takes the place of one that stands in the experiment as a plain value. A setting that a
-    factor decides must not be in the URL as well, unless both say the same or the factor's level is ``default``: the
-    cell would not be what its name says. Raises InputError then.
+    Settings in the URL override plain values in the experiment. They must not contradict a setting that a factor sets,
+    because the cell's name would be wrong. Raises InputError then. A factor's level ``default`` can be overridden.
     """
     merged = dict(definition.system.get(cell.system.engine, {}))
     factors = experiment.factor_settings(cell.system.engine, cell.levels)
@@ -27,30 +26,30 @@ def merge_settings(experiment: Experiment, definition: Definition, cell: Cell) -
 
 
 def read_settings(experiment: Experiment, definition: Definition, cell: Cell) -> Settings:
-    """Give the checked settings of a cell's system. Raises InputError for what cannot be one."""
+    """Return the validated settings of a cell's system. Raises InputError for an invalid setting."""
     system, engine = cell.system, engine_of(cell.system.engine)
     if engine.runs_programs:
         return Settings()
     merged = merge_settings(experiment, definition, cell)
     unused = engine.unused(system, definition)
     if unused is not None:
-        raise InputError(f"{system.name}: {unused[0]}", f"it has no effect: {unused[1]}", "leave it out")
+        raise InputError(f"{system.name}: {unused[0]}", f"no effect: {unused[1]}", "leave it out")
     named = system.host is not None
     try:
         return engine.read_settings(
             merged, system.name if engine.is_server else f"{experiment.place}: system.{engine.name}", named=named
         )
     except InputError:
-        # An error is told where it was made: in the URL, where one is in what that says.
+        # Report an error in the URL with the URL as its place.
         own = {name: value for name, value in merged.items() if name in system.settings}
         engine.read_settings(own, system.name, named=named)
         raise
 
 
 def resolve(experiment: Experiment, cell: Cell) -> ResolvedCell:
-    """Say what an experiment is at a cell. This is the one place that works it out; the rest is handed what it gives.
+    """Return a cell with its definition and settings. All other code uses the result instead of the experiment file.
 
-    Raises InputError where a level does not fit the place that it is put into, or a setting cannot be one.
+    Raises InputError if a level is invalid where the file refers to its factor, or if a setting is invalid.
     """
     definition = experiment.definition(cell.levels)
     settings = read_settings(experiment, definition, cell)

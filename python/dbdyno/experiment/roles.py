@@ -1,6 +1,6 @@
-"""What a factor is to the one who asks: a load, which is given, or a choice, which is theirs to make.
+"""The roles of factors: a load is given, a choice is the user's to make.
 
-Choices are ranked at equal load, and never across loads.
+Choices are ranked at equal load, never across loads.
 """
 
 from __future__ import annotations
@@ -14,23 +14,26 @@ from dbdyno.experiment.substitute import references
 
 Role = Literal["load", "choice"]
 
-# Keys of `load` that say how clients work and not how much they ask for.
+# Keys of `load` for how clients work, not how much they request.
 _WAYS = frozenset({"connect", "prepare", "retry", "give_way", "clients_as", "os_cache"})
-# Keys that end a trial or warm it up: what is put into them is no load of its own.
+# Keys for the length of a trial and its warm-up, which don't determine the role of a factor.
 _LENGTHS = frozenset({"stop", "warmup"})
-# Of a table, how much there is in it.
+# Keys for the size of a table.
 _AMOUNTS = frozenset({"rows", "file"})
 
 
 def roles_of(
     definition: str, factors: Mapping[str, Sequence[object]], report: Mapping[str, Any], grows_by: str | None = None
 ) -> dict[str, Role]:
-    """Say what each factor is; ``definition``: the experiment's file; ``factors``: their levels.
+    """Return the role of each factor.
 
-    What ``report`` says, the experiment's part of that name, in ``roles`` holds. Else the system is a choice; a factor
-    whose levels ask different questions, or by which a table grows, is a load; and so is one that decides how many
-    clients there are, how fast they ask, what for, or how large the data are, whatever it decides besides. All others
-    are choices. Of a file that is no experiment, factors whose levels are numbers are loads.
+    ``definition``: the experiment file. ``factors``: levels by factor. ``report``: the experiment's table ``report``.
+    ``grows_by``: the factor of a growing table.
+
+    The roles in ``report`` have priority. Otherwise the system is a choice. Factors in the report's ``questions`` and
+    the factor of a growing table are loads, as are all factors that set the number of clients, their request rate, the
+    parameters or weights of their transactions, or the size of the data. All other factors are choices. For a factor
+    that the file doesn't refer to, numeric levels mean a load.
     """
     said: Mapping[str, Role] = report.get("roles") or {}
     given = {*(report.get("questions") or ()), grows_by}
@@ -58,7 +61,7 @@ def _guess(levels: Sequence[object]) -> Role:
 
 
 def read_definition(definition: str) -> dict[str, Any]:
-    """Parse an experiment's file as a run stored it; of one that is no TOML, nothing."""
+    """Parse the experiment file of a stored run; return an empty dictionary if it is not TOML."""
     try:
         return tomllib.loads(definition)
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -66,7 +69,7 @@ def read_definition(definition: str) -> dict[str, Any]:
 
 
 def _role(location: tuple[str | int, ...]) -> Role | None:
-    """Say what a factor is that is put into a place of the file; None where that says nothing."""
+    """Return the role of a factor that a key of the file refers to; None if the key doesn't determine it."""
     match location:
         case ("load", key, *_):
             return None if key in _LENGTHS else "choice" if key in _WAYS else "load"

@@ -1,10 +1,10 @@
-"""A part of a design that still tells what each factor does by itself.
+"""Screening: select a part of the cells that still shows the effect of each factor.
 
-A radial design: from each of a few bases, every factor is moved through its levels while all else stays as it is at the
-base (Morris 1991, Factorial Sampling Plans for Preliminary Computational Experiments; Campolongo, Saltelli, Cariboni
-2011, From screening to quantitative sensitivity analysis). It has 1 + Σ(levels - 1) cells for each base, where all
-combinations are Π levels. The first base is the first cell, and each other one differs from those before in as many
-factors as any does: an effect is the mean of what it is there.
+It is a radial design. From each of a few base cells, one factor at a time is changed to each of its levels (Morris
+1991, Factorial Sampling Plans for Preliminary Computational Experiments; Campolongo, Saltelli, Cariboni 2011, From
+screening to quantitative sensitivity analysis). It has 1 + Σ(levels - 1) cells per base; the full design has Π levels.
+The first base is the first cell. Each further base differs from the previous ones in as many factors as possible. The
+effect of a factor is the mean of its effects at the bases.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from dbdyno.model.plan.cell import ResolvedCell
 
 BASES = 2
 
-# Fewer cells than this share of all are worth leaving the rest out.
+# A screening is worthwhile if it has at most this share of all cells.
 _WORTH = 0.6
 
 _Key = tuple[str, ...]
 
 
 def screened(cells: Sequence[ResolvedCell], levels: Sequence[Sequence[str]], bases: int = BASES) -> list[ResolvedCell]:
-    """Give the cells of a radial design, in their order. Each level of a factor has a cell that differs in it alone.
+    """Return the cells of a radial design, in the order of ``cells``.
 
-    ``levels``: of each factor, in their order. Combinations that are excluded are stepped over; a level that then is
-    held against nothing has the first two cells that differ in it alone.
+    ``levels``: the level names of each factor, in this order. For each level of a factor, the result contains two cells
+    that differ only in this factor, one of them with its first level. If excluded combinations prevent that at the
+    bases, the first such pair of cells is added.
     """
     by_key = {_key(cell): cell for cell in cells}
     kept: dict[_Key, None] = {}
@@ -42,7 +43,7 @@ def screened(cells: Sequence[ResolvedCell], levels: Sequence[Sequence[str]], bas
 
 
 def worth_screening(cells: int, of: int) -> bool:
-    """Whether measuring so many cells of all saves much."""
+    """Whether measuring only ``cells`` of ``of`` cells saves enough."""
     return cells <= _WORTH * of
 
 
@@ -55,14 +56,14 @@ def _distance(a: _Key, b: _Key) -> int:
 
 
 def _farthest(keys: Sequence[_Key], chosen: Sequence[_Key]) -> _Key:
-    """Give the combination whose least distance to those chosen is the greatest; at first the first one."""
+    """Return the combination with the greatest minimum distance to the chosen ones; initially the first one."""
     return max(keys, key=lambda key: min((_distance(key, each) for each in chosen), default=0))
 
 
 def _missing(
     keys: Sequence[_Key], kept: dict[_Key, None], place: int, names: Sequence[str]
 ) -> Iterator[tuple[_Key, _Key]]:
-    """Give a pair for each level of a factor that no two cells kept hold against the first level."""
+    """Yield a pair of cells for each level of a factor that no pair in ``kept`` compares with the first level."""
     there = {key[place] for key in keys}
     levels = [name for name in names if name in there]
     first = levels[0]

@@ -25,22 +25,22 @@ _NAME = r"[^\W\d]\w*"
 _NAME_DIRECTIVE = re.compile(r"--\s*name\s*[:=]\s*(\S.*)", re.IGNORECASE)
 _VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
 
-# Of the mysql client: what ends statements from there on, and what ends one.
+# The mysql client: the command that changes the delimiter, and the commands that end one statement.
 _DELIMITER = re.compile(r"delimiter[ \t]+(\S+)[^\n]*", re.IGNORECASE)
 _MYSQL_ENDS = ("\\G", "\\g")
 
-# Of sqlcmd: it can say how often a batch is run.
+# sqlcmd's batch separator, optionally with a number of executions.
 _GO = re.compile(r"go(?:\s+\d+)?(?:\s*--.*)?", re.IGNORECASE)
 
 _WHITE_SPACE = " \t\r\n\f\v"
 
-# How commands begin that a client carries out itself.
+# First characters of client commands, and the clients.
 _CLIENTS = {"\\": "psql or mysql", ".": "the sqlite3 or duckdb shell"}
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of a file, as written. ``line``: where it begins; ``values``: by parameter, as the comments say."""
+    """A statement of a file, unchanged. ``line``: its first line. ``values``: parameter values in the comments."""
 
     text: str
     line: int
@@ -49,7 +49,7 @@ class Statement:
 
 
 def read_sql_file(path: str) -> str:
-    """Read a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark, which is left out. Raises InputError."""
+    """Read a file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark, and remove the mark. Raises InputError."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -71,11 +71,11 @@ def read_sql_file(path: str) -> str:
 
 
 def split_statements(text: str, place: str, engine: str) -> Iterator[Statement]:
-    """Cut a file into statements, each as it is written, by the lexical rules of an engine.
+    """Split a file into statements with the lexical rules of an engine. Statements are not changed.
 
     White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment
-    ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies from there on. ``place``: the file, for
-    errors. Raises InputError for a string or comment without an end, and for a command that only a client knows.
+    ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones. ``place``: the
+    file, for errors. Raises InputError for an unclosed string or comment, and for a client command.
     """
     yield from _Splitter(text, place, engine).statements()
 
@@ -100,7 +100,7 @@ class _Splitter:
                 yield made
 
     def _next_end(self, start: int) -> int | None:
-        """Collect tokens up to the end of a statement; return the index behind it, or None at the end of the file."""
+        """Collect the tokens of a statement; return the index after its delimiter, or None at the end of the file."""
         self._tokens = []
         depth, parentheses, words, begun = 0, 0, [""], False
         try:
@@ -117,7 +117,7 @@ class _Splitter:
                     words.append(token.text.lower())
                     depth += _block_step(words, depth)
                 elif token.text in ("(", ")") and self._syntax.dollar_quotes:
-                    # As psql does, for rules of several statements.
+                    # Like psql, for rules with several statements.
                     parentheses = max(parentheses + (1 if token.text == "(" else -1), 0)
                 self._tokens.append(token)
         except UnterminatedError as error:
@@ -125,11 +125,11 @@ class _Splitter:
         return None
 
     def _behind_delimiter(self, token: Token) -> int | None:
-        """Return the index behind what ends a statement, if a token begins that."""
+        """Return the index after a delimiter that begins in this token, or None."""
         ends = (self._delimiter, *(_MYSQL_ENDS if self._syntax.delimiter_command else ()))
         if token.kind in (Kind.SPACE, Kind.COMMENT, Kind.STRING, Kind.NAME):
             return None
-        # One such as `$$` may be in a word: `end$$`.
+        # A delimiter such as `$$` may be inside a word: `end$$`.
         for end in ends:
             at = self._text.find(end, token.start, max(token.end, token.start + len(end)))
             if at >= 0:
@@ -139,7 +139,7 @@ class _Splitter:
         return None
 
     def _behind_client_command(self, token: Token) -> int | None:
-        """Return the index behind mysql's `DELIMITER`; raise InputError for another command of a client."""
+        """Return the index after mysql's `DELIMITER` command; raise InputError for another client command."""
         line_end = self._text.find("\n", token.start)
         line = self._text[token.start : None if line_end < 0 else line_end].strip()
         delimiter = _DELIMITER.match(self._text, token.start) if self._syntax.delimiter_command else None
@@ -192,7 +192,7 @@ def _is_before_statement(token: Token) -> bool:
 
 
 def _without_last_comments(tokens: Sequence[Token]) -> list[Token]:
-    """Leave out the comments at the end of a file that begin below the statement's last line."""
+    """Remove comments at the end of a file that begin below the statement's last line."""
     last = max(index for index, each in enumerate(tokens) if each.kind not in (Kind.SPACE, Kind.COMMENT))
     kept = list(tokens[: last + 1])
     for each in tokens[last + 1 :]:
@@ -203,7 +203,7 @@ def _without_last_comments(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _block_step(words: Sequence[str], depth: int) -> int:
-    """Return how a word changes the depth of blocks in whose statements a semicolon ends no statement of the file."""
+    """Return how a word changes the depth of blocks, inside which a semicolon doesn't end the statement."""
     word = words[-1]
     if depth > 0:
         return {"begin": 1, "case": 1, "end": -1}.get(word, 0)

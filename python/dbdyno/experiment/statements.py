@@ -1,4 +1,4 @@
-"""Statements against each other, as an experiment."""
+"""Create an experiment that compares statements (``dbdyno try``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbdyno.experiment.queries import Query, as_query, experiment_of_levels, sta
 from dbdyno.model.experiment.sql import ANY
 
 NAMES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-"""What statements are called, in the order in which they are given."""
+"""Names of the statements, in their order on the command line."""
 
 
 def statements_experiment(
@@ -22,19 +22,19 @@ def statements_experiment(
     engine: str = ANY,
     sample: Callable[[Column], Sequence[Any]] = lambda _: (),
 ) -> Experiment:
-    """Make an experiment of statements that one client runs, each by itself, on an existing database.
+    """Create an experiment that measures each statement with one client on an existing database.
 
-    ``given``: values of parameters, written as ``:name``; ``engine``: the one that gets the statements as they are
-    written, or ``any`` if they are to be translated; ``sample``: draws values of a column. Raises InputError for too
-    many, for one that is empty, and for a parameter without values.
+    ``given``: values of parameters, which are written as ``:name`` in statements. ``engine``: the engine the statements
+    are written for, or ``any`` to translate them. ``sample``: returns values of a column. Raises InputError for too
+    many statements, an empty statement, and a parameter without values.
     """
     if len(statements) > len(NAMES):
-        raise InputError("try", f"{len(statements)} statements are given", f"give {len(NAMES)} at most")
+        raise InputError("try", f"{len(statements)} statements; the limit is {len(NAMES)}", "give fewer")
     queries: list[Query] = []
     for name, text in zip(NAMES, statements, strict=False):
         query = as_query(text, name, engine)
         if query is None:
-            raise InputError("try", f"the {name} statement is empty", "write one such as 'select count(*) from orders'")
+            raise InputError("try", f"the {name} statement is empty", "give one, such as 'select count(*) from orders'")
         queries.append(query)
     levels = statement_levels(queries, given or {}, "try", sample)
     several = len(levels) > 1
@@ -42,7 +42,7 @@ def statements_experiment(
         "name": "try",
         "title": "Statements against each other" if several else "A statement",
         "question": "; ".join(f"{name}: {_short(level['sql'])}" for name, level in levels.items()),
-        # Which of them is asked, whatever values it is asked with.
+        # The user chooses between the statements.
         "report": {"roles": {QUERY_FACTOR: "choice"}},
     }
     return experiment_of_levels(head, levels, "try", engine)

@@ -1,4 +1,4 @@
-"""References to factors, ``${threads}`` or ``${mode.prepare}``, products of them, and their values in a cell."""
+"""Replace references to factors (``${threads}``, ``${mode.prepare}``) and products of them by their values."""
 
 import math
 import re
@@ -9,17 +9,17 @@ from typing import Any, Final
 from dbdyno.model.experiment.levels import as_text
 from dbdyno.model.experiment.validation import Invalid, Location, nearest
 
-# The level that stands for "not set": what would take its value is left out.
+# The level for "not set": a key with this value is removed.
 DEFAULT: Final = "default"
 
-# `$${` is a dollar sign and a brace.
+# `$${` is an escaped `${`.
 _REFERENCE = re.compile(r"\$(?P<escape>\$\{)|\$\{(?P<inside>[^}]*)\}")
 _WHOLE = re.compile(r"[0-9]+(?:_[0-9]+)*")
 _ABSENT: Final = object()
 
 
 def escape(value: Any) -> Any:
-    """Return a value for a document in which no string refers to a factor."""
+    """Escape all strings of a value, so that they don't refer to factors."""
     if isinstance(value, dict):
         return {key: escape(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -28,11 +28,11 @@ def escape(value: Any) -> Any:
 
 
 def substitute(value: Any, bindings: Mapping[str, Any]) -> Any:
-    """Put the values of ``bindings`` in the place of all references.
+    """Replace all references by the values of ``bindings``.
 
-    A text that is one reference takes the value with its type, and is left out of its table or list where that value
-    is ``"default"``; within a longer text the value is written out. ``${1_000 * size}`` is a product. A reference to
-    nothing known is left as it is, which :func:`unknown_references` finds, and so is a product of what are no numbers.
+    A string that consists of one reference is replaced by the value with its type, and removed from its table or list
+    if the value is ``"default"``. In a longer string, the value is inserted as text. ``${1_000 * size}`` is a product.
+    Unknown references (see :func:`unknown_references`) and products of values that aren't numbers are not replaced.
     """
     made = _substitute(value, bindings)
     return None if made is _ABSENT else made
@@ -59,7 +59,7 @@ def _substitute(value: Any, bindings: Mapping[str, Any]) -> Any:
 
 
 def _value(reference: re.Match[str], bindings: Mapping[str, Any]) -> Any:
-    """Give what a reference stands for; itself where that is nothing known."""
+    """Return the value of a reference; the reference itself if it can't be replaced."""
     terms = _terms(reference["inside"])
     if any(not _is_number_written(term) and term not in bindings for term in terms):
         return reference[0]
@@ -72,13 +72,13 @@ def _value(reference: re.Match[str], bindings: Mapping[str, Any]) -> Any:
         return reference[0]
     if not all(map(math.isfinite, values)):
         return reference[0]
-    # By their decimal digits, so that 0.1 * 30 is 3 and can be a number of rows.
+    # Multiply as decimals, so that 0.1 * 30 is 3 and can be a number of rows.
     product = math.prod(Fraction(str(each)) for each in values)
     return int(product) if product.denominator == 1 else float(product)
 
 
 def _terms(inside: str) -> list[str]:
-    """Give what is multiplied in a reference: a name alone, or names and whole numbers with `*` between."""
+    """Return the factors of a product: a single name, or names and integers separated by `*`."""
     return [term.strip() for term in inside.split("*")] if "*" in inside else [inside]
 
 
@@ -87,7 +87,7 @@ def _is_number_written(term: str) -> bool:
 
 
 def references(value: Any, location: Location = ()) -> Iterator[tuple[Location, str]]:
-    """Find all references in a document: where each stands, and the name in it."""
+    """Yield the location and the name of all references in a document."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from references(item, (*location, key))
@@ -101,9 +101,9 @@ def references(value: Any, location: Location = ()) -> Iterator[tuple[Location, 
 
 
 def unknown_references(document: Any, known: Mapping[str, Any]) -> list[Invalid]:
-    """Find the references to what no factor binds."""
+    """Return errors for references to unknown factors."""
     return [
-        Invalid(location, f"`${{{name}}}` refers to no factor", nearest(name, known))
+        Invalid(location, f"unknown factor `${{{name}}}`", nearest(name, known))
         for location, name in references(document)
         if name not in known
     ]

@@ -531,15 +531,15 @@ def test_without_recommendations_none_can_be_tried(cli: Cli) -> None:
         (
             'levels = { more = "nocase" }',
             'levels = { mor = "nocase" }',
-            "there is no such factor; did you mean `more`?",
+            "unknown factor; did you mean `more`?",
         ),
-        ('levels = { more = "nocase" }', 'levels = { more = "nocas" }', "there is no level `nocas`; did you mean"),
-        ('levels = { more = "nocase" }', 'levels = { system = "sqlite:" }', "cannot take another system"),
-        ('levels = { more = "nocase" }', "", "recommendations[1]: it changes nothing"),
-        ('name = "nocase"', 'name = "by-case"', "`by-case` is there already"),
+        ('levels = { more = "nocase" }', 'levels = { more = "nocas" }', "unknown level `nocas`; did you mean"),
+        ('levels = { more = "nocase" }', 'levels = { system = "sqlite:" }', "a recommendation can't change the system"),
+        ('levels = { more = "nocase" }', "", "recommendations[1]: missing change"),
+        ('name = "nocase"', 'name = "by-case"', "duplicate name `by-case`"),
         ('answers = "prefix-scan"', 'answers = "prefix-scam"', "recommendations[0].answers"),
         ('engine = "sqlite"', 'engine = "sqlit"', '"sqlit" is no engine; did you mean `sqlite`?'),
-        ("[factors.more.none]\nexists = false\n", "", "no level is left without the recommendations"),
+        ("[factors.more.none]\nexists = false\n", "", "all levels belong to recommendations"),
     ],
 )
 def test_errors_in_recommendations(old: str, new: str, message: str) -> None:

@@ -89,7 +89,7 @@ def test_a_body_is_a_text_a_form_or_json(given: str, body: dict[str, Any]) -> No
         ('request = "GET /a#b"', "has a `#`"),
         ('request = "GET /{id"', "has a brace that is alone; write it twice"),
         ('request = "GET /{}"', "has a place without a name"),
-        ('request = "GET /{id}"', "nothing gives a value for the place `{id}`; give it in `params`"),
+        ('request = "GET /{id}"', "no value for `{id}`; give it in `params`"),
         ('request = "GET /", params = { id = 1 }', "there is no place for `id`; write `{id}` where the value stands"),
         ('request = "GET /", body = "a", json = 1', "it has two bodies: `body` and `json`; keep one"),
         ('request = "GET /", expect = 99', "99 is out of range; give a number at least 200"),
@@ -111,8 +111,12 @@ def test_a_wrong_request_is_told_in_one_line(step: str, says: str) -> None:
     ("step", "url", "says"),
     [
         ('execute = "select 1"', URL, "`select 1` cannot be sent to a service: it is SQL"),
-        ('begin = "deferred" }, { commit = true', URL, "the step `begin` of `t` cannot be done on http"),
-        ('request = "GET /"', "sqlite:", "the step `GET /` of `t` cannot be done on sqlite, which takes no requests"),
+        ('begin = "deferred" }, { commit = true', URL, "the step `begin` of `t` is not possible on http"),
+        (
+            'request = "GET /"',
+            "sqlite:",
+            "the step `GET /` of `t` is not possible on sqlite, which doesn't accept requests",
+        ),
     ],
 )
 def test_what_an_engine_cannot_do_is_told(step: str, url: str, says: str) -> None:

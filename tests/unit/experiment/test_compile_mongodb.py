@@ -110,7 +110,9 @@ def test_a_command_must_be_json_with_a_place_for_each_value(text: str, words: st
 @pytest.mark.parametrize("step", ['{ begin = "deferred" }', "{ rollback = true }"])
 def test_there_are_no_transactions(step: str) -> None:
     made = steps(f"{FIND.replace('select 1', 'select ?')}, {step}, {{ commit = true }}")
-    with pytest.raises(InputError, match=r"cannot be done on mongodb, .* has no transactions; write `optional = true`"):
+    with pytest.raises(
+        InputError, match=r"is not possible on mongodb, .* transactions on a single server; write `optional = true`"
+    ):
         compiled(made, "mongodb:")
 
 

@@ -141,7 +141,7 @@ def test_the_key_of_a_template_follows_its_content(old: str, new: str, same: boo
 def test_the_key_follows_the_content_of_a_file(tmp_path: Path) -> None:
     text = package_path("experiments", "dictionary-search.toml").read_text()
     (tmp_path / "x.toml").write_text(text.replace('dictionary = ["default"]', 'dictionary = ["words.tsv"]'))
-    with pytest.raises(InputError, match=r"tables\.eijiro\.file: there is no file `words\.tsv`"):
+    with pytest.raises(InputError, match=r"tables\.eijiro\.file: no such file `words\.tsv`"):
         one(str(tmp_path / "x.toml"))
     (tmp_path / "words.tsv").write_text("a\tb\n")
     cell = one(str(tmp_path / "x.toml"))
@@ -259,11 +259,11 @@ def test_statements_by_engine() -> None:
 @pytest.mark.parametrize(
     ("select", "into", "says"),
     [
-        ("select id from user", ["a", "b"], "gives 1 column, and `into` names 2 variables"),
+        ("select id from user", ["a", "b"], "returns 1 column, but `into` has 2 variables"),
         (
             "select id, name from user union select 1, 2",
             ["a", "b", "c"],
-            "gives 2 columns, and `into` names 3 variables",
+            "returns 2 columns, but `into` has 3 variables",
         ),
         ("select id, name from user", ["a"], None),
         ("select * from user", ["a", "b"], None),

@@ -216,7 +216,7 @@ def test_an_element_of_an_array_can_be_a_value(tmp_path: Path, capsys: pytest.Ca
     assert "select (array[1, 2])[$1], '[1]' from pgbench_accounts where aid = any(array[$2, 2])" in (
         capsys.readouterr().out
     )
-    with pytest.raises(InputError, match="has no text for sqlite, but for postgresql: `select "):
+    with pytest.raises(InputError, match="has no text for sqlite, only for postgresql: `select "):
         print_description(ExperimentSource([str(tmp_path / "s.sql")], pgbench=True), [], ["sqlite:"])
     # Elsewhere it would be another name for the column.
     (tmp_path / "s.sql").write_text("select filler[1] from pgbench_accounts;", encoding="utf-8")
@@ -231,7 +231,7 @@ def test_description_of_a_load() -> None:
     )
     assert describe(compiled(small(load=load))[0]).load == (
         "2 clients, connect once, prepare once",
-        "open loop: 50.5 transactions a second, even gaps",
+        "open loop: 50.5 transactions per second, even gaps",
         "warm-up: 1.5 seconds of each client",
         "until 2 seconds or 1,000 statements of each client",
         "2 attempts on locked, deadlock, serialization, 5 ms apart",

@@ -63,7 +63,7 @@ def test_an_exclusion_can_be_for_some_engines() -> None:
     ]
     assert [(each.cell.system.engine, each.reason) for each in cells.excluded] == [("postgresql", "no words for it")]
     nowhere = '[factors]\npart = ["a"]\n[[exclude]]\nengines = ["mongodb"]\nreason = "it is SQL"\n'
-    with pytest.raises(InputError, match=r"no cell is left: .* is excluded: it is SQL"):
+    with pytest.raises(InputError, match=r"all cells are excluded: .*: it is SQL"):
         make_cells(small(nowhere), systems=[parse_url("mongodb:")])
 
 
@@ -104,11 +104,11 @@ def test_levels_are_read_as_in_toml() -> None:
     ("option", "expected"),
     [
         ("thread=1", "--set thread=1: `small` has no factor `thread`; did you mean `threads`?"),
-        ("threads", "--set threads: there is no `=`; write `--set factor=level,level`"),
+        ("threads", "--set threads: missing `=`; write `--set factor=level,level`"),
         ("threads=", "--set threads=: a level is empty; write `factor=level,level`"),
         ("threads=1,,2", "--set threads=1,,2: a level is empty; write `factor=level,level`"),
         ("threads='1", "--set threads='1: a quote is not closed; write `factor=level,level`"),
-        ("threads=1,1", "--set threads=1,1: a level is named twice; take one away"),
+        ("threads=1,1", "--set threads=1,1: duplicate level; remove one"),
         ("mode=tex", "--set mode=tex: `mode` has no level `tex`; did you mean `text`?"),
     ],
 )
@@ -127,7 +127,7 @@ def test_no_cell_left_says_why() -> None:
     made = small(FACTORS)
     with pytest.raises(InputError) as caught:
         ids(made, "threads=4", "cache=shared")
-    assert str(caught.value) == "small.toml: no cell is left: `threads=4,cache=shared` is excluded: too slow"
+    assert str(caught.value) == "small.toml: all cells are excluded: `threads=4,cache=shared`: too slow"
 
 
 def test_too_many_combinations_are_refused_before_they_are_made() -> None:
@@ -136,7 +136,7 @@ def test_too_many_combinations_are_refused_before_they_are_made() -> None:
         make_cells(small(f"[factors]\n{factors}"))
     assert str(caught.value) == (
         "small.toml: factors: 1,000,000,000 combinations of levels; the limit is 10,000; "
-        "choose fewer levels, as with `--set factor=level`"
+        "choose fewer levels with `--set factor=level`"
     )
 
 

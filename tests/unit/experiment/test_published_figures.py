@@ -184,7 +184,7 @@ def test_errors(tmp_path: Path) -> None:
         (
             "e7_promo_code.csv",
             "e7_promo_cod.csv",
-            "there is no file `e7_promo_cod.csv`; did you mean `e7_promo_code.csv`?",
+            "no such file `e7_promo_cod.csv`; did you mean `e7_promo_code.csv`?",
         ),
         ('value = "ssd"', 'value = "sdd"', "`e7_promo_code.csv` has no column `sdd`; did you mean `ssd`?"),
         ('value = "ssd"', 'value = "what"', "`1000 inserts one connection rollback journal` is not a number"),

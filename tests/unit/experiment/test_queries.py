@@ -188,9 +188,9 @@ def test_why_and_run_take_values_of_parameters(cli: Cli) -> None:
     [
         ("select * from nowhere;", [], "no such table: nowhere"),
         ("select :n;", [], ":n has no values"),
-        ("select 1; select ?;", [], "my.sql, line 1: q2: nothing says which values `?` has; write `:name`"),
-        ("begin; select 1; commit;", [], "`begin` changes nothing by itself"),
-        ("select 1; start transaction read only;", [], "each statement is a transaction of its own"),
+        ("select 1; select ?;", [], "my.sql, line 1: q2: no values for `?`; write `:name`"),
+        ("begin; select 1; commit;", [], "`begin` has no effect"),
+        ("select 1; start transaction read only;", [], "each statement is a separate transaction"),
         ("select :n;", ["--set", "n=@gone of orders"], "no such column"),
         ("select :n;", ["--set", "n=@id of gone"], "no such table"),
         ("select 1;", ["--set", "n=1..2"], "no statement has a parameter :n"),

@@ -249,7 +249,7 @@ def test_a_newer_store_is_refused_in_words(place: str, newer: str) -> None:
     open_store(place).close()
     execute(place, newer)
     for make in (True, False):
-        words = rf"newer dbdyno \(store version 99, this one reads {SCHEMA_VERSION}\); update dbdyno"
+        words = rf"newer dbdyno \(store version 99, this dbdyno supports {SCHEMA_VERSION}\); update dbdyno"
         with pytest.raises(StoreError, match=words):
             open_store(place, make=make)
 

@@ -1,4 +1,4 @@
-"""Compiling: an experiment at one cell turned into the plans that a worker reads."""
+"""Compile a cell of an experiment to plans for the worker."""
 
 from dbdyno.experiment.compile.cell import compile_cell, refusal
 from dbdyno.experiment.compile.describe import Description, TransactionText, describe

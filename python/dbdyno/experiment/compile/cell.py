@@ -1,4 +1,4 @@
-"""One cell of an experiment, compiled: its plans, and the key of the data it starts from."""
+"""Compile a cell of an experiment to its load plan and trial plan."""
 
 import math
 from pathlib import Path
@@ -15,8 +15,8 @@ from dbdyno.model.experiment.timed import Timed
 from dbdyno.model.limits import MOST_INTERVALS
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell, TimedStatement
 
-# Of the timeline: how many intervals a window of known length has, as far as they are no shorter and no longer than
-# this; and milliseconds of one where an amount of work ends the window, whose length nobody knows before.
+# The timeline: number of intervals of a window with a known length, and the limits of an interval's length. The last
+# value is the length in milliseconds if an amount of work ends the window, so that its length is unknown.
 _INTERVALS = 20
 _SHORTEST_INTERVAL_MS = 50
 _LONGEST_INTERVAL_MS = 1000
@@ -24,17 +24,17 @@ _SHORT_INTERVAL_MS = 100
 
 
 def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
-    """Compile a cell. Raises InputError where its levels or settings cannot be used, or are unsafe together."""
+    """Compile a cell. Raises InputError if its levels or settings can't be used, or are unsafe in combination."""
     definition, settings = cell.definition, cell.settings
     engine = engine_of(cell.system.engine)
     if engine.runs_programs:
         return _program(experiment, cell)
     if not definition.transactions:
-        problem = "there are no transactions, which only an `exec:` system does without"
+        problem = "missing transactions, which only `exec:` systems don't need"
         raise InputError(experiment.place, problem, "add a [[transactions]] table")
     load = definition.load
     if load.memory_limit_mb is not None and load.clients_as == "processes" and engine.in_worker:
-        problem = "the memory of clients that are processes cannot be limited together"
+        problem = "dbdyno can't limit the total memory of clients that are processes"
         raise InputError(f"{experiment.place}: {cell.id}", problem, 'write `clients_as = "threads"`')
     unfit = engine.unfit(settings, definition.load.sharing, definition.load.processes)
     if unfit is not None:
@@ -57,14 +57,14 @@ def compile_cell(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
 
 
 def _timed(timed: Timed, dialect: Dialect) -> TimedStatement | None:
-    """Give a timed statement as the engine takes it; ``None``: it has no text for it."""
+    """Return a timed statement in the engine's SQL; ``None`` if it has no text for this engine."""
     text = dialect.statement(timed.run)
     undo = [dialect.statement(each) for each in timed.undo]
     return None if text is None else TimedStatement(timed.name, text, tuple(each for each in undo if each is not None))
 
 
 def _interval_ms(definition: Definition) -> int:
-    """Give the length of an interval of the timeline: short enough that a window has several to compare."""
+    """Return the length of a timeline interval in milliseconds, so that a window has several intervals."""
     seconds = definition.load.stop.seconds
     if definition.measure.interval_ms is not None:
         return definition.measure.interval_ms
@@ -75,30 +75,30 @@ def _interval_ms(definition: Definition) -> int:
 
 
 def _program(experiment: Experiment, cell: ResolvedCell) -> CompiledCell:
-    """Compile a cell whose system is a program of the user's own: its command must be complete."""
+    """Compile a cell whose system is the user's program (``exec:``)."""
     place = f"{experiment.place}: {cell.id}"
     load = cell.definition.load
     if load.memory_limit_mb is not None:
-        raise InputError(place, "the memory of a program is not limited", "leave out `load.memory_limit_mb`")
+        raise InputError(place, "dbdyno can't limit the memory of a program", "leave out `load.memory_limit_mb`")
     if load.clients != 1:
-        raise InputError(place, "a program is run by one client", "let the program itself do more at once")
+        raise InputError(place, "a program has one client", "implement concurrency in the program itself")
     times = load.stop.transactions
     if times is None or load.stop.seconds is not None:
-        problem = "how often a program is run in a trial is given by `stop = { transactions = … }` alone"
+        problem = "for programs, only `stop = { transactions = … }` is supported, the number of executions per trial"
         raise InputError(place, problem, "set it to 1 for programs that take a second or more")
     trial = {"kind": "program", **_load(cell.definition)}
     compiled = CompiledCell(cell, [], [], [], trial)
     try:
         compiled.command  # noqa: B018
     except (KeyError, IndexError, ValueError) as error:
-        problem = f"`{cell.system.command}` names {error}, which is no factor"
+        problem = f"`{cell.system.command}` refers to {error}, which is not a factor"
         known = ", ".join(f"{{{name}}}" for name in cell.levels if name != "system") or "none"
-        raise InputError(place, problem, f"known: {known}; write `{{{{` for a brace") from None
+        raise InputError(place, problem, f"known factors: {known}; write `{{{{` for a brace") from None
     return compiled
 
 
 def refusal(cell: ResolvedCell) -> str | None:
-    """Give the reason for which a cell cannot be measured, or ``None``; for ``make_cells``."""
+    """Return why a cell can't be measured, or ``None``; a callback for ``make_cells``."""
     load = cell.definition.load
     unfit = engine_of(cell.system.engine).unfit(cell.settings, load.sharing, load.processes)
     return None if unfit is None else unfit[0]

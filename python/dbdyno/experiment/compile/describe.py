@@ -1,4 +1,4 @@
-"""An experiment in words and SQL: exactly what would be run, for people to read."""
+"""Describe a compiled cell in words and SQL (``dbdyno describe``)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any
 from dbdyno.engines import engine_of
 from dbdyno.model.plan.cell import CompiledCell
 
-# So many values of a list are shown.
+# Maximum number of values of a list that are shown.
 _MOST_SHOWN = 8
 
 
 @dataclass(frozen=True)
 class TransactionText:
-    """A transaction: one line for each step, indented by four spaces where it is inside another."""
+    """A transaction: one line per step, indented by four spaces per nesting level."""
 
     name: str
     weight: float
@@ -22,7 +22,7 @@ class TransactionText:
 
 @dataclass(frozen=True)
 class Description:
-    """What a cell runs. ``settings``: names and values of what is set on the system; ``load``: one line a property."""
+    """The description of a cell. ``settings``: names and values of the system's settings. ``load``: lines of text."""
 
     cell: str
     settings: tuple[tuple[str, str], ...]
@@ -34,9 +34,9 @@ class Description:
 
 
 def describe(compiled: CompiledCell) -> Description:
-    """Describe a compiled cell: the definitions and statements as the engine gets them, the rows and the load."""
+    """Describe a compiled cell: definitions and statements in the engine's SQL, the rows and the load."""
     engine = compiled.cell.system.engine
-    # A program of the user's own has neither statements nor transactions.
+    # A user's program (`exec:`) has neither statements nor transactions.
     statements = [_sent(statement, engine, compiled.trial) for statement in compiled.trial.get("statements", [])]
     return Description(
         cell=compiled.cell.id,
@@ -53,7 +53,7 @@ def describe(compiled: CompiledCell) -> Description:
 
 
 def _sent(statement: dict[str, Any], engine: str, trial: dict[str, Any]) -> str:
-    """Write a statement as the engine gets it. If nothing is prepared, values replace its ``?``."""
+    """Return a statement as it is sent to the engine, except that values replace its ``?`` if it isn't prepared."""
     beginning, text = engine_of(engine).parameter_prefix, str(statement["sql"])
     if beginning is None or trial["prepare"] == "never":
         return text
@@ -77,7 +77,7 @@ def _load(trial: dict[str, Any]) -> Iterable[str]:
     yield f"{clients:,} client{'s' if clients > 1 else ''}, connect {trial['connect']}, prepare {trial['prepare']}"
     arrival = trial["arrival"]
     if arrival["loop"] == "open":
-        yield f"open loop: {_number(arrival['rate'])} transactions a second, {arrival['gaps']} gaps"
+        yield f"open loop: {_number(arrival['rate'])} transactions per second, {arrival['gaps']} gaps"
     warmup = [f"{_number(value)} {unit}" for unit, value in trial["warmup"].items() if value]
     if warmup:
         longer = ", whichever is longer" if len(warmup) > 1 else ""
@@ -146,7 +146,7 @@ _COMPARISONS = {
 
 
 def generator_text(generator: dict[str, Any]) -> str:  # noqa: PLR0911 - one per kind
-    """Write a plan's generator in a few words."""
+    """Return a plan's generator as text for display."""
     match generator:
         case {"kind": "constant", "value": value}:
             return "null" if value is None else repr(value)

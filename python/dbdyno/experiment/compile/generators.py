@@ -1,4 +1,4 @@
-"""Generators of an experiment as generators of a plan."""
+"""Compile generators of an experiment to generators of a plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,15 @@ PlanGenerator = dict[str, Any]
 
 @dataclass(frozen=True)
 class Columns:
-    """The tables that generators may refer to, and the number of each column's random stream."""
+    """Compiles generators. ``tables``: the tables that they may refer to."""
 
     tables: Mapping[str, Table]
 
     def stream(self, table: str, column: str, part: int = 0) -> int:
-        """Give the number of a column's stream: unique in the experiment, from 1. Part 0: the table's own rows."""
+        """Return the number of a column's random stream, unique in the experiment, from 1.
+
+        ``part``: 0 for the rows of the table itself, from 1 for its parts. Raises KeyError for an unknown table.
+        """
         number = 1
         for name, each in self.tables.items():
             if name == table:
@@ -27,11 +30,11 @@ class Columns:
         raise KeyError(table)
 
     def fill(self, table: str, column: str) -> PlanGenerator:
-        """Give what goes into a column; one that the engine counts up holds 1, 2, 3 and so on."""
+        """Return the generator of a column. An autoincrement column contains 1, 2, 3 and so on."""
         return self.compile(column_fill(self.tables[table].columns[column]))
 
     def compile(self, generator: written.Generator) -> PlanGenerator:  # noqa: PLR0911 - one per kind
-        """Say a generator in the plan's words."""
+        """Return a generator in the form of a plan."""
         match generator:
             case written.RowOf():
                 return self._row(generator.row_of, generator.draw)
@@ -62,7 +65,7 @@ class Columns:
 
 
 def _going_on(fill: PlanGenerator, rows: int) -> PlanGenerator:
-    """Give a column's generator as it goes on after so many rows."""
+    """Return a column's generator that continues after ``rows`` rows."""
     if fill["kind"] == "serial":
         return fill | {"start": fill["start"] + fill["step"] * rows}
     match fill["version"]:
@@ -72,19 +75,19 @@ def _going_on(fill: PlanGenerator, rows: int) -> PlanGenerator:
 
 
 def column_fill(column: Column) -> written.Generator:
-    """Give a column's fill, which is left out where the engine counts up or the rows come from a file."""
+    """Return a column's generator; the default is a serial for autoincrement columns, and null for others."""
     if column.fill is not None:
         return column.fill
     return written.Serial(serial=written.SerialOf()) if column.autoincrement else written.Null(null=True)
 
 
 def compile_expression(generator: written.Expression) -> PlanGenerator:
-    """Say an expression in the plan's words; its text is for messages."""
+    """Return an expression in the form of a plan; its text is used in messages."""
     return {"kind": "expression", "text": generator.expression.text, "tree": generator.expression.tree}
 
 
 def compile_plain(generator: written.Generator) -> PlanGenerator:  # noqa: PLR0911 - one per kind
-    """Say a generator that knows no tables and holds no other generators in the plan's words."""
+    """Return a generator without references to tables or other generators in the form of a plan."""
     match generator:
         case written.Constant(constant=value):
             return {"kind": "constant", "value": value}
@@ -111,7 +114,7 @@ def compile_plain(generator: written.Generator) -> PlanGenerator:  # noqa: PLR09
             return {"kind": "uuid", "version": _uuid_version(uuid), "format": uuid.written}
         case written.Now(now=form):
             return {"kind": "now", "format": form}
-    raise TypeError(f"no such generator: {generator!r}")
+    raise TypeError(f"unknown generator: {generator!r}")
 
 
 def _vocabulary(words: written.WordsOf) -> PlanGenerator:

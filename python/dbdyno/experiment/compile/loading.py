@@ -1,4 +1,4 @@
-"""Tables of an experiment as the parts of a load plan: definitions, rows, and what comes after."""
+"""Compile tables of an experiment to a load plan: table definitions, rows, indexes and setup statements."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from dbdyno.model.experiment.tables import Column, Table
 
 
 def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], list[str]]:
-    """Give the statements before the rows (tables, early indexes) and after them (indexes, setup)."""
+    """Return the statements before loading the rows (tables, early indexes) and after it (indexes, setup)."""
     before: list[str] = []
     after: list[str] = []
     for name, table in definition.tables.items() if dialect.has_tables else ():
@@ -29,9 +29,9 @@ def definitions(definition: Definition, dialect: Dialect) -> tuple[list[str], li
 
 
 def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: str) -> list[dict[str, Any]]:
-    """Say what rows go into the tables; a part of a table is an entry of its own.
+    """Return an entry of the load plan per table and per part of a table.
 
-    ``folder`` is where relative paths begin. Raises InputError for a file that is not there.
+    ``folder``: the base of relative paths. Raises InputError for a missing file.
     """
     if not dialect.has_tables:
         return []
@@ -60,7 +60,7 @@ def load_tables(definition: Definition, dialect: Dialect, folder: Path, place: s
 
 
 def _counted(table: Table) -> Table:
-    """Give a table in which what the engine would count up is filled."""
+    """Return a table with generators for its autoincrement columns."""
     filled = {
         key: column.model_copy(update={"fill": column_fill(column)}) if column.autoincrement else column
         for key, column in table.columns.items()
@@ -69,16 +69,16 @@ def _counted(table: Table) -> Table:
 
 
 def _in_part(column: Column, fill: Generator | None, rows: int) -> Column:
-    """Give a column as it is filled in a part that comes after so many rows."""
+    """Return a column with its generator for a part that follows after ``rows`` rows."""
     if fill is None and isinstance(column.fill, Serial):
-        # A serial goes on: a part's rows are counted from 0 again, and a key must not come twice.
+        # Continue a serial: a part's rows are counted from 0 again, and keys must be unique.
         serial = column.fill.serial
         fill = Serial(serial=serial.model_copy(update={"start": serial.start + serial.step * rows}))
     return column if fill is None else column.model_copy(update={"fill": fill})
 
 
 def _columns(columns: Columns, dialect: Dialect, name: str, table: Table, part: int = 0) -> list[dict[str, Any]]:
-    # A column that the engine counts up itself is left out, but a file has a field for each column.
+    # Omit columns that the engine increments itself, unless a file has a field for each column.
     given = (key for key, column in table.columns.items() if table.file or column.fill or not column.autoincrement)
     return [
         {
@@ -91,9 +91,9 @@ def _columns(columns: Columns, dialect: Dialect, name: str, table: Table, part: 
 
 
 def _data_file(file: str, folder: Path, place: str) -> Path:
-    # A built-in experiment's folder is no place for a user's file: one named with `--set` is found from where one is.
+    # Users can't put files into the directory of built-in experiments, so also try the current directory (`--set`).
     for path in ((folder / file).resolve(), Path(file).resolve()):
         if path.is_file():
             return path
-    hint = "give its path, relative to the experiment's own file or to the current directory"
-    raise InputError(place, f"there is no file `{file}`", hint)
+    hint = "give its path, relative to the experiment file or to the current directory"
+    raise InputError(place, f"no such file `{file}`", hint)

@@ -1,4 +1,4 @@
-"""What an experiment makes dbdyno do outside its own files: programs it runs, code it loads, hosts it connects to."""
+"""Effects of an experiment beyond dbdyno's own files: programs it runs, code it loads, hosts it connects to."""
 
 from collections.abc import Collection, Iterator
 
@@ -6,7 +6,7 @@ from dbdyno.engines import engine_of
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.system import SystemSpec
 
-# Settings that name code, and what dbdyno does with it.
+# Settings that refer to code, and what dbdyno does with it.
 _CODE = {
     "library": "loads the library `{}`",
     "source": "compiles SQLite from `{}`",

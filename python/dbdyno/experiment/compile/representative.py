@@ -1,4 +1,4 @@
-"""A value that stands for those which a generator makes: what a statement is run with once for its estimates."""
+"""Representative values of generators, to execute a statement once for the engine's estimates."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Value = bool | int | float | str | None
 
 
 class NoValueError(LookupError):
-    """No value stands for those of a generator: it depends on variables, or makes texts at random."""
+    """A generator has no representative value, because it depends on variables or generates random strings."""
 
 
 def representatives(params: Sequence[PlanGenerator]) -> list[Value] | None:
-    """Give a value for each parameter; ``None`` where one has none."""
+    """Return a representative value per parameter; ``None`` if one has none."""
     try:
         return [representative(each) for each in params]
     except NoValueError:
@@ -23,10 +23,10 @@ def representatives(params: Sequence[PlanGenerator]) -> list[Value] | None:
 
 
 def representative(generator: PlanGenerator) -> Value:  # noqa: PLR0911 - one per kind
-    """Give a value of a plan's generator that is as usual as any, and the same each time. Raises NoValueError.
+    """Return a typical value of a plan's generator, always the same one. Raises NoValueError.
 
-    Of a range the middle, where numbers are drawn more often about an end that end; of a list the first of the most
-    frequent; of a key that of the row.
+    For a range, it is the middle, or the end that is drawn most often; for a list, the first of the most frequent
+    values; for a key, the key of the representative row.
     """
     match generator:
         case {"kind": "constant", "value": value}:

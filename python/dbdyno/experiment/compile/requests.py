@@ -1,4 +1,4 @@
-"""A request of an experiment as a plan has it."""
+"""Compile HTTP requests of an experiment to the form of a plan."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from dbdyno.model.experiment.requests import Place, RequestParts, Take, Template
 
 
 def compile_request(step: RequestParts) -> tuple[dict[str, Any], list[str]]:
-    """Say a request in the plan's words; beside it the names of its parameters, in their order."""
+    """Return a request in the form of a plan, and the names of its parameters in order."""
     names = list(dict.fromkeys(step.places))
     numbers = {name: number for number, name in enumerate(names)}
     made: dict[str, Any] = {
@@ -29,7 +29,7 @@ def compile_request(step: RequestParts) -> tuple[dict[str, Any], list[str]]:
 
 
 def request_text(step: RequestParts) -> str:
-    """Write a request for people to read, in one line."""
+    """Return a request as one line of text for display."""
     query = "&".join(f"{name}={_text(value)}" for name, value in step.query.items())
     text = step.request.text + (("&" if "?" in step.request.text else "?") + query if query else "")
     parts = [text, *(f"{name}: {_text(value)}" for name, value in step.headers.items())]
@@ -70,7 +70,7 @@ JsonPiece = str | int | dict[str, int]
 
 
 def _json(value: Any, numbers: Mapping[str, int]) -> Iterable[JsonPiece]:
-    """Give the pieces of a JSON value. A text that is one place alone is the value itself, with its type."""
+    """Yield the pieces of a JSON value. A string that is only a placeholder is replaced by the value with its type."""
     match value:
         case str():
             pieces = cut(value)
@@ -98,7 +98,7 @@ def _json(value: Any, numbers: Mapping[str, int]) -> Iterable[JsonPiece]:
 
 
 def _joined(pieces: Iterable[JsonPiece]) -> list[JsonPiece]:
-    """Put texts that follow one another together."""
+    """Join consecutive strings."""
     made: list[JsonPiece] = []
     for piece in pieces:
         if isinstance(piece, str) and made and isinstance(made[-1], str):

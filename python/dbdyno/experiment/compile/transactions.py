@@ -1,4 +1,4 @@
-"""Transactions of an experiment as a plan's transactions and its list of statements."""
+"""Compile transactions of an experiment to the transactions and the statements of a plan."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -38,13 +38,13 @@ _NAME_LENGTH = 60
 
 
 class TransactionCompiler:
-    """Compiles transactions one after another; ``statements`` grows with what they use, each text once.
+    """Compiles transactions. ``statements``: the distinct statements of the transactions compiled so far.
 
-    ``left_out``: the kinds of steps that are for other engines only.
+    ``left_out``: the kinds of steps that were omitted because they are for other engines.
     """
 
     def __init__(self, definition: Definition, dialect: Dialect, place: str) -> None:
-        """``place`` is the experiment's file, for errors."""
+        """``place``: the experiment file, for errors."""
         self._estimates = definition.measure.estimates
         self.statements: list[dict[str, Any]] = []
         self.left_out: set[str] = set()
@@ -53,7 +53,7 @@ class TransactionCompiler:
         self._place = place
 
     def transaction(self, transaction: Transaction) -> dict[str, Any]:
-        """Say a transaction in the plan's words. Raises InputError for a statement that the engine has no text for."""
+        """Return a transaction in the form of a plan. Raises InputError for a statement without text for the engine."""
         steps = self._steps(transaction.steps, transaction.name)
         return {"name": transaction.name, "weight": transaction.weight, "steps": steps}
 
@@ -92,7 +92,7 @@ class TransactionCompiler:
                 return [{"do": "chance", "probability": step.chance, "then": self._steps(step.then, owner)}]
             case Repeat():
                 inner = self._steps(step.steps, owner)
-                # Once needs no loop, so that a factor's level 1 costs nothing.
+                # Omit a loop with one iteration, so that a factor's level 1 has no overhead.
                 return inner if step.repeat == 1 else [{"do": "repeat", "times": step.repeat, "steps": inner}]
             case Think():
                 time = self._columns.compile(step.think)
@@ -105,28 +105,28 @@ class TransactionCompiler:
         if text is None:
             engine = self._dialect.engine
             known, other = step.execute.texts[0]
-            problem = f"a statement of `{owner}` has no text for {engine}, but for {known}: `{_short(other)}`"
+            problem = f"a statement of `{owner}` has no text for {engine}, only for {known}: `{_short(other)}`"
             hint = f"add `{engine}` or `any` to its texts"
-            raise InputError(self._place, problem, f"{hint}; of a script, take what {engine} reads as well")
+            raise InputError(self._place, problem, f"{hint}; in a script, use SQL that {engine} supports")
         self._check_into(step, owner)
         bound = self._bound(text, step, owner)
         params = [self._columns.compile(step.params[index]) for index in bound.order]
-        # By the text in the file, so that a statement has one name on all engines.
+        # Use the text in the file, so that a statement has the same name on all engines.
         written = dict(step.execute.texts)
         name = step.name or _short(written.get(ANY, next(iter(written.values()))))
         places = {"places": bound.byte_places} if bound.places else {}
         statement = self._statement({"sql": bound.text, **places}, name, _example(params))
         values = representatives(params) if self._estimates else None
         if values is not None:
-            # Of several uses, the first with values that stand for others decides.
+            # If the statement is used several times, use the first representative values.
             self.statements[statement].setdefault("analyze", values)
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
     def _request(self, step: Request, owner: str) -> PlanStep:
         if not self._dialect.has_requests:
-            problem = f"the step `{_short(step.request.text)}` of `{owner}` cannot be done on {self._dialect.engine}"
-            hint = "name a service, as `http://host/`, or write in the step which `engines` it is for"
-            raise InputError(self._place, f"{problem}, which takes no requests", hint)
+            problem = f"the step `{_short(step.request.text)}` of `{owner}` is not possible on {self._dialect.engine}"
+            hint = "measure a service, such as `http://host/`, or limit the step to its `engines`"
+            raise InputError(self._place, f"{problem}, which doesn't accept requests", hint)
         request, names = compile_request(step)
         params = [
             self._columns.compile(step.params[name] if name in step.params else Variable(variable=name))
@@ -137,31 +137,31 @@ class TransactionCompiler:
         return {"do": "execute", "statement": statement, "params": params, "into": list(step.into)}
 
     def _bound(self, text: str, step: Execute, owner: str) -> Bound:
-        """Find the places of a statement's values. Raises InputError if their engine reads another number of them."""
+        """Bind a statement's values. Raises InputError if the number of `?` in the engine's SQL is different."""
         engine = self._dialect.engine
         bound = bind(text, engine, len(step.params))
         if bound is None:
-            problem = f"`{_short(text)}` of `{owner}` has {known_engine(engine).places(text)} places `?` on {engine}"
-            raise InputError(self._place, f"{problem}, and {len(step.params)} values", "give one value for each `?`")
+            problem = f"`{_short(text)}` of `{owner}` has {known_engine(engine).places(text)} `?` on {engine}"
+            raise InputError(self._place, f"{problem}, but {len(step.params)} values", "give one value for each `?`")
         return bound
 
     def _check_into(self, step: Execute, owner: str) -> None:
-        """Raise InputError where a statement surely gives fewer columns than there are variables for them."""
-        # Reading SQL takes a tenth of a second to begin with, and most statements that give anything give one.
+        """Raise InputError if a statement returns fewer columns than `into` has variables."""
+        # Parse SQL only if necessary: importing the parser takes 0.1 s, and most statements return one column.
         text = step.execute.text_for(COMMON) if len(step.into) > 1 else None
         given = columns_of(text) if text is not None else None
         if text is not None and given is not None and len(step.into) > given:
             columns = f"{given} column{'s' if given > 1 else ''}"
-            problem = f"`{_short(text)}` of `{owner}` gives {columns}, and `into` names {len(step.into)} variables"
-            raise InputError(self._place, problem, "name one for each column")
+            problem = f"`{_short(text)}` of `{owner}` returns {columns}, but `into` has {len(step.into)} variables"
+            raise InputError(self._place, problem, "give one variable per column")
 
     def _no_transactions(self, verb: str, owner: str) -> InputError:
-        problem = f"the step `{verb}` of `{owner}` cannot be done on {self._dialect.engine}, "
-        problem += "where a single server has no transactions"
+        problem = f"the step `{verb}` of `{owner}` is not possible on {self._dialect.engine}, "
+        problem += "which doesn't support transactions on a single server"
         return InputError(self._place, problem, "write `optional = true` in the step to leave it out on such an engine")
 
     def _statement(self, text: dict[str, Any], name: str, example: list[Any]) -> int:
-        """Return the index of a statement with a text, which is added if no statement has it."""
+        """Return the index of a statement with this text; add the statement if necessary."""
         for index, known in enumerate(self.statements):
             if all(known.get(key) == text.get(key) for key in ("sql", "places", "request")):
                 if known.get("example", []) != example:
@@ -178,7 +178,7 @@ class TransactionCompiler:
 
 
 def _example(params: list[dict[str, Any]]) -> list[Any]:
-    """Give the values of parameters that are the same at each use; none where one is not."""
+    """Return the values of parameters if all are constants, otherwise an empty list."""
     if any(param["kind"] != "constant" for param in params):
         return []
     return [param["value"] for param in params]
@@ -196,6 +196,6 @@ def _condition(condition: Condition) -> dict[str, Any]:
 
 
 def _truth(expression: Expression) -> dict[str, Any]:
-    """Give the left side of a comparison that an expression's own truth decides: 1 or 0."""
+    """Return the left side of a comparison that converts an expression's truth value to 1 or 0."""
     made = compile_expression(expression)
     return {"left": made | {"tree": {"op": "call", "function": "truth", "arguments": [made["tree"]]}}}

@@ -1,1 +1,1 @@
-"""pgbench's scripts as experiments. ``dbdyno.experiment.pgbench.experiment`` makes them; nothing is imported here."""
+"""Create experiments from pgbench scripts; see ``dbdyno.experiment.pgbench.experiment``."""

@@ -1,4 +1,4 @@
-"""pgbench's scripts as one experiment: a transaction a script, and pgbench's tables."""
+"""Create an experiment from pgbench scripts: one transaction per script, and pgbench's tables."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ from dbdyno.model.experiment.sql import ANY
 from dbdyno.model.experiment.validation import nearest_or
 from dbdyno.model.limits import MOST_SCALE
 
-# What pgbench's `-i` makes for each unit of scale.
+# Rows that `pgbench -i` creates per unit of scale.
 BRANCHES = 1
 TELLERS = 10
 ACCOUNTS = 100_000
@@ -28,12 +28,12 @@ ACCOUNTS = 100_000
 _SUFFIX = ".sql"
 _SECONDS = 10
 _WARMUP_SECONDS = 1
-# A server makes a transaction wait for another's locks; SQLite does so for as long as it is told.
+# On servers, transactions wait for locks of others. SQLite waits only for this time.
 _BUSY_TIMEOUT_MS = 10_000
 
 
 class Source(NamedTuple):
-    """A script. ``place``: how messages name it; ``folder``: where relative paths in it begin."""
+    """A script. ``place``: its name in messages. ``folder``: the base of relative paths in it."""
 
     name: str
     place: str
@@ -43,7 +43,7 @@ class Source(NamedTuple):
 
 
 def builtin_scripts() -> list[str]:
-    """Name pgbench's own scripts, in the order of the alphabet."""
+    """Return the names of pgbench's built-in scripts, sorted."""
     return sorted(path.stem for path in package_path("experiment", "pgbench", "scripts").glob("*" + _SUFFIX))
 
 
@@ -54,12 +54,12 @@ def pgbench_experiment(
     own_tables: bool = True,
     engines: Collection[str] = (POSTGRESQL,),
 ) -> Experiment:
-    """Make an experiment of pgbench scripts.
+    """Create an experiment from pgbench scripts.
 
-    ``scripts``: files, or names of pgbench's own, each with a weight behind an ``@`` if it is not 1. ``scale``: how
-    many branches the tables have. ``defines``: variables set before a script begins, by name, as text.
-    ``own_tables``: make pgbench's tables; without, the statements find those of the system. ``engines``: those of the
-    systems that run them. Raises InputError with file and line.
+    ``scripts``: files, or names of pgbench's built-in scripts, each optionally followed by ``@`` and a weight.
+    ``scale``: number of branches in the tables. ``defines``: initial values of variables, by name, as strings.
+    ``own_tables``: create pgbench's tables; otherwise the scripts use existing tables. ``engines``: the engines of the
+    measured systems. Raises InputError with file and line.
     """
     return experiment_of([_source(each) for each in scripts], scale, defines, own_tables, engines)
 
@@ -71,18 +71,18 @@ def experiment_of(
     own_tables: bool,
     engines: Collection[str] = (POSTGRESQL,),
 ) -> Experiment:
-    """Make an experiment of scripts that are read already; see :func:`pgbench_experiment`. Raises InputError."""
+    """Create an experiment from the content of scripts; see :func:`pgbench_experiment`. Raises InputError."""
     sources = [source for source in sources if source.weight]
     if not sources:
-        raise InputError("--pgbench", "no script is left to run", "name one, with a weight above 0")
+        raise InputError("--pgbench", "no script to run", "give one with a weight above 0")
     if scale < 1:
-        raise InputError(f"--scale {scale}", "the scale is below 1", "give a whole number from 1")
+        raise InputError(f"--scale {scale}", "the scale is below 1", "give an integer from 1")
     if scale > MOST_SCALE:
         raise InputError(f"--scale {scale}", "the scale is too large", f"give at most {MOST_SCALE:,}")
     presets = Presets({"scale": str(scale)} | dict(defines or {}))
     for name, text in presets.texts.items():
         if not re.fullmatch(NAME, name) or not text:
-            raise InputError(f"--define {name}={text}", "this defines no variable", "write `--define name=value`")
+            raise InputError(f"--define {name}={text}", "not a definition", "write `--define name=value`")
     assigned = set().union(*(assigned_variables(source.text, source.place) for source in sources))
     dynamic = {name for name in presets.texts if name in assigned}
     dynamic |= {name for name in defines or {} if name in AUTOMATIC}
@@ -97,7 +97,7 @@ def experiment_of(
             hint = nearest_or(name, used - {*AUTOMATIC}, "leave it out") if used - {*AUTOMATIC} else "leave it out"
             raise InputError(f"--define {name}={text}", f"no script uses `:{name}`", hint)
     if scale > 1 and not own_tables and "scale" not in used:
-        problem = "the named database has tables of its own, and no script uses `:scale`"
+        problem = "no effect: the database has its own tables, and no script uses `:scale`"
         raise InputError(f"--scale {scale}", problem, "leave it out")
     data = _data(sources, read, scale, own_tables)
     place = ", ".join(dict.fromkeys(source.place for source in sources))
@@ -105,17 +105,17 @@ def experiment_of(
 
 
 def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], systems: Sequence[str]) -> Experiment:
-    """Make the experiment of a command line: ``defines`` as ``name=value``, ``systems`` as URLs.
+    """Create the experiment of a command line. ``defines``: ``name=value``. ``systems``: URLs.
 
-    Tables are made unless a system is named that has its own: a file, or a server by its host. Raises InputError.
+    pgbench's tables are created unless a system is an existing file or a server with a host. Raises InputError.
     """
     texts: dict[str, str] = {}
     for define in defines:
         name, equals, text = define.partition("=")
         if not equals:
-            raise InputError(f"--define {define}", "there is no `=`", "write `--define name=value`")
+            raise InputError(f"--define {define}", "missing `=`", "write `--define name=value`")
         if name in texts:
-            raise InputError(f"--define {define}", f"`{name}` is defined twice", "take one away")
+            raise InputError(f"--define {define}", f"`{name}` is defined twice", "remove one")
         texts[name] = text
     specs = [parse_url(each) for each in systems or [DEFAULT_SYSTEM]]
     named = any(each.database or each.host for each in specs)
@@ -123,12 +123,12 @@ def from_options(scripts: Sequence[str], scale: int, defines: Sequence[str], sys
 
 
 def _check_own(sources: Sequence[Source], read: Sequence[Script], engines: Collection[str]) -> None:
-    """Raise InputError for a statement that only PostgreSQL knows if another engine is to run it."""
+    """Raise InputError for statements that only PostgreSQL supports if other engines are measured."""
     others = sorted(set(engines) - {POSTGRESQL})
     for source, script in zip(sources, read, strict=True):
         for line, text in script.own if others else []:
-            hint = "run it on `postgresql:`, or leave the modes out"
-            raise InputError(f"{source.place}: line {line}", f"`{text}` cannot be run on {others[0]}", hint)
+            hint = "run it on `postgresql:`, or leave out the modes"
+            raise InputError(f"{source.place}: line {line}", f"{others[0]} doesn't support `{text}`", hint)
 
 
 def _source(argument: str) -> Source:
@@ -137,7 +137,7 @@ def _source(argument: str) -> Source:
     if not at:
         path, weight = argument, "1"
     if not re.fullmatch("[0-9]{1,9}", weight) or not path:
-        raise InputError(argument, f"`{weight}` is not a weight", "give a whole number, as in `script.sql@3`")
+        raise InputError(argument, f"`{weight}` is not a weight", "give an integer, such as `script.sql@3`")
     names = builtin_scripts()
     if path in names:
         file, name = package_path("experiment", "pgbench", "scripts", path + _SUFFIX), path
@@ -147,9 +147,9 @@ def _source(argument: str) -> Source:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError(path, "there is no such script", nearest_or(path, names, "or give a file's path")) from None
+        raise InputError(path, "no such script", nearest_or(path, names, "or give the path of a file")) from None
     except OSError as error:
-        raise InputError(path, f"it cannot be read: {reason(error)}") from None
+        raise InputError(path, f"could not read the file: {reason(error)}") from None
     except UnicodeDecodeError as error:
         raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8") from None
     return Source(name, path, file.parent, int(weight), text)
@@ -157,7 +157,7 @@ def _source(argument: str) -> Source:
 
 def _data(sources: list[Source], read: list[Script], scale: int, own_tables: bool) -> dict[str, Any]:
     names = _distinct([source.name for source in sources])
-    # Of a table that the script makes itself nothing can be prepared when a client begins.
+    # If the script creates a table itself, statements can't be prepared before that.
     prepare = "never" if any(script.changes_schema for script in read) else "once"
     factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": [prepare]}
     if any(script.begins for script in read):
@@ -165,9 +165,9 @@ def _data(sources: list[Source], read: list[Script], scale: int, own_tables: boo
     return {
         "name": _identifier("-".join(["pgbench", *dict.fromkeys(source.name for source in sources)])),
         "title": f"pgbench: {', '.join(names)}",
-        "question": "How many of these transactions a second?",
+        "question": "How many of these transactions per second?",
         "source": f"pgbench scripts {', '.join(source.place for source in sources)}, scale {scale}",
-        # Of the engines other than PostgreSQL, those that read less of it get a translation.
+        # Engines that support less of PostgreSQL's SQL get a translation.
         "dialect": "sqlite",
         "factors": factors,
         "tables": _tables(scale) if own_tables else {},
@@ -187,7 +187,7 @@ def _data(sources: list[Source], read: list[Script], scale: int, own_tables: boo
 
 
 def _as_written_for_postgresql(steps: Any) -> Any:
-    """Return steps whose statements PostgreSQL is sent as they are; for others they are read as SQL for all engines."""
+    """Return steps whose statements are sent to PostgreSQL unchanged and translated for other engines."""
     if isinstance(steps, list):
         return [_as_written_for_postgresql(each) for each in steps]
     if not isinstance(steps, dict):
@@ -210,16 +210,16 @@ def _identifier(text: str) -> str:
 
 
 def _tables(scale: int) -> dict[str, Any]:
-    """Describe the tables as ``pgbench -i`` makes and fills them (PostgreSQL 15).
+    """Return the tables as ``pgbench -i`` creates and fills them (PostgreSQL 15).
 
-    A ``char(84)`` of PostgreSQL is filled up with blanks, so that an account's filler is as long here.
+    PostgreSQL pads a ``char(84)`` with spaces, so an account's filler has 84 spaces for all engines.
     """
     integer = {"type": "integer"}
     key = integer | {"primary_key": True, "fill": {"serial": 1}}
     zero = integer | {"fill": 0}
 
     def branch(rows: int) -> dict[str, Any]:
-        # Each branch's rows are a part of the table, since they come one after another.
+        # The rows of each branch are a part of the table, because they are consecutive.
         parts = [{"rows": rows, "columns": {"bid": number}} for number in range(2, scale + 1)]
         return {"parts": parts} if parts else {}
 

@@ -1,4 +1,4 @@
-"""The commands of a pgbench script: where each SQL statement and each backslash command begins and ends."""
+"""Split a pgbench script into SQL statements and backslash commands."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,15 +10,15 @@ from dbdyno.engines.sql_lexer import Kind, Token, UnterminatedError, tokenize
 from dbdyno.model.experiment.expression import NAME
 
 POSTGRESQL = "postgresql"
-"""The engine whose SQL scripts are written in."""
+"""The engine whose SQL dialect the scripts use."""
 
-# A colon behind another one does not begin a variable.
+# A colon after another one doesn't begin a variable (`::` is a cast).
 _VARIABLE = re.compile(f"(?<!:):({NAME})")
 _COMMAND = re.compile(r"\\(?P<name>(?:(?!\\\r?\n)\S)*)(?P<arguments>(?:\\\r?\n|[^\n])*)")
 _CONTINUATION = re.compile(r"\\\r?\n")
 _OPENED = {"'": "a string", '"': "a quoted name", "/": "a comment", "$": "a dollar-quoted string"}
 _ROUTINE = re.compile(r"create (?:or replace )?(?:function|procedure)", re.IGNORECASE)
-# Words and the blanks between them.
+# Maximum number of words and spaces of `create or replace function`.
 _LONGEST_ROUTINE = 7
 
 
@@ -33,30 +33,30 @@ class Variable:
 
 @dataclass(frozen=True)
 class Quoted:
-    """A string or a quoted name that contains a ``:name``; ``line``: where it begins."""
+    """A string or a quoted name that contains a ``:name``. ``line``: its first line."""
 
     text: str
     line: int
 
     def __str__(self) -> str:
-        """Return the text as it is written."""
+        """Return the unchanged text."""
         return self.text
 
     @property
     def variables(self) -> list[str]:
-        """Names that would be variables outside quotes."""
+        """The names after colons, which would be variables outside quotes."""
         return _VARIABLE.findall(self.text)
 
     def replaced(self, values: dict[str, str]) -> str:
-        """Return the text with values instead of those variables that have one."""
+        """Replace the variables in ``values`` by their values."""
         return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), self.text)
 
 
 @dataclass(frozen=True)
 class Sql:
-    """A statement: its text, cut at its variables, and the line it begins in.
+    """A statement: its text, split at variables, and its first line.
 
-    ``words``: the text without comments, with one blank for all white space between tokens.
+    ``words``: the text without comments, with single spaces instead of other white space.
     """
 
     line: int
@@ -66,7 +66,7 @@ class Sql:
 
 @dataclass(frozen=True)
 class Meta:
-    """A backslash command: its name in small letters, without the backslash, and the rest of its line."""
+    """A backslash command: its name in lower case without the backslash, and the rest of its line."""
 
     line: int
     name: str
@@ -74,7 +74,7 @@ class Meta:
 
 
 def commands(text: str, place: str) -> Iterator[Sql | Meta]:
-    """Cut a script into commands. Raises InputError with the line of an unclosed quote."""
+    """Split a script into commands. Raises InputError with the line of an unclosed quote."""
     yield from _Cutter(text, place).commands()
 
 
@@ -84,14 +84,14 @@ class _Cutter:
         self._place = place
         self._syntax = engine_of(POSTGRESQL).syntax
         self._at = 0
-        # A place in the text and its line, from which later ones are counted.
+        # An index in the text and its line; later lines are counted from there.
         self._counted = (0, 1)
         self._clear()
 
     def _clear(self) -> None:
         self._pieces: list[str | Variable | Quoted] = []
         self._words: list[str] = []
-        # White space and comments that belong to the statement if it goes on behind them.
+        # White space and comments that belong to the statement if more tokens follow.
         self._between: list[str] = []
         self._begun: int | None = None
         # Open parentheses, and open blocks in the body of a function.
@@ -138,7 +138,7 @@ class _Cutter:
         self._depth = max(self._depth + {"(": 1, ")": -1}.get(text, 0), 0)
 
     def _word(self, word: str) -> None:
-        """Count the blocks of a function's body, in which a semicolon ends no statement."""
+        """Count nested blocks in a function's body, where a semicolon doesn't end the statement."""
         if word in ("function", "procedure"):
             self._routine |= _ROUTINE.fullmatch("".join(self._words[:_LONGEST_ROUTINE])) is not None
         elif self._routine and (word == "begin" or (word == "case" and self._blocks)):
@@ -165,9 +165,9 @@ class _Cutter:
         found = _COMMAND.match(self._text, self._at)
         assert found is not None  # noqa: S101 - it begins with the backslash that led here
         if found["name"].startswith(";"):
-            raise InputError(self._here(), r"statements joined by `\;` cannot be run", "end each with `;`")
+            raise InputError(self._here(), r"statements joined by `\;` are not supported", "end each with `;`")
         if not found["name"]:
-            raise InputError(self._here(), "a backslash begins no command here", r"as in `\set x 1`")
+            raise InputError(self._here(), "missing command after the backslash", r"write one, such as `\set x 1`")
         line = self._line()
         self._at = found.end()
         return Meta(line, found["name"].lower(), _CONTINUATION.sub(" ", found["arguments"]).strip())

@@ -1,16 +1,16 @@
-r"""The names of the columns that a statement returns, which ``\gset`` makes variables of."""
+r"""Find the result columns of a statement, whose names are the variables of ``\gset``."""
 
 from dbdyno.base.errors import InputError
 from dbdyno.base.sql_tree import sql_tree
 from dbdyno.experiment.pgbench.lexer import Sql, Variable
 
-_REMEDY = r"name each column, as in `select count(*) as n from t \gset`"
+_REMEDY = r"give each column a name, such as `select count(*) as n from t \gset`"
 
 
 def result_columns(statement: Sql, place: str) -> list[str]:
-    """Name the columns of a statement's result, small letters unless quoted, as PostgreSQL does.
+    """Return the names of a statement's result columns, in lower case unless quoted, as in PostgreSQL.
 
-    Raises InputError if the text does not tell the names, as with ``*``.
+    Raises InputError if the names aren't known from the text (``*``).
     """
     from sqlglot import exp
 
@@ -20,7 +20,7 @@ def result_columns(statement: Sql, place: str) -> list[str]:
     except RecursionError:
         tree = None
     if tree is None:
-        raise InputError(place, r"the statement before `\gset` cannot be read", _REMEDY)
+        raise InputError(place, r"could not parse the statement before `\gset`", _REMEDY)
     if isinstance(tree, exp.Query):
         columns = tree.selects
     else:

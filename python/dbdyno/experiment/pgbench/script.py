@@ -1,4 +1,4 @@
-"""A pgbench script as the steps of a transaction of an experiment."""
+"""Compile a pgbench script to the steps of a transaction of an experiment."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -16,10 +16,11 @@ from dbdyno.model.experiment.expression import AUTOMATIC, NAME, WrongExpression,
 
 Step = dict[str, Any]
 
-# Each level of conditions is two levels of the plan's JSON, of which its reader takes no more than 128.
+# Each level of conditions is two levels of the plan's JSON, whose nesting is limited to 128 levels.
 MOST_CONDITIONS = 16
 
-# Statements that begin and end transactions, as PostgreSQL knows them and SQLite's modes; words have one blank between.
+# Statements that begin and end transactions, in PostgreSQL's syntax and with SQLite's modes. Words are separated by
+# single spaces.
 _MODE = (
     "(?:isolation level (?:serializable|repeatable read|read committed|read uncommitted)"
     "|read write|read only|(?:not )?deferrable)"
@@ -47,9 +48,9 @@ _SHOWN = 60
 _LONGEST_SLEEP = 2**31 - 1
 
 _REFUSED = {
-    "aset": r"end each statement with `;`, or with `\gset` where its values are wanted",
-    "setshell": r"a program's start would be measured; use `\set` or `--define`",
-    "shell": "a program's start would be measured; leave it out",
+    "aset": r"end each statement with `;`, or with `\gset` to use its values",
+    "setshell": r"the start of a program would be measured; use `\set` or `--define`",
+    "shell": "the start of a program would be measured; leave it out",
     "startpipeline": "statements are sent one at a time; leave it out",
     "endpipeline": "statements are sent one at a time; leave it out",
     "syncpipeline": "statements are sent one at a time; leave it out",
@@ -59,12 +60,12 @@ _KNOWN = ("set", "if", "elif", "else", "endif", "sleep", "gset")
 
 @dataclass(frozen=True)
 class Presets:
-    """The variables that are set before a script begins: name and text, as ``-D`` gives them."""
+    """The initial values of variables (``-D``), as strings by name."""
 
     texts: Mapping[str, str]
 
     def constant(self, name: str) -> str | None:
-        """Give the value as an expression writes it, or ``None`` where the text is not one."""
+        """Return the value in the syntax of expressions, or ``None`` if it is not a constant."""
         try:
             value = read_constant(self.texts[name])
         except ValueError:
@@ -72,7 +73,7 @@ class Presets:
         return "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)
 
     def value(self, name: str) -> Any:
-        """Give the value as a generator of an experiment."""
+        """Return the value as a generator of an experiment."""
         try:
             value = read_constant(self.texts[name])
         except ValueError:
@@ -90,9 +91,9 @@ class _Condition:
 
 @dataclass
 class Script:
-    """A script read. ``begins``: it has a plain ``BEGIN``; ``changes_schema``: it makes or changes tables.
+    """A compiled script. ``begins``: it has a plain ``BEGIN``. ``changes_schema``: it creates or changes tables.
 
-    ``own``: statements that only PostgreSQL knows, each with its line; ``used``: the variables it sets or reads.
+    ``own``: statements that only PostgreSQL supports, each with its line. ``used``: the variables it sets or reads.
     """
 
     steps: list[Step] = field(default_factory=list)
@@ -103,7 +104,7 @@ class Script:
 
 
 def assigned_variables(text: str, place: str) -> set[str]:
-    r"""Name the variables that a script's ``\set`` and ``\gset`` give values to. Raises InputError."""
+    r"""Return the variables that a script sets with ``\set`` and ``\gset``. Raises InputError."""
     names: set[str] = set()
     statement: Sql | None = None
     for command in commands(text, place):
@@ -121,10 +122,10 @@ def assigned_variables(text: str, place: str) -> set[str]:
 def read_script(
     text: str, place: str, *, presets: Presets, begin: str, dynamic: set[str], assigned: Collection[str] = ()
 ) -> Script:
-    """Read a script. ``begin``: the mode of a plain ``BEGIN``. ``dynamic``: presets that a script gives other values.
+    """Compile a script. ``begin``: the mode of a plain ``BEGIN``. ``dynamic``: presets that a script changes.
 
-    ``assigned``: variables that a script which the same client runs gives values to.
-    Raises InputError with file and line if it cannot be understood or carried out.
+    ``assigned``: variables that any of the client's scripts sets. Raises InputError with file and line if the script is
+    invalid or not supported.
     """
     reader = _Reader(place, presets, begin, dynamic, assigned)
     for command in commands(text, place):
@@ -145,27 +146,27 @@ class _Reader:
         self._script = Script()
         self._steps = self._script.steps
         self._conditions: list[tuple[_Condition, list[Step]]] = []
-        # The statement that may yet be ended by `\gset`, and its step.
+        # The previous statement, which `\gset` may follow, and its step.
         self._last: tuple[Sql, Step] | None = None
         self._open: int | None = None
         self._known = set(dynamic)
-        # Presets that other values are given to, as far as the script needs them. Hashes use a seed without naming it.
+        # Variables that the script uses. Hash functions use the seed implicitly, so it always counts as used.
         self._used = self._script.used
         self._used |= dynamic & set(AUTOMATIC)
 
     def end(self) -> Script:
-        """Give the script once all its commands are read."""
+        """Return the script after all commands have been added."""
         if self._conditions:
-            raise self._wrong(self._conditions[-1][0].line, r"this `\if` is never ended", r"add `\endif`")
+            raise self._wrong(self._conditions[-1][0].line, r"missing `\endif` for this `\if`", r"add `\endif`")
         if self._open is not None:
-            raise self._wrong(self._open, "the transaction begun here is never ended", "add `END;` or `COMMIT;`")
+            raise self._wrong(self._open, "the transaction that begins here isn't ended", "add `END;` or `COMMIT;`")
         first = [
             {"set": name, "value": self._presets.value(name), "once": True}
             for name in sorted(self._used & self._dynamic)
         ]
         self._script.steps = [*first, *_tidy(self._script.steps)]
         if not any("execute" in step or "then" in step for step in self._script.steps):
-            raise InputError(self._place, "the script has no statement", "give it one, ended by `;`")
+            raise InputError(self._place, "the script has no statement", "add one that ends with `;`")
         return self._script
 
     def sql(self, statement: Sql) -> None:
@@ -186,7 +187,7 @@ class _Reader:
                 texts.append(self._in_quotes(piece) if isinstance(piece, Quoted) else piece)
         text = "".join(texts)
         if engine_of(POSTGRESQL).places(text) != len(params):
-            problem = "a `?` stands for a value that nothing gives"
+            problem = "a `?` without a value"
             raise self._wrong(statement.line, problem, "write `:name`, or an operator between two operands")
         written = escape(text)
         step: Step = {"execute": written if _reads_alike(text, len(params)) else {POSTGRESQL: written}}
@@ -195,13 +196,13 @@ class _Reader:
         self._last = (statement, step)
 
     def _control(self, statement: Sql) -> Step | None:
-        """Return the step that a statement is if it begins or ends a transaction."""
+        """Return the step for a statement that begins or ends a transaction, otherwise None."""
         for verb, pattern in _CONTROLS.items():
             found = pattern.fullmatch(statement.words)
             if found:
                 return self._step_of(verb, found, statement)
         if _LIKE_CONTROL.match(statement.words) and not _OTHER_CONTROL.match(statement.words):
-            problem = f"`{shortened(statement.words, _SHOWN)}` is not a form of this statement that PostgreSQL knows"
+            problem = f"`{shortened(statement.words, _SHOWN)}` is not valid in PostgreSQL"
             hint = "write `begin`, `commit` or `rollback`, with modes such as `isolation level serializable`"
             raise self._wrong(statement.line, problem, hint)
         return None
@@ -212,10 +213,11 @@ class _Reader:
             self._open = self._open or statement.line
         else:
             further = further and not found["no"]
-            # A chained transaction begins at once.
+            # With `and chain`, the next transaction begins immediately.
             self._open = self._open if further else None
         if further:
-            # A plan has no such modes. The session rolls back after a failure because the server reports its state.
+            # Plans don't support these modes, so send the statement itself. After a failure, the session still rolls
+            # back, because the server reports the state of the transaction.
             self._script.own.append((statement.line, statement.words))
             return {"execute": {POSTGRESQL: escape("".join(map(str, statement.pieces)))}}
         if verb != "begin":
@@ -225,12 +227,12 @@ class _Reader:
         return {"begin": lock.lower() if lock else self._begin}
 
     def _in_quotes(self, quoted: Quoted) -> str:
-        """Return a string or quoted name with constants in it, as pgbench's simple mode sends it."""
+        """Replace variables in a string or quoted name by constants, as pgbench's simple mode does."""
         values: dict[str, str] = {}
         for name in quoted.variables:
             if name in self._varying:
-                problem = f"`:{name}` is inside quotes, where no value can be bound"
-                hint = f"write it outside, as in `'…' || :{name}`"
+                problem = f"`:{name}` is inside quotes, where values can't be bound"
+                hint = f"write it outside, such as `'…' || :{name}`"
                 raise self._wrong(quoted.line, problem, hint)
             if name in self._presets.texts:
                 values[name] = self._presets.texts[name]
@@ -238,7 +240,7 @@ class _Reader:
         return quoted.replaced(values)
 
     def _param(self, variable: Variable) -> tuple[str, Any]:
-        """Give what stands in a statement's text for a variable, and the value bound there, if one is."""
+        """Return the replacement of a variable in a statement's text, and the bound value, if any."""
         name = variable.name
         self._used.add(name)
         if name in self._known:
@@ -246,7 +248,7 @@ class _Reader:
         elif name in self._presets.texts:
             text = self._presets.texts[name]
             value = self._presets.value(name)
-            # pgbench puts a value's text into the statement; what is no value may be a table's name.
+            # pgbench inserts the text into the statement. If it isn't a constant, it may be the name of a table.
             plain = not isinstance(value, bool) or text.lower() in ("true", "false")
             if variable.glued or isinstance(value, str) or not plain:
                 return text, None
@@ -256,12 +258,12 @@ class _Reader:
         else:
             raise self._unset(name, variable.line)
         if variable.glued:
-            problem = f"`:{name}` is a part of a longer name, where no value can be bound"
+            problem = f"`:{name}` is part of a longer name, where values can't be bound"
             raise self._wrong(variable.line, problem, f"give it with `--define {name}=…`, or put a space before it")
         return "?", made
 
     def meta(self, command: Meta) -> None:
-        """Carry out or add a backslash command."""
+        """Add a backslash command."""
         last, self._last = self._last, None
         match command.name:
             case "set":
@@ -273,17 +275,17 @@ class _Reader:
             case "gset":
                 self._gset(command, last)
             case name if name in _REFUSED:
-                raise self._wrong(command.line, rf"`\{name}` cannot be carried out", _REFUSED[name])
+                raise self._wrong(command.line, rf"`\{name}` is not supported", _REFUSED[name])
             case name:
                 from dbdyno.model.experiment.validation import nearest
 
-                raise self._wrong(command.line, rf"there is no command `\{name}`", nearest(name, _KNOWN))
+                raise self._wrong(command.line, rf"unknown command `\{name}`", nearest(name, _KNOWN))
 
     def _set(self, command: Meta) -> None:
         name, *rest = command.arguments.split(maxsplit=1) or [""]
         text = rest[0] if rest else ""
         if not text:
-            raise self._wrong(command.line, r"`\set` needs a name and an expression", r"as in `\set x random(1, 10)`")
+            raise self._wrong(command.line, r"`\set` needs a name and an expression", r"such as `\set x random(1, 10)`")
         self._assign(name, command.line)
         self._steps.append({"set": name, "value": {"expression": self._expression(text, command.line)}})
         self._known.add(name)
@@ -292,8 +294,8 @@ class _Reader:
         if not re.fullmatch(NAME, name):
             raise self._wrong(line, f"`{name}` is not the name of a variable", "use letters, digits and `_`")
         if name in AUTOMATIC and name not in self._dynamic:
-            problem = f"`{name}` is set by itself and cannot be set here"
-            raise self._wrong(line, problem, f"choose another name, or give it with `--define {name}=…` as well")
+            problem = f"`{name}` is set automatically and can't be changed"
+            raise self._wrong(line, problem, f"choose another name, or also define it with `--define {name}=…`")
         self._used.add(name)
 
     def _expression(self, text: str, line: int) -> str:
@@ -309,7 +311,7 @@ class _Reader:
                 constant = self._presets.constant(name)
                 if constant is None:
                     problem = f"`{name}` is `{self._presets.texts[name]}`, which is not a number"
-                    raise self._wrong(line, problem, f"give a number, as in `--define {name}=1`")
+                    raise self._wrong(line, problem, f"give a number, such as `--define {name}=1`")
                 constants[name] = constant
             text = put_in(text, constants)
             return parse_expression(text).text
@@ -320,16 +322,16 @@ class _Reader:
     def _condition(self, command: Meta) -> None:
         name, line = command.name, command.line
         if name in ("if", "elif") and not command.arguments:
-            raise self._wrong(line, rf"`\{name}` needs an expression", rf"as in `\{name} :x > 1`")
+            raise self._wrong(line, rf"`\{name}` needs an expression", rf"such as `\{name} :x > 1`")
         if name in ("else", "endif") and command.arguments:
-            raise self._wrong(line, rf"`\{name}` takes no argument", "take it away")
+            raise self._wrong(line, rf"`\{name}` doesn't accept arguments", "remove them")
         if name != "if" and not self._conditions:
-            raise self._wrong(line, rf"there is no `\if` to this `\{name}`", r"begin with `\if`")
+            raise self._wrong(line, rf"missing `\if` for this `\{name}`", r"begin with `\if`")
         if name in ("if", "elif"):
             levels = 1 + (self._conditions[-1][0].levels if self._conditions else 0)
             if levels > MOST_CONDITIONS:
                 problem = f"conditions are nested deeper than {MOST_CONDITIONS} levels"
-                raise self._wrong(line, problem, r"an `\elif` is a level too; make fewer")
+                raise self._wrong(line, problem, r"use fewer levels; each `\elif` is a level as well")
             step: Step = {"when": {"expression": self._expression(command.arguments, line)}, "then": []}
         if name == "if":
             self._conditions.append((_Condition(line, step, levels), self._steps))
@@ -342,7 +344,7 @@ class _Reader:
             self._steps = outside
             return
         if condition.ended:
-            raise self._wrong(line, rf"`\{name}` comes after `\else`", r"end the condition with `\endif` first")
+            raise self._wrong(line, rf"`\{name}` follows `\else`", r"end the condition with `\endif` first")
         if name == "else":
             condition.ended = True
             self._steps = condition.step["else"] = []
@@ -353,8 +355,8 @@ class _Reader:
     def _sleep(self, command: Meta) -> None:
         found = _SLEEP.fullmatch(command.arguments)
         if not found:
-            problem = rf"`\sleep {command.arguments}` cannot be read".replace(" `", "`")
-            raise self._wrong(command.line, problem, r"write a whole number or a variable, and `us`, `ms` or `s`")
+            problem = rf"`\sleep {command.arguments}` is invalid".replace(" `", "`")
+            raise self._wrong(command.line, problem, r"write an integer or a variable, and `us`, `ms` or `s`")
         unit = (found["unit"] or "s").lower()
         factor = 1000 if unit == "s" else 1
         time: Any
@@ -364,14 +366,14 @@ class _Reader:
         else:
             time = int(found["time"])
             if time > _LONGEST_SLEEP:
-                raise self._wrong(command.line, f"`{time}` is too long a sleep", f"give at most {_LONGEST_SLEEP}")
+                raise self._wrong(command.line, f"the sleep `{time}` is too long", f"give at most {_LONGEST_SLEEP}")
             time *= factor
         self._steps.append({"think": time} | ({"unit": "us"} if unit == "us" else {}))
 
     def _gset(self, command: Meta, last: tuple[Sql, Step] | None) -> None:
         if last is None:
             problem = r"`\gset` does not follow a statement"
-            raise self._wrong(command.line, problem, r"write it in the place of the statement's `;`")
+            raise self._wrong(command.line, problem, r"write it instead of the statement's `;`")
         prefix = command.arguments
         names = [prefix + column for column in result_columns(last[0], f"{self._place}: line {command.line}")]
         for name in names:
@@ -380,7 +382,7 @@ class _Reader:
         self._known.update(names)
 
     def _unset(self, name: str, line: int) -> InputError:
-        hint = rf"set it before, with `\set {name} …`, or give it with `--define {name}=…`"
+        hint = rf"set it before with `\set {name} …`, or define it with `--define {name}=…`"
         return self._wrong(line, f"no earlier command sets the variable `{name}`", hint)
 
     def _wrong(self, line: int, problem: str, hint: str) -> InputError:
@@ -388,8 +390,8 @@ class _Reader:
 
 
 def _reads_alike(text: str, values: int) -> bool:
-    """Whether engines other than PostgreSQL may read a statement as it does."""
-    # Elsewhere brackets are quotes, and a `?` in a dollar-quoted string stands for a value.
+    """Whether other engines may interpret a statement as PostgreSQL does."""
+    # For other engines, brackets are quotes, and a `?` in a dollar-quoted string is a parameter.
     try:
         alike = sum(each.text == "?" for each in placeholders(text)) == values
     except UnterminatedError:
@@ -398,7 +400,7 @@ def _reads_alike(text: str, values: int) -> bool:
 
 
 def _tidy(steps: list[Step]) -> list[Step]:
-    """Leave out branches without steps."""
+    """Remove branches without steps."""
     made = []
     for step in steps:
         if "when" not in step:
