@@ -31,7 +31,7 @@ from dbdyno.model.events.answers import Ready
 from dbdyno.model.events.reading import Heard
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.runtime.worker import Worker, ask, worker_path
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 from dbdyno.runtime.workspace.workspace import Workspace
 
 KEYS = 100_000

@@ -17,7 +17,7 @@ from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.writes import writing_transactions
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 from directories import server_directory
 from fresh_data import fresh_data
 from installed_servers import needs_ferretdb, needs_mysql, needs_postgresql

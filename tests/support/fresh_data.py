@@ -6,7 +6,7 @@ from dbdyno.engines.server.account import allow_traversal, change_owner, server_
 from dbdyno.engines.server.data import kept_data
 from dbdyno.engines.server.managed import common_directory
 from dbdyno.engines.server.programs import Installation
-from dbdyno.runtime.workspace.copying import copy_directory
+from dbdyno.runtime.workspace.file_copies import copy_directory
 
 
 def kept() -> Path:

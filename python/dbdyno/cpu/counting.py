@@ -23,7 +23,7 @@ from dbdyno.model.events.reading import Event, NotAnEvent, read_line
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.runtime.worker import WorkerFailed, ask, worker_path
 from dbdyno.runtime.workspace.claims import Claim, remove_abandoned
-from dbdyno.runtime.workspace.copying import copy_file
+from dbdyno.runtime.workspace.file_copies import copy_file
 from dbdyno.runtime.workspace.templates import template
 
 # The worker's object name in stored callgrind files.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 from dbdyno.runtime.workspace.workspace import Workspace
 
 

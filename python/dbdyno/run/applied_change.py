@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from dbdyno.run.provisioners import Ready
 from dbdyno.run.trial import Trial
-from dbdyno.runtime.workspace.competing import competing
+from dbdyno.runtime.workspace.cpu_competitor import competing
 from dbdyno.runtime.workspace.processors import bind_all
 
 

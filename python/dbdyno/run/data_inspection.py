@@ -7,7 +7,7 @@ from dbdyno.model.events.answers import Loaded, Space
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.memory_limit import Limiting
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 
 
 def inspect_data(

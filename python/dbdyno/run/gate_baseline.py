@@ -18,7 +18,7 @@ from dbdyno.experiment.design import Cells
 from dbdyno.model.experiment.levels import Level
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.model.plan.system import SystemSpec
-from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.process import Kept
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.workspace import Workspace
 

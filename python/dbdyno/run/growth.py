@@ -19,7 +19,7 @@ from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.tiers import with_tiers
 from dbdyno.run.trial import Plan, Trial, Watcher, record_surroundings, record_system_state, run_trial
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 from dbdyno.store import TrialRecord
 
 

@@ -10,7 +10,7 @@ from dbdyno.model.events.around import Counting
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 
 # Statements of the client, after a warm-up that is not counted. Valgrind makes them about 50 times slower.
 _STATEMENTS = 2000

@@ -16,7 +16,7 @@ from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.model.plan.steps import without_thinking
 from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.runtime.worker import Worker, ask
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 
 # Seconds of one measurement of the device, and of the worker's ceiling. Shorter device measurements use a smaller file.
 _USUAL_SECONDS = 0.4

@@ -44,7 +44,7 @@ from dbdyno.run.trial import (
 from dbdyno.run.worker_places import Here
 from dbdyno.runtime.cluster.machine import LOST
 from dbdyno.runtime.worker import WorkerFailed
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 from dbdyno.runtime.workspace.processors import bound_to
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store, TrialRecord

@@ -21,10 +21,10 @@ from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.processes import Processes
 from dbdyno.run.provisioners import Ready
 from dbdyno.run.worker_places import Here
-from dbdyno.runtime.cluster.dividing import divided
+from dbdyno.runtime.cluster.client_distribution import divided
 from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed, server_timeout
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 from dbdyno.runtime.workspace.processors import bound_to, processors_of
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord

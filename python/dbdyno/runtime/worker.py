@@ -18,7 +18,7 @@ from dbdyno.base.errors import InputError, SystemFailed, TrialFailed
 from dbdyno.model.events.answers import Error
 from dbdyno.model.events.reading import E, Heard, NotAnEvent, read_line
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.runtime.workspace.listening import AtOnce, Interrupted
+from dbdyno.runtime.workspace.interruption import AtOnce, Interrupted
 
 JsonObject = dict[str, Any]
 

@@ -9,7 +9,7 @@ import psutil
 
 from dbdyno.analysis.why.round_trip import round_trip_us
 from dbdyno.engines.url import parse_url
-from dbdyno.runtime.workspace.competing import competing
+from dbdyno.runtime.workspace.cpu_competitor import competing
 from waiting import eventually
 
 

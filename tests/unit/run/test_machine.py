@@ -22,7 +22,7 @@ from dbdyno.model.plan.cell import PLAN, Cell, CompiledCell
 from dbdyno.run import machine
 from dbdyno.run.machine import ceiling
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 from dbdyno.store import open_store
 from waiting import eventually
 

@@ -28,8 +28,8 @@ from dbdyno.run.cluster_checks import check_cluster
 from dbdyno.run.processes import parts
 from dbdyno.run.progress import Display
 from dbdyno.runtime.cluster.address import read_cluster
+from dbdyno.runtime.cluster.client_distribution import divided
 from dbdyno.runtime.cluster.clocks import Exchange, measure_offset, offset_of
-from dbdyno.runtime.cluster.dividing import divided
 from dbdyno.runtime.cluster.node import LoadMachine, NotTheWorker, masked
 from dbdyno.runtime.worker import worker_path
 from dbdyno.stats.agreement import chance

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.runtime.workspace.copying import copy_directory, copy_file, set_os_cache
+from dbdyno.runtime.workspace.file_copies import copy_directory, copy_file, set_os_cache
 
 MEMORY = Path("/dev/shm")
 
@@ -60,6 +60,6 @@ def test_a_file_that_a_server_removes_meanwhile_is_passed_over(tmp_path: Path, m
             seen.append(each.name)
             yield each
 
-    monkeypatch.setattr("dbdyno.runtime.workspace.copying.files_below", removing)
+    monkeypatch.setattr("dbdyno.runtime.workspace.file_copies.files_below", removing)
     set_os_cache(tmp_path, "cold")
     assert sorted(seen) == ["a", "b"]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.runtime.workspace.renewing import Copies, Copy
+from dbdyno.runtime.workspace.directory_copies import Copies, Copy
 
 NAMES = ("a", "b", "base/1/a", "base/1/b", "base/2/a", "wal/a")
 
@@ -169,7 +169,7 @@ def test_none_is_kept_where_the_device_is_nearly_full(tmp_path: Path, monkeypatc
     kept.renew()
     copies.give_back(kept)
     assert kept.path.exists()
-    monkeypatch.setattr("dbdyno.runtime.workspace.renewing._free", lambda _: 100)
+    monkeypatch.setattr("dbdyno.runtime.workspace.directory_copies._free", lambda _: 100)
     other = make_source(tmp_path / "other", (100,) * len(NAMES))
     last = copies.take(other, lambda: tmp_path / "last")
     assert not kept.path.exists()

@@ -9,8 +9,8 @@ from typing import Any
 
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.runtime.workspace.copying import copy_file
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.file_copies import copy_file
+from dbdyno.runtime.workspace.interruption import Interrupted
 
 # A copy is reused for this many times its copying time, so copying takes at most about a tenth of the time.
 _COPIES_PER_AGE = 10.0

@@ -14,7 +14,7 @@ from dbdyno.engines.server.family import Job
 from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.server.programs import Installation
-from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.process import Kept
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.templates import template
 

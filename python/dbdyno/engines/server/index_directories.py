@@ -9,7 +9,7 @@ from dbdyno.engines.server.account import allow_traversal, change_owner, closed_
 from dbdyno.engines.server.data import run_job
 from dbdyno.engines.server.family import Job
 from dbdyno.engines.server.programs import Installation
-from dbdyno.runtime.workspace.copying import sync_files
+from dbdyno.runtime.workspace.file_copies import sync_files
 
 Moving = Callable[[Installation, Path, Path], Job]
 

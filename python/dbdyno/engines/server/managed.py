@@ -26,9 +26,9 @@ from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.copying import copy_directory, directory_bytes, set_os_cache
-from dbdyno.runtime.workspace.listening import AtOnce
-from dbdyno.runtime.workspace.renewing import Copies
+from dbdyno.runtime.workspace.directory_copies import Copies
+from dbdyno.runtime.workspace.file_copies import copy_directory, directory_bytes, set_os_cache
+from dbdyno.runtime.workspace.interruption import AtOnce
 from dbdyno.runtime.workspace.templates import Template, template
 from dbdyno.runtime.workspace.workspace import Workspace
 

@@ -9,7 +9,7 @@ from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 
 # Words in `setup` statements that gather or set statistics on PostgreSQL, MariaDB and MySQL.
 _OWN = re.compile(r"\banaly[sz]e\b|statistic|_stats\b|\bstats_|reltuples", re.IGNORECASE)

@@ -24,7 +24,7 @@ from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import adjusted, last_words, refused
 from dbdyno.engines.server.preload import Preload
 from dbdyno.engines.server.programs import Installation
-from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.process import Kept
 from dbdyno.runtime.supervisor.task import Task
 
 # Maximum bytes of a Unix socket's path without the terminating NUL (sun_path in unix(7)).

@@ -13,7 +13,7 @@ from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.web.process import START_TIMEOUT_S, WebProcess, await_port
-from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.process import Kept
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.processors import bound_to
 

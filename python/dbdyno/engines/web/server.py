@@ -12,7 +12,7 @@ from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.web.process import CHECK_S, START_TIMEOUT_S, WebProcess, read_log
-from dbdyno.runtime.supervisor.kept import Kept
+from dbdyno.runtime.supervisor.process import Kept
 from dbdyno.runtime.supervisor.task import Task
 
 _LOG = "log"

@@ -1,6 +1,6 @@
 """A program that uses a share of each given CPU until its standard input is closed, and prints the share it used.
 
-Usage: `python taking.py SHARE CPU,CPU,…`. It is started by its path and doesn't import dbdyno, so it starts quickly.
+Usage: `python cpu_load.py SHARE CPU,CPU,…`. It is started by its path and doesn't import dbdyno, so it starts quickly.
 
 It is busy for a part of each millisecond. This slows down programs that compute on the same CPU, but hardly those that
 wait for something else: a thread that becomes ready waits a few hundred microseconds at most.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 
 # ioctl FICLONE (linux/fs.h): the copy shares the original's blocks until one of them is changed.
 _FICLONE = 0x40049409

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dbdyno.base.errors import SystemFailed
 
-_PROGRAM = Path(__file__).with_name("taking.py")
+_PROGRAM = Path(__file__).with_name("cpu_load.py")
 
 # Seconds that the program gets to end.
 _LONGEST_S = 30.0

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from dbdyno.runtime.workspace.copying import (
+from dbdyno.runtime.workspace.file_copies import (
     copy_below,
     copy_contents,
     copy_directory,
@@ -21,7 +21,7 @@ from dbdyno.runtime.workspace.copying import (
     files_below,
     sync_files,
 )
-from dbdyno.runtime.workspace.listening import Interrupted
+from dbdyno.runtime.workspace.interruption import Interrupted
 
 # Maximum number of unused copies that are kept.
 _KEPT = 4

@@ -18,7 +18,7 @@ from dbdyno.base.errors import SystemFailed
 from dbdyno.runtime.supervisor.task import Task
 
 # The keeper's program, and where it finds dbdyno. It needs only the standard library (-S).
-_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from dbdyno.runtime.supervisor.keeper import main; main()"
+_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from dbdyno.runtime.supervisor.supervisor import main; main()"
 _ROOT = Path(__file__).parents[3]
 
 # Seconds that a keeper gets to start and to report the end, in addition to the program's grace period.
