@@ -14,7 +14,7 @@ from dbdyno.base.numbers import NONE, bracketed, factor_words, figure, level, mi
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.plans import whole_reads
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.effects import Configuration, Standing
+from dbdyno.model.result.effects import Configuration, LoadComparison
 from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Document
 from dbdyno.report.estimates import estimate_words
@@ -140,9 +140,9 @@ def _plan(cell: Cell) -> str:
 
 def _standings(
     configurations: Sequence[Configuration], cells: Sequence[Cell], loads: Sequence[str]
-) -> dict[str, Standing]:
+) -> dict[str, LoadComparison]:
     by_id = {cell.id: cell for cell in cells}
-    found: dict[str, Standing] = {}
+    found: dict[str, LoadComparison] = {}
     for each in configurations:
         for name in each.cells:
             own: dict[str, Any] = {load: by_id[name].factors.get(load) for load in loads}
@@ -150,7 +150,7 @@ def _standings(
     return found
 
 
-def _compared(standing: Standing) -> tuple[str, str]:
+def _compared(standing: LoadComparison) -> tuple[str, str]:
     return NONE if standing.ratio is None else bracketed(standing.ratio, standing.ci95), standing.verdict
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dbdyno.analysis.answer.short import named
 from dbdyno.base.numbers import figure, percent
-from dbdyno.model.result.scalability import Estimated, Scalability, ScalabilityCurve
+from dbdyno.model.result.scalability import IntervalEstimate, Scalability, ScalabilityCurve
 from dbdyno.model.result.shape import Document
 
 _SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
@@ -102,7 +102,7 @@ def refusals(document: Document, levels: int = 0) -> list[Refusal]:
     return list(found.values())
 
 
-def interval(estimated: Estimated) -> str:
+def interval(estimated: IntervalEstimate) -> str:
     """Write a figure with its interval: ``0.0312 [0.0287, 0.0345]``."""
     low, high = estimated.ci95
     return f"{figure(estimated.value)} [{figure(low)}, {figure(high)}]"

@@ -22,7 +22,7 @@ from dbdyno.base.numbers import duration
 from dbdyno.base.numbers import level as level_text
 from dbdyno.engines.lookup import known_engine
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.effects import Advice, Answer, Effect, Recommended, Standing
+from dbdyno.model.result.effects import Advice, Answer, Effect, LoadComparison, RecommendedConfiguration
 from dbdyno.model.result.effects import Configuration as Told
 from dbdyno.model.result.reading import JsonObject, number, objects, part, text, texts
 from dbdyno.model.result.shape import Finding
@@ -237,7 +237,7 @@ def _told(each: Configuration) -> Told:
         gain=each.gain,
         not_ranked=each.not_ranked,
         at=[
-            Standing(
+            LoadComparison(
                 load=dict(standing.load),
                 ratio=None if standing.ratio is None else standing.ratio.mean,
                 ci95=None if standing.ratio is None else standing.ratio.ends,
@@ -257,17 +257,17 @@ def _recommended(
     margin: float,
     design: JsonObject,
     experiment: str,
-) -> Recommended | None:
+) -> RecommendedConfiguration | None:
     """Return the configuration to take or to keep; None while a choice is open and none is to be taken."""
     before = ranking.first if ranking.set_aside is None else ranking.set_aside
     if best is before:
         if any(each.action in ("take", "open") for each in rows):
             return None
         why = decision.keeping(ranking, margin)
-        return Recommended(configuration=best.name, why=why, changes={}, price=[], apply=[], command="")
+        return RecommendedConfiguration(configuration=best.name, why=why, changes={}, price=[], apply=[], command="")
     changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
     of_best, of_before = (next(iter(each.cells.values())) for each in (best, before))
-    return Recommended(
+    return RecommendedConfiguration(
         configuration=best.name,
         why=decision.taking(ranking, best),
         changes=changed,

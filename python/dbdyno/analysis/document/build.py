@@ -29,7 +29,7 @@ from dbdyno.model.plan.fix import is_fix
 from dbdyno.model.result.cell import Cell, Published
 from dbdyno.model.result.fixes import Fixes
 from dbdyno.model.result.reading import JsonObject, count, number, objects, part, text, texts
-from dbdyno.model.result.shape import Document, FailedTrial, Finding, Measured, Recommendation
+from dbdyno.model.result.shape import Document, FailedTrial, Finding, Recommendation, ThroughputUnit
 from dbdyno.model.result.slo import Slo
 from dbdyno.model.result.why import Why
 from dbdyno.stats import CONFIDENCE, MARGIN, Criteria, Interval, Ratio, decide, rate_interval
@@ -116,7 +116,7 @@ def build_document(
         factors={name: list(levels) for name, levels in material.factors.items()},
         report=material.report,
         growth=part(design, "growth"),
-        measure=Measured(unit=measure.unit, label=measure.label),
+        measure=ThroughputUnit(unit=measure.unit, label=measure.label),
         rounds=count(design, "rounds"),
         confidence=confidence,
         cells=cells,

@@ -18,7 +18,7 @@ from dbdyno.analysis.measured.judging import hardly_any
 from dbdyno.analysis.measured.metrics import done, failing, is_open_loop, rates_by_block
 from dbdyno.base.numbers import level, percent, rough
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.scalability import CurvePoint, Estimated, Peak, Scalability, ScalabilityCurve
+from dbdyno.model.result.scalability import CurvePoint, IntervalEstimate, Peak, Scalability, ScalabilityCurve
 from dbdyno.stats import Rates, decide, paired_rates
 from dbdyno.stats.moderation import noise_of
 from dbdyno.stats.rates import own_errors, own_values
@@ -245,8 +245,8 @@ def _peak(found: Fit, greatest: Sequence[int]) -> Peak:
     )
 
 
-def _estimated(estimate: Estimate) -> Estimated:
-    return Estimated(value=estimate.value, ci95=[estimate.low, estimate.high])
+def _estimated(estimate: Estimate) -> IntervalEstimate:
+    return IntervalEstimate(value=estimate.value, ci95=[estimate.low, estimate.high])
 
 
 def _points(found: Fit, clients: Sequence[float]) -> list[CurvePoint]:

@@ -21,7 +21,7 @@ from dbdyno.analysis.predict.words import sentences, warnings
 from dbdyno.base.errors import InputError
 from dbdyno.model.events.answers import BtreeFigures
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.prediction import Asked, Measured, Point, Prediction, Series, Tree
+from dbdyno.model.result.prediction import Conditions, IndexActivity, MeasuredPoint, Point, Prediction, Series
 from dbdyno.model.result.prediction import Costs as TermCosts
 from dbdyno.model.result.reading import count
 
@@ -117,7 +117,7 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
         system=str(first.factors.get("system", "")),
         calibrated_rows=sorted({each.level for one in read.series for each in one.observed}),
         label=document.measure.label,
-        asked=Asked(
+        asked=Conditions(
             rows=sorted(question.rows),
             clients=asked.clients,
             memory_bytes=asked.memory,
@@ -303,7 +303,7 @@ def _point(
         lacking=found[1].lacking,
         measured=None
         if seen is None
-        else Measured(throughput=seen.throughput, ci95=seen.ci95, calibrating=calibrating),
+        else MeasuredPoint(throughput=seen.throughput, ci95=seen.ci95, calibrating=calibrating),
     )
     if figures is None:
         return point
@@ -327,7 +327,7 @@ def _point(
         limits=made.limits,
         index_bytes=size,
         times_memory=size / memory,
-        tree=Tree(
+        tree=IndexActivity(
             leaves=figures.leaves,
             fill=figures.fill,
             misses=one.use(figures).misses,

@@ -19,7 +19,7 @@ from dbdyno.base.numbers import figure, percent
 from dbdyno.model.experiment.objective import Clause, Objective, read_objective
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.reading import JsonObject, count, number, objects, part, text
-from dbdyno.model.result.slo import GivesWay, Slo, SloClause, SloProbe, SloSearch
+from dbdyno.model.result.slo import LimitingResource, Slo, SloClause, SloProbe, SloSearch
 
 OFFERED = "offered"
 """The factor whose levels are the rates of a search."""
@@ -210,14 +210,14 @@ def _unshown(probes: Sequence[SloProbe]) -> str:
 _MANY = 1000
 
 
-def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> GivesWay | None:
+def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> LimitingResource | None:
     """Say what limits the trials above the limit, the nearest first, and otherwise the closed loop."""
     cells = [*above, *([pilot] if pilot is not None else [])]
     for cell in cells:
         full = [each for one in cell.rounds for each in one.listeners if each.dropped]
         if full:
             dropped, backlog = sum(each.dropped for each in full), max(each.backlog for each in full)
-            return GivesWay(
+            return LimitingResource(
                 resource="the queue of connections to be accepted",
                 evidence=f"it holds {backlog:,}, and the kernel dropped {dropped:,} connections",
                 advice="raise the backlog that the server asks for (listen(2)), up to `net.core.somaxconn`",
@@ -228,7 +228,7 @@ def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> GivesWay | None:
             found = cell.bottleneck
             if found is None or found.resource in ignored:
                 continue
-            return GivesWay(
+            return LimitingResource(
                 resource=found.resource,
                 evidence=found.evidence,
                 advice=found.advice,

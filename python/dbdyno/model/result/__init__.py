@@ -1,4 +1,4 @@
-"""The result document of a run, on which table, HTML, CSV and Markdown are views: its shapes, and how they are read."""
+"""The types of the result document of a run. Tables, HTML, CSV and Markdown are views of this document."""
 
 from dbdyno.model.result.cell import Bottleneck, Cell, Published, Round
 from dbdyno.model.result.shape import SCHEMA, Comparison, Document, Finding

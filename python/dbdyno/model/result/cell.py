@@ -1,6 +1,6 @@
-"""The shape of a cell in the result document: what was measured of one combination of levels, and in each round.
+"""The types of a cell in the result document: the measurements of one combination of levels, and of each round.
 
-The conventions are those of :mod:`dbdyno.model.result.shape`.
+:mod:`dbdyno.model.result.shape` describes the conventions.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-# pydantic makes the JSON Schema and asks for this one before Python 3.12.
+# pydantic, which generates the JSON Schema, requires this TypedDict before Python 3.12.
 from typing_extensions import TypedDict
 
 JsonObject = dict[str, Any]
@@ -19,6 +19,7 @@ class Latency:
     """A latency distribution in milliseconds."""
 
     p50: float | None
+    """The median."""
     p90: float | None
     p99: float | None
     p99_9: float | None
@@ -32,12 +33,12 @@ class Latency:
 
 @dataclass(slots=True, kw_only=True)
 class Throughput:
-    """Throughput over the blocks, counting only successful transactions."""
+    """Throughput over all rounds, counting only successful transactions."""
 
     mean: float | None
     """Mean over the rounds with a result."""
     ci95: list[float] | None
-    """The 95 % t interval across blocks, [low, high]; null with fewer than two rounds."""
+    """The 95% t interval across rounds, [low, high]; null with fewer than two rounds."""
     unit: str
     """What is counted, per second, such as "lookups/s"."""
 
@@ -50,14 +51,16 @@ class System:
     engine: str | None
     version: str | None
     source_id: str | None
+    """The exact source version, such as a commit hash; null if the engine doesn't report it."""
     compile_options: list[str]
     settings: JsonObject
     """Settings in effect, read back from the engine."""
     durability: str | None
     """The durability class of the settings in effect: power-safe, process-safe, torn-pages or none."""
     durability_because: str | None
+    """The settings that determine the durability class."""
     plans: dict[str, list[str]]
-    """The query plan of each statement by name, one step per line; empty if the engine has none."""
+    """The query plan of each statement by name, one step per line; empty if the engine reports no plans."""
     passed_over: dict[str, list[str]]
     """By statement name, the indexes that could serve the statement but that its plan doesn't use."""
     catalog: JsonObject
@@ -77,6 +80,7 @@ class Observed:
     syncs: float | None
     """Syncs requested from the device in this time; null if unknown."""
     syncs_per_commit: float | None
+    """``syncs`` divided by ``commits``."""
     seen_by: str | None
     """The source of the count: ``files`` (the layer below an embedded engine), ``server``, ``device`` (the kernel)."""
     device_flushes: int | None
@@ -103,19 +107,24 @@ class CpuPercent:
     server: float | None
     """The server's processes; null for an embedded system."""
     hottest_thread: float | None
+    """The busiest thread of the worker's process."""
     user: float | None
+    """The worker's process in user mode."""
     system: float | None
+    """The worker's process in the kernel."""
     machine: float | None
     """The whole machine."""
     steal: float | None
-    """Taken from this machine by its host."""
+    """CPU time that the hypervisor gave to other virtual machines."""
     cores: int | None
+    """Number of CPUs that the worker may use."""
     tiers: dict[str, float | None]
-    """The parts of the system that the experiment names in ``measure.processes``; null where a part was not there."""
+    """The parts of the system that ``measure.processes`` names; null if a part had no processes."""
     tier_threads: dict[str, float | None]
-    """The busiest thread of each of these parts; without those that had none at work for a twentieth of the time."""
+    """The busiest thread of each of these parts. A part is left out if none of its threads used 5% of a CPU."""
     processors: dict[str, list[int]]
-    """The processors that each tier may use, where dbdyno started it, and ``load`` where that is kept to some."""
+    """The CPUs that each tier started by dbdyno may use. ``load`` has the CPUs of the load generator if they are
+    restricted."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,29 +132,35 @@ class Disk:
     """The device that holds the data, per second and per request; means over the rounds."""
 
     device: str | None
+    """Name of the device; null if the data are not on a device, such as on tmpfs."""
     reads_per_s: float | None
     read_bytes_per_s: float | None
     read_ms: float | None
-    """Mean latency of a read request."""
+    """Mean latency of a read request, including the time in the queue."""
     writes_per_s: float | None
     write_bytes_per_s: float | None
     write_ms: float | None
+    """Mean latency of a write request."""
     flushes_per_s: float | None
+    """Requests to flush the device's cache; 0 if the device has no cache to flush."""
     flush_ms: float | None
+    """Mean latency of a flush."""
     queue_length: float | None
+    """Mean number of requests that are waiting or in progress."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Proof:
-    """What a `dbdyno why` of the same cell, on the same machine, found."""
+    """The result of a `dbdyno why` run of the same cell on the same machine."""
 
     run: str
+    """The id of the `dbdyno why` run."""
     resource: str | None
-    """The bottleneck by its changes; null where none is shown to be it."""
+    """The bottleneck according to `dbdyno why`; null if it didn't confirm one."""
     agrees: bool | None
-    """Whether that is what was inferred; null where the changes settle nothing of it."""
+    """Whether `dbdyno why` found the inferred bottleneck; null if it was inconclusive."""
     text: str
-    """Its answer, a sentence."""
+    """The answer of `dbdyno why`, a sentence."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -154,13 +169,14 @@ class Bottleneck:
 
     resource: str
     evidence: str
+    """The measurements behind the inference, as a sentence."""
     advice: str
     rounds: int
     """Rounds in which this resource was the bottleneck."""
     of: int
     """Rounds with a diagnosis."""
     proven: Proof | None
-    """By the newest `why` of the store that has asked about it; null where none has."""
+    """The newest `dbdyno why` result for this cell in the store; null if there is none."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -168,10 +184,14 @@ class MutexSite:
     """A place where clients queued on a mutex, over all rounds."""
 
     function: str | None
+    """The function that acquired the mutex."""
     mutex: str | None
+    """The kind of mutex."""
     waits: int
     wait_s: float
+    """Seconds of waiting, summed over the threads."""
     stack: list[str]
+    """The callers in the longest wait, innermost first."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -179,11 +199,13 @@ class Mutex:
     """Contention on the engine's mutexes, over all rounds."""
 
     contended: int
+    """Number of times a thread had to wait for a mutex."""
     wait_s: float
+    """Seconds of waiting, summed over the threads."""
     wait_share: float | None
-    """Of the clients' time."""
+    """``wait_s`` as a share of the clients' time."""
     sites: list[MutexSite]
-    """The ten with the longest waits."""
+    """The ten places with the longest total wait."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -193,27 +215,28 @@ class Time:
     client_s: float
     """Clients times elapsed seconds, summed over the rounds."""
     cpu_s: float | None
+    """CPU time of the clients' threads in seconds."""
     segments: dict[str, float | None]
-    """Seconds per segment, summed over the rounds; null where it was not looked at."""
+    """Seconds per segment, summed over the rounds; null if the segment was not measured."""
     shares: dict[str, float | None]
-    """The same as shares of client_s."""
+    """The segments as shares of ``client_s``, over the rounds in which they were measured."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ShareOfCeiling:
-    """Throughput as a share of what would be possible at most; 1 is the ceiling itself."""
+    """Throughput as a share of upper limits; 1 is the limit itself."""
 
     harness: float | None
-    """Statements a second, of what the worker can do with the null engine and as many clients."""
+    """Statements per second, relative to the worker's maximum with the null engine and the same number of clients."""
     device_sync: float | None
-    """Transactions a second of a power-safe system that synced, of the device's syncs a second one after another.
-    Above 1 where several commits share one sync."""
+    """Transactions per second, relative to the syncs per second that the device completes one after another. Above 1 if
+    several commits share one sync. Null if the system isn't power-safe or didn't sync."""
     device_read: float | None
-    """Device reads a second, of the most random reads a second the device gave at any depth."""
+    """Device reads per second, relative to the highest rate of random reads measured at any queue depth."""
 
 
 class Published(TypedDict, total=False):
-    """A figure somebody else published, for orientation; never a result of this run."""
+    """A result from a publication, for orientation; never a result of this run."""
 
     value: float
     unit: str
@@ -222,29 +245,31 @@ class Published(TypedDict, total=False):
     year: int
     cpu_percent: float
     rounds: list[float]
+    """The values of the single rounds, in ``unit``."""
     phases_ms: dict[str, float]
-    """Milliseconds of one transaction's parts, by name as in latency_ms."""
+    """Milliseconds of the parts of a transaction, by name as in ``latency_ms``."""
     rows: int
     """Rows returned by a transaction."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RowEstimate:
-    """Rows that the planner expected of a step of a plan, and those that came when it was executed."""
+    """Rows that the planner expected from a step of a plan, and rows that the step returned when it was executed."""
 
     step: str
-    """In the engine's words."""
+    """The step in the engine's words."""
     table: str | None
-    """The table that it reads, by name or alias; null where it works on other steps' rows."""
+    """The table that the step reads, by name or alias; null if it reads the output of other steps."""
     depth: int
-    """How many steps lie above it."""
+    """Number of steps above it in the plan."""
     expected: float
-    """Rows of one execution."""
+    """Expected rows per execution."""
     found: float
-    """Rows of one execution, on average."""
+    """Mean number of rows returned per execution."""
     executions: float
+    """How often the step was executed."""
     at_least: bool
-    """It was, or may have been, ended early: it would have given as many rows, or more."""
+    """Whether the step ended early or may have: ``found`` is then a lower bound."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -253,17 +278,17 @@ class CellStatement:
 
     name: str
     sql: str
-    """As the engine gets it."""
+    """The text that is sent to the engine."""
     values: list[Any]
-    """Of its parameters, where they are the same each time."""
+    """Parameter values, if every execution uses the same ones."""
     rows: float | None
-    """Rows returned by an execution, over all rounds."""
+    """Mean number of rows returned per execution, over all rounds."""
     plan: list[str]
-    """How the engine means to carry it out, with these values, a step a line; empty where it does not tell."""
+    """The query plan, one step per line; empty if the engine reports no plan."""
     analyzed: list[Any]
-    """Values of its parameters with which it was run once for its ``estimates``."""
+    """The parameter values of the execution that ``estimates`` comes from."""
     estimates: list[RowEstimate]
-    """Of the steps whose numbers can be compared; empty where it was not run for it, or the engine does not tell."""
+    """Row estimates of the steps that can be compared; empty if they were not measured."""
 
 
 OperationKind = Literal["transaction", "statement", "control"]
@@ -271,138 +296,157 @@ OperationKind = Literal["transaction", "statement", "control"]
 
 @dataclass(slots=True, kw_only=True)
 class Operation:
-    """The time of a transaction, of a statement, or of beginning, committing or rolling back, over all rounds."""
+    """The time of a transaction, a statement, or a begin, commit or rollback, over all rounds."""
 
     kind: OperationKind
+    """``control`` is a begin, commit or rollback."""
     name: str
     count: int
-    """How often it ended well."""
+    """Number of successful operations."""
     seconds: float
-    """Of all clients together."""
+    """Time of all of them, summed over the clients."""
     share: float | None
-    """Of a transaction: of the time of all that ended well; else of the transactions whose operations were timed."""
+    """For a transaction, its share of the time of all successful transactions. For other operations, the share of the
+    time of the transactions whose operations were timed."""
     latency_ms: Latency
 
 
 @dataclass(slots=True, kw_only=True)
 class LoadStep:
-    """One thing that was done to load the data."""
+    """One step of loading the data."""
 
     step: str
-    """A table, or a part of one; a statement after the rows; in parentheses what the loader did by itself."""
+    """A table or a part of one, a statement that ran after the rows were loaded, or, in parentheses, an action of the
+    loader itself."""
     rows: int
+    """Rows loaded in this step."""
     seconds: float
 
 
 @dataclass(slots=True, kw_only=True)
 class Load:
-    """What it took to load the data that the cell's trials begin with."""
+    """Loading the initial data of the cell's trials."""
 
     rows: int
+    """Rows loaded into all tables."""
     rows_s: float
-    """Making the rows and putting them into the tables."""
+    """Seconds for generating and inserting the rows."""
     indexes_s: float
+    """Seconds for creating indexes."""
     other_s: float
-    """The rest: setup, syncing."""
+    """Seconds for everything else, such as setup and syncing."""
     at: str
-    """When: loaded data are kept, so that it may be before the run."""
+    """When the data were loaded. This can be before the run, because loaded data are reused."""
     steps: list[LoadStep]
 
 
 @dataclass(slots=True, kw_only=True)
 class Growth:
-    """How far a growing table had grown at the cell's trials."""
+    """The size of a growing table during the cell's trials."""
 
     rows: float
-    """Its rows when a trial began, mean of the trials."""
+    """Rows of the table at the start of a trial, mean over the trials."""
     end_rows: float
-    """Its rows when the last trial was over, with those of its warm-up."""
+    """Rows of the table after the last trial, including rows inserted during warm-up."""
     filled_rows: int
-    """Rows that it was filled up with from the size before, of all rounds; 0 where the trials there had made enough."""
+    """Rows that dbdyno inserted to reach this size from the previous one, over all rounds; 0 if the trials at the
+    previous size had inserted enough."""
     fill_s: float
-    """Seconds that this took, as data are loaded: without a limit to memory."""
+    """Seconds for inserting these rows. As in loading, memory was not limited."""
     fill_rows_per_s: float | None
+    """Null if no rows were inserted for this."""
     windows: int
-    """Rounds that are windows on one growth. They are repeated measures of it, and count as one in intervals."""
+    """Rounds that measure the same growth of the table. They are repeated measurements, so intervals count them as
+    one."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StoredObject:
-    """A table or an index on disk, when the cell's last trial was over."""
+    """A table or an index on disk after the cell's last trial."""
 
     name: str
     table: str
+    """The table that an index belongs to; the table's own name if this is a table."""
     kind: str
-    """table or index. A table that is kept in the order of its primary key is the key's index too."""
+    """table or index. A table stored in primary-key order is also the index of the primary key."""
     bytes: int
+    """Bytes on disk."""
     leaves: int | None
-    """Pages with entries; null where the engine does not tell."""
+    """Leaf pages; null if the engine doesn't report them."""
     leaf_fill: float | None
-    """The mean share of a leaf that its entries take."""
+    """Mean share of a leaf page that entries occupy, from 0 to 1."""
     leaves_seen: int | None
-    """How many leaves that is of, where those are not all."""
+    """Number of leaf pages that ``leaf_fill`` was measured on; null if it was all of them."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Waits:
-    """What the server's sessions were seen doing, over all rounds."""
+    """What the server's sessions were doing in random samples, over all rounds."""
 
     samples: int
-    """How often was looked."""
+    """Number of samples."""
     query_s: float
-    """Seconds that the server took to answer the looks."""
+    """Seconds that the server spent on answering the sampling queries."""
     sessions: dict[str, float]
-    """Mean number of sessions by wait, ``class:event`` in the server's words; ``CPU:running`` waits for nothing."""
+    """Mean number of sessions by wait, as ``class:event`` in the server's terms; ``CPU:running`` sessions don't
+    wait."""
 
 
 @dataclass(slots=True, kw_only=True)
 class RateBasis:
-    """What a round's throughput is told from, and with it how sure it is by itself."""
+    """The basis of a round's throughput, from which the precision of a single round follows."""
 
     time_s: float
-    """Seconds that the transactions counted took of a client, on average."""
+    """Mean seconds that a client spent on the counted transactions."""
     count: int
-    """Transactions whose times are known, those that failed included; 0 in an open loop."""
+    """Transactions whose times are known, failed ones included; 0 in an open loop."""
     seconds: float
-    """The sum of their times, thinking included."""
+    """The sum of their times in seconds, including think time."""
     squares: float
-    """The sum of the squares of their times."""
+    """The sum of the squares of their times, in square seconds."""
     resolution: float
-    """By what share the throughput may be off because of what the window's ends cut."""
+    """The largest relative error of the throughput from transactions that the ends of the window cut."""
     other: float
-    """What the other estimate of few transactions' rate comes to, as a multiple of this one; 1 where there is none."""
+    """The alternative estimate for windows with few transactions, as a multiple of this throughput; 1 if there is
+    none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class LoadMachineRound:
-    """What one of several load machines did of a trial."""
+    """The part of a trial that one of several load machines ran."""
 
     name: str
-    """Its number, and the address of its node."""
+    """The number of the load machine and the address of its node."""
     host: str
     clients: int
     issued: int
+    """Transactions that were due: ok + failed + skipped + in_flight."""
     ok: int
     failed: int
     skipped: int
+    """Transactions that were due but never started."""
     in_flight: int
+    """Transactions that had not ended when the window ended."""
     throughput: float
-    """In the unit of the cell."""
+    """In the unit of the cell's throughput."""
     share: float | None
-    """Of the sum over the machines."""
+    """Share of the throughput of all load machines."""
     p99_ms: float | None
-    """Of the response time; in a closed loop of the service time."""
+    """99th percentile of the response time; in a closed loop, of the service time."""
     began_ms: float | None
-    """How long after the agreed moment its window began; in a closed loop its clients have each ended a transaction."""
+    """Delay of the window's start after the agreed time. In a closed loop, a window starts after each client has
+    completed a transaction."""
     clock_ms: float
-    """By how much its clock, and with it ``began_ms``, may be wrong, either way."""
+    """The error of the machine's clock, and therefore of ``began_ms``, in either direction."""
     rate_ratio: float | None
-    """The rate of its clients as a multiple of that of all clients."""
+    """The throughput per client as a multiple of the mean over all load machines' clients."""
     rate_p: float | None
-    """How probable such a difference is by chance, from the intervals of the window; null of fewer than five."""
+    """The probability of such a difference by chance, from the window's intervals; null with fewer than five
+    intervals."""
     time_ratio: float | None
-    """Its median service time as a multiple of that of the others, mean of the intervals."""
+    """The median service time as a multiple of the other machines' mean, averaged over the window's intervals."""
     time_p: float | None
+    """The same probability for ``time_ratio``."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -411,10 +455,10 @@ class FailedByCode:
 
     kind: str
     code: str
-    """The system's own name or number for the failure; ``other``: it has none, or one of too many."""
+    """The system's own name or number for the failure; ``other`` if it has none or there were too many codes."""
     count: int
     message: str
-    """The first."""
+    """The first message with this code."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -422,14 +466,14 @@ class Listener:
     """A listening socket of the system on this machine."""
 
     part: str
-    """The part whose it is, as in ``tiers``; empty: what clients connect to, where no part is named."""
+    """The part of the system, as in ``tiers``; empty for the socket that clients connect to if no part is named."""
     address: str
     backlog: int
-    """Connections that it holds until they are accepted."""
+    """The length of the socket's accept queue, in connections."""
     somaxconn: int
-    """The most that the kernel allows of those."""
+    """The kernel's upper limit for accept queues."""
     dropped: int
-    """How often a connection found it full, from before the warm-up on."""
+    """Connections that found the accept queue full, counted from before the warm-up."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -437,46 +481,57 @@ class Round:
     """One trial of the cell."""
 
     block: int
+    """The number of the round."""
     position: int
-    """Place in the random order of the block, from 0."""
+    """Position in the random order of the round, from 0."""
     status: str
     """done, failed or interrupted."""
     error: str | None
+    """Why the trial failed; null if it didn't."""
     error_kind: str | None
+    """The kind of error."""
     error_code: str | None
-    """The system's own name or number for why the trial could not begin; null where it was not the system."""
+    """The system's error code if the system prevented the trial from starting, otherwise null."""
     started: str
+    """When the trial started."""
     issued: int
+    """Transactions that were due: ok + failed + skipped + in_flight."""
     ok: int
     failed: dict[str, int]
-    """Failures by kind."""
+    """Failed transactions by kind of failure."""
     failures: dict[str, str]
-    """The first message of each kind."""
+    """The first message of each kind of failure."""
     failed_by_code: list[FailedByCode]
-    """The failures by the system's own name or number for them."""
+    """Failed transactions by the system's error code."""
     skipped: int
+    """Transactions that were due but never started."""
     in_flight: int
+    """Transactions that had not ended when the window ended."""
     retries: int
+    """Further attempts of transactions. They don't count as transactions."""
     completed: int
-    """Of the transactions begun in the window, those that ended well, in it or later: throughput, latencies and all
-    that is told of a transaction are of these."""
+    """Transactions that started in the window and succeeded, in it or later. Throughput, latencies and values per
+    transaction refer to these."""
     elapsed_s: float | None
-    """The length of the window."""
+    """The length of the window in seconds."""
     ended_by: str | None
+    """What ended the window: transactions, statements, rows, seconds or interrupted."""
     window: JsonObject
-    """What was to end it: clients, and seconds, transactions or statements of each client."""
+    """The planned window: ``clients``, and ``seconds``, ``transactions``, ``statements`` or ``rows`` per client."""
     throughput: float | None
-    """In the unit of the cell; null where the trial gave no result."""
+    """In the unit of the cell's throughput; null if the trial has no result."""
     transactions_per_s: float | None
+    """Successful transactions per second."""
     rate: RateBasis
     outlier: bool
-    """Far from the other rounds; counted all the same."""
+    """Whether the throughput is far from the other rounds'. Outliers are not excluded."""
     instructions: float | None
-    """Of each thing that throughput counts, where they were counted: one client's, the worker's own part included."""
+    """CPU instructions per unit of throughput, counted with one client and including the worker's own; null if not
+    counted."""
     rows: int | None
     """Rows returned by the completed transactions."""
     rows_squared: float | None
-    """The sum of the squares of the rows that each of them returned; null where it was not counted."""
+    """The sum over the completed transactions of the square of the rows returned; null if not counted."""
     rows_changed: int | None
     """Rows changed by the completed transactions."""
     transactions_changing: int | None
@@ -484,55 +539,59 @@ class Round:
     statements: int | None
     """Statements run by the completed transactions."""
     transactions: JsonObject
-    """By name: ok, failed."""
+    """``ok`` and ``failed`` by transaction name."""
     statements_by_name: JsonObject
-    """By name: executions, rows, changed; of all transactions, those that failed included."""
+    """``executions``, ``rows`` and ``changed`` by statement name, from all transactions, failed ones included."""
     latency_ms: dict[str, Latency]
     cpu_percent: CpuPercent
     scheduling: JsonObject
-    """voluntary_switches, involuntary_switches, run_queue_wait_s, batch_threads."""
+    """``voluntary_switches``, ``involuntary_switches``, ``run_queue_wait_s`` and ``batch_threads`` of the worker."""
     throttling: JsonObject
-    """What a CPU quota did to the ``client`` and to the ``server``, where one holds for them: cpus, periods,
-    throttled_periods, throttled_s."""
+    """The effect of CPU quotas on ``client`` and ``server``, if they have one: ``cpus``, ``periods``,
+    ``throttled_periods``, ``throttled_s``."""
     server_run_queue_s: float | None
-    """Seconds that threads of the server were ready but had no CPU, summed over them; null where it is not known."""
+    """Seconds that the server's threads were ready to run but had no CPU, summed over the threads; null if unknown."""
     disk: Disk
     flushes: JsonObject
-    """What all programs asked of the disk below the data, the slices of other cells included: device, flushes,
-    forced_writes; empty where the kernel does not count it."""
+    """Requests of all programs to the disk that holds the data, including the time slices of other cells: ``device``,
+    ``flushes``, ``forced_writes``; empty if the kernel doesn't count them."""
     process_io: JsonObject
-    """read_bytes, write_bytes of the worker's process."""
+    """``read_bytes`` and ``write_bytes`` of the worker's process."""
     io: dict[str, float | None]
-    """Counts of the engine: syncs, reads, read_bytes, writes, write_bytes, lock_calls, file_lock_waits, cache_hits,
-    cache_misses, cache_spills; null what nothing looked at, as on a server."""
+    """The engine's counts: ``syncs``, ``reads``, ``read_bytes``, ``writes``, ``write_bytes``, ``lock_calls``,
+    ``file_lock_waits``, ``cache_hits``, ``cache_misses``, ``cache_spills``. A count is null if nothing measured it,
+    such as on a server."""
     segments: dict[str, float | None]
-    """Seconds of the clients' time; null where it was not looked at."""
+    """Seconds of the clients' time per segment; null if the segment was not measured."""
     client_s: float | None
+    """The clients' total time: number of clients times elapsed seconds."""
     peak_rss_bytes: int | None
+    """Peak resident memory of the worker."""
     warmup: JsonObject
-    """``seconds`` that the warm-up took."""
+    """The ``seconds`` of the warm-up."""
     observed: JsonObject
-    """What the engine told: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
+    """The engine's report: ``acknowledged`` transactions, ``counters``, ``backlog``, ``backlog_before``."""
     lock_holders: JsonObject
-    """Other programs that locked the data: ``samples``, and of each of the ``holders`` its ``pid``, ``command`` and
-    ``samples``; empty where none was seen."""
+    """Other programs that locked the data: ``samples``, and ``holders`` with ``pid``, ``command`` and ``samples``;
+    empty if none was found."""
     changes: JsonObject
-    """Of a trial that changed calls on purpose, else empty: by kind ``calls``, ``own_s``, ``added_s``."""
+    """Calls that the trial delayed on purpose, by kind: ``calls``, ``own_s``, ``added_s``; otherwise empty."""
     interleaving: JsonObject
-    """How a trial was interleaved with others: ``overrun_s``, ``real_s`` and the plan's settings; else empty."""
+    """Interleaving with other trials: ``overrun_s``, ``real_s`` and the plan's settings; empty without interleaving."""
     competitor: float | None
-    """The share of each processor that a program took which competed on purpose; null where there was none."""
+    """The share of each CPU that a deliberately competing program used; null without such a program."""
     durations: JsonObject
-    """Seconds around the load: load_s, copy_s, start_s, analyze_s, total_s."""
+    """Seconds of the steps around the window (``load_s``, ``copy_s``, ``start_s``, ``analyze_s``) and of the whole
+    trial (``total_s``)."""
     bottleneck: Bottleneck | None
     plans: dict[str, list[str]]
-    """Of statements whose plan is not the one in ``system``, by name, a step a line; empty where all are the same."""
+    """Query plans that differ from the plans in ``system``, by statement name, one step per line."""
     listeners: list[Listener]
-    """Listening TCP sockets of this machine that clients, or parts of the system, connect to."""
+    """Listening TCP sockets on this machine that clients or parts of the system connect to."""
     load_machines: list[LoadMachineRound]
-    """Where the load came from, in the order of the clients' numbers; empty where it came from one place."""
+    """The load machines in the order of the clients' numbers; empty with a single load generator."""
     lost_machines: list[str]
-    """What was said of the load machines that earlier tries of this trial lost."""
+    """Messages about load machines that were lost in earlier attempts of this trial."""
     intervals: list[JsonObject]
     """The timeline: one object per interval of the window; see docs/reference/result-document.md."""
     histograms: dict[str, str]
@@ -541,54 +600,59 @@ class Round:
 
 @dataclass(slots=True, kw_only=True)
 class Cell:
-    """One combination of levels."""
+    """The measurements of one combination of levels."""
 
     id: str
     system: System
     factors: JsonObject
+    """Level by factor."""
     throughput: Throughput
     instructions: float | None
-    """Of each thing that throughput counts, mean of the rounds that counted them."""
+    """CPU instructions per unit of throughput, mean over the rounds that counted them."""
     latency_ms: dict[str, Latency]
     """Over all rounds, from merged histograms, by name: service, response, queue, failed, at_least, connect, prepare, …
 
-    What clients waited for (``response``, in a closed loop ``service``) counts what did not end well as a lower
-    bound."""
+    ``response`` (in a closed loop ``service``) includes failed and skipped transactions as lower bounds."""
     histograms: dict[str, str]
-    """The same as HdrHistogram V2, base64, in nanoseconds."""
+    """The histograms of ``latency_ms``: HdrHistogram V2, base64, in nanoseconds."""
     cpu_percent: CpuPercent
     disk: Disk
     io_per_transaction: dict[str, float | None]
-    """The engine's own counts divided by the transactions that succeeded, over all rounds; null as in the rounds."""
+    """The counts in ``io`` of the rounds per successful transaction, over all rounds; null if not measured."""
     observed: Observed
     rows_per_transaction: float | None
-    """Rows returned by a transaction that succeeded, over all rounds."""
+    """Rows returned per successful transaction, over all rounds."""
     rows_standard_error: float | None
-    """Of that; null where it is not known how the transactions differed."""
+    """The standard error of ``rows_per_transaction``; null if the squares were not counted."""
     retries_per_transaction: float | None
-    """Further attempts per transaction that succeeded, over all rounds; null if none succeeded."""
+    """Further attempts per successful transaction, over all rounds; null if no transaction succeeded."""
     time: Time | None
+    """Null if no round recorded the clients' time."""
     mutex: Mutex | None
+    """Null if mutexes were not observed."""
     waits: Waits | None
-    """Null where there is no server, or it does not tell."""
+    """Null without a server, or if the server doesn't report waits."""
     bottleneck: Bottleneck | None
+    """Null if no round could be diagnosed."""
     share_of_ceiling: ShareOfCeiling
     published: Published | None
+    """Null if the experiment has no published result for the cell."""
     failed: dict[str, int]
-    """Failures by kind over all rounds."""
+    """Failed transactions by kind of failure, over all rounds."""
     statements: list[CellStatement]
     operations: list[Operation]
-    """Empty where they were not timed."""
+    """Empty if operations were not timed."""
     load: Load | None
-    """Loading the data; null where there was nothing to load, or it is not known."""
+    """Null if no data were loaded, or if it is unknown how."""
     growth: Growth | None
-    """Null where no table grows from trial to trial."""
+    """Null if no table grows from trial to trial."""
     space: list[StoredObject]
-    """Empty where it was not asked for, or the engine does not tell."""
+    """Empty if space was not measured, or if the engine doesn't report it."""
     timed: dict[str, float]
-    """Seconds of statements that were timed when a trial was over, by name."""
+    """Mean seconds of the statements that are timed after a trial, by name."""
     not_looked_at: dict[str, str]
-    """What of ``space`` and ``timed`` could not be had, and why."""
+    """The reason for each part of ``space`` and ``timed`` that couldn't be measured."""
     memory_limit: JsonObject | None
-    """Bytes of memory that were to be the most, its ``means``, why it was ``refused``; null where there was none."""
+    """The requested memory limit: ``bytes``, the ``means`` that enforces it, and why it was ``refused``; null without a
+    limit."""
     rounds: list[Round]

@@ -1,6 +1,6 @@
-"""The shape of what a run concludes about its factors: effects, and the answer.
+"""The types of the conclusions of a run: the effects of factors, and the answer.
 
-The conventions are those of :mod:`dbdyno.model.result.shape`.
+:mod:`dbdyno.model.result.shape` describes the conventions.
 """
 
 from __future__ import annotations
@@ -11,89 +11,95 @@ from typing import Any, Literal
 
 @dataclass(slots=True, kw_only=True)
 class Effect:
-    """What a level of a factor does against the factor's first one, all else equal."""
+    """The effect of a level of a factor, compared with the factor's first level, with all other levels equal."""
 
     factor: str
     role: Literal["load", "choice"]
-    """Whether the factor is given by the world, or to be chosen."""
+    """Whether the factor is a load or a choice of the user."""
     level: Any
     against: Any
+    """The factor's first level."""
     at: dict[str, Any]
-    """Levels of another factor at which it holds; empty: it is pooled over all of them."""
+    """The levels of another factor that the effect is limited to; empty if it is pooled over all levels."""
     metric: str
     """throughput, or p99 of the response time."""
     ratio: float | None
-    """Geometric mean over the pairs of cells, each of the same weight."""
+    """Geometric mean over the pairs of cells, with equal weights."""
     ci95: list[float] | None
-    """The interval from which the verdict follows. All intervals of the effects hold with a chance of 95 %."""
+    """The interval that determines the verdict. All intervals of effects hold simultaneously with 95% probability."""
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"]
-    """Of the level."""
+    """The verdict on ``level``."""
     detectable: float | None
-    """The smallest change, as a share, that would have been seen four times in five."""
+    """The smallest change, as a share, that the measured rounds detect with 80% probability."""
     more_rounds: int | None
-    """How many more rounds would probably settle an inconclusive one; null where it is settled or nobody would wait."""
+    """Additional rounds that would probably settle an inconclusive effect; null if it is settled or needs too many."""
     blocks: int
     cells: list[list[str]]
-    """The pairs of cells that it is pooled over: with the first level, and with this one."""
+    """The pairs of cells that the effect is pooled over: the cell with the first level, and the cell with this
+    level."""
     depends_on: list[str]
-    """Factors whose levels it differs between; it then stands at each of them as well."""
+    """Factors that change the effect. The effect is then also listed at each of their levels."""
     durability: list[str] | None
-    """The classes of durability that it leads from and to; null where it changes none, or not everywhere the same."""
+    """The durability classes without and with the level; null if the class doesn't change, or changes differ by
+    pair."""
     durability_in: int
-    """In how many of its pairs it does so."""
+    """The number of pairs with this change."""
     failed: list[float] | None
-    """Shares of transactions that failed without it and with it; null where chance explains the difference."""
+    """Shares of failed transactions without and with the level; null if chance explains the difference."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Standing:
-    """How a configuration stands to the first one at a load."""
+class LoadComparison:
+    """A configuration compared with the first configuration at one load."""
 
     load: dict[str, Any]
+    """Levels of the factors that describe the load."""
     ratio: float | None
-    """More is better: of a time, how many times as quick."""
+    """Larger is better: for a time, the inverse of its ratio."""
     ci95: list[float] | None
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"]
     metric: str
+    """throughput, or p99 of the response time."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Configuration:
-    """One combination of the levels that are to be chosen, over all loads that it was measured at."""
+    """One combination of the levels of choices, over all loads at which it was measured."""
 
     name: str
-    """At most 24 characters: the levels that the first configuration does not have."""
+    """The levels that differ from the first configuration, in at most 24 characters."""
     levels: dict[str, Any]
     cells: list[str]
     ratio: float | None
-    """Its throughput by that of the first configuration, pooled over loads; null for the first itself."""
+    """Throughput relative to the first configuration, pooled over loads; null for the first configuration."""
     ci95: list[float] | None
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None
-    """Null for the first configuration, and for one that is not ranked."""
+    """Null for the first configuration and for configurations that are not ranked."""
     durability: str | None
-    """Of its cells, where they are of one class."""
+    """The durability class of its cells; null if they differ."""
     failed: float
     """Share of transactions that failed."""
     price: list[str]
-    """What it costs that the first configuration does not, clauses."""
+    """Its disadvantages compared with the first configuration, clauses."""
     gain: list[str]
-    """What it saves, clauses."""
+    """Its savings compared with the first configuration, clauses."""
     not_ranked: str
-    """Why it cannot be held against the first configuration; empty where it can."""
-    at: list[Standing]
-    """At each load that both were measured at."""
+    """Why it can't be compared with the first configuration; empty if it can."""
+    at: list[LoadComparison]
+    """The comparison at each load at which both were measured."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Advice:
-    """What to do about a choice."""
+    """Advice on a choice."""
 
     action: Literal["take", "maybe", "skip", "open"]
-    """take: a gain without a price; maybe: a gain with its price; skip: no gain shown; open: not settled."""
+    """``take``: a gain without a price. ``maybe``: a gain with a price. ``skip``: no gain shown. ``open``: not
+    settled."""
     change: str
     """The choice, in the engine's own words if it is one setting: `PRAGMA journal_mode = wal`."""
     levels: dict[str, Any]
-    """Its levels by factor; empty if the row names several choices."""
+    """Its levels by factor; empty if the entry is about several choices."""
     effect: str
     """The gain with its interval, or the largest gain that the interval does not exclude."""
     price: str
@@ -101,33 +107,37 @@ class Advice:
 
 
 @dataclass(slots=True, kw_only=True)
-class Recommended:
-    """The configuration to take: the fastest without a price.
+class RecommendedConfiguration:
+    """The recommended configuration: the fastest one without a price.
 
-    Where none is shown to be faster: that of the levels whose effects are, else the first.
+    If no configuration is shown to be faster, it combines the levels with a proven effect, or is the first one.
     """
 
     configuration: str
+    """The name of the configuration."""
     why: str
+    """The reason for the recommendation."""
     changes: dict[str, Any]
     """Levels that differ from the first configuration's."""
     price: list[str]
+    """What it costs, clauses."""
     apply: list[str]
-    """Lines that set what differs, in the engine's own words; empty where that is no setting."""
+    """Statements that apply the changed settings, in the engine's syntax; empty if the changes are not settings."""
     command: str
-    """Measures with these levels; empty where nothing is to be changed."""
+    """The command that measures these levels; empty if there is nothing to change."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Answer:
-    """What the run answers."""
+    """The answer of the run to its question."""
 
     text: list[str]
     """Sentences; the first is the answer."""
     systems: dict[str, str]
-    """Short names of systems."""
+    """Short names of the systems, by name."""
     advice: list[Advice]
     """What to take, to consider and to skip; empty if there is nothing to choose between."""
     configurations: list[Configuration]
-    """In the order of the run; empty where there is nothing to choose between."""
-    recommended: Recommended | None
+    """In the order of the run; empty if there is nothing to choose between."""
+    recommended: RecommendedConfiguration | None
+    """Null while a choice is open, if there is nothing to choose, or if only a part of the design was measured."""

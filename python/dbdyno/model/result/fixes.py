@@ -1,6 +1,6 @@
-"""The shape of what `dbdyno why --fix` measured: fixes, what each gains and what it costs.
+"""The types of the result of `dbdyno why --fix`: fixes with their gains and prices.
 
-The conventions are those of :mod:`dbdyno.model.result.shape`.
+:mod:`dbdyno.model.result.shape` describes the conventions.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ FixVerdict = Literal["helps", "no", "inconclusive", "disqualified"]
 
 @dataclass(slots=True, kw_only=True)
 class FixPrice:
-    """What a fix costs."""
+    """A disadvantage of a fix."""
 
     kind: str
     """durability, isolation, staleness, exclusive, memory, space, writes, recovery, latency or use."""
     text: str
     bytes: float | None
-    """Of memory or space, where it is known."""
+    """Additional bytes of memory or disk space; null if unknown."""
     measured: bool
-    """Whether it was seen in this run; else the engine's documentation says it."""
+    """Whether this run measured it; otherwise it comes from the engine's documentation."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FixSource:
-    """Where it is documented."""
+    """The documentation of a fix."""
 
     title: str
     section: str
@@ -35,50 +35,58 @@ class FixSource:
 
 @dataclass(slots=True, kw_only=True)
 class FixEffect:
-    """What one fix did, against the cell as it is, in the same blocks."""
+    """The effect of a fix, compared with the unchanged cell in the same rounds."""
 
     fix: str
+    """The name of the fix."""
     cell: str
+    """The id of the cell with the fix."""
     does: str
+    """What the fix does, a clause."""
     members: list[str]
-    """Of fixes that were measured together, their names; empty of one alone."""
+    """The names of the fixes in a combination; empty for a single fix."""
     against: list[str]
-    """The resources for which it was tried."""
+    """The resources that the fix is intended to relieve."""
     gain: float | None
-    """The work done in a second, as a multiple of that of the cell as it is; by p99, how many times as short it is."""
+    """Work per second as a multiple of the unchanged cell's. If p99 decides, the inverse of the ratio of p99."""
     gain_ci95: list[float] | None
+    """The interval of ``gain``."""
     p99: float | None
-    """The 99th percentile of the response time, as a multiple; null where its transactions do more."""
+    """The 99th percentile of the response time, as a multiple of the unchanged cell's; null if its transactions do more
+    work each."""
     p99_ci95: list[float] | None
+    """The interval of ``p99``."""
     blocks: int
     verdict: FixVerdict
-    """By the interval of the gain, simultaneous over all fixes; ``disqualified`` where it does not do the same work."""
+    """Determined by the interval of the gain, which is simultaneous over all fixes; ``disqualified`` if the cell with
+    the fix doesn't do the same work."""
     reason: str
-    """Why it is disqualified, or was not measured; empty elsewhere."""
+    """Why it is disqualified or was not measured; otherwise empty."""
     prices: list[FixPrice]
     serious: bool
-    """Whether a price is one of durability or isolation."""
+    """Whether it costs durability or isolation."""
     snippet: list[str]
-    """The lines that apply it."""
+    """The lines that apply the fix."""
     source: FixSource | None
 
 
 @dataclass(slots=True, kw_only=True)
 class Fixes:
-    """The fixes that were measured."""
+    """The result of `dbdyno why --fix`."""
 
     tried: list[FixEffect]
-    """Those that help first, the largest gain first."""
+    """Fixes that help first, then by descending gain."""
     metric: Literal["throughput", "p99"]
-    """What gains are of, as in the `why`."""
+    """The metric of the gains, as in ``why``."""
     p99_ms: float | None
-    """Of the cell as it is, in milliseconds: geometric mean over the blocks that have fixes."""
+    """The 99th percentile of the unchanged cell in milliseconds: geometric mean over the rounds with fixes."""
     p99_is_bound: bool
+    """Whether ``p99_ms`` is a lower bound."""
     left_out: list[str]
-    """Those that were not measured, each with the reason."""
+    """Fixes that were not measured, each with the reason."""
     recommended: str | None
-    """The one to take: the largest gain without a price in durability or isolation, where there is such a one."""
+    """The fix with the largest gain without a price in durability or isolation; null if there is none."""
     at_a_price: str | None
-    """One that gains more than that, at such a price."""
+    """A fix that gains more than ``recommended``, at such a price; null if there is none."""
     text: list[str]
-    """Sentences; the first says what to do."""
+    """Sentences; the first is the advice."""

@@ -1,7 +1,7 @@
-"""The shape of a prediction, ``dbdyno.prediction/1``.
+"""The types of a prediction, ``dbdyno.prediction/1``.
 
-``dbdyno.analysis.predict.schema`` makes the JSON Schema from these types. The string below a field is its description
-there. A figure that is not known is null.
+``dbdyno.analysis.predict.schema`` generates the JSON Schema from these types. The string below a field is its
+description in the schema. Unknown values are null.
 """
 
 from __future__ import annotations
@@ -13,32 +13,35 @@ SCHEMA = "dbdyno.prediction/1"
 
 
 @dataclass(slots=True, kw_only=True)
-class Measured:
-    """What the run measured at a size."""
+class MeasuredPoint:
+    """The measurement of the run at one size."""
 
     throughput: float
+    """Inserts per second."""
     ci95: list[float] | None
     calibrating: bool
-    """Whether the prediction rests on it."""
+    """Whether the prediction was calibrated with this measurement."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Tree:
-    """What an insert does to the index at a size, per insert."""
+class IndexActivity:
+    """The work of an insert on the index at one size, per insert."""
 
     leaves: float
+    """Leaf pages of the index, in total."""
     fill: float
-    """The mean share of a leaf that its entries take."""
+    """Mean share of a leaf page that entries occupy, from 0 to 1."""
     misses: float
-    """Pages that the engine's own cache lacks."""
+    """Pages that are missing in the engine's own cache."""
     device_reads: float
-    """Of these, pages that the operating system's cache lacks as well."""
+    """Pages that are also missing in the operating system's cache."""
     evictions: float
-    """Changed pages that are written because their room is needed."""
+    """Changed pages that are written to make room in the cache."""
     checkpoint_writes: float
     page_images: float
-    """Pages that are logged whole."""
+    """Pages that are written to the log as a whole."""
     log_bytes: float
+    """Bytes written to the log."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,23 +49,28 @@ class Point:
     """A prediction at one size."""
 
     rows: int
+    """Rows of the table."""
     throughput: float | None
-    """Null where nothing is predicted; ``lacking`` says why."""
+    """Inserts per second; null if nothing is predicted (see ``lacking``)."""
     band: list[float] | None
-    """What to expect, nineteen times in twenty, by the judgement that docs/explanation/prediction.md describes."""
+    """The range that should contain the throughput with 95% probability, according to the assumptions in
+    docs/explanation/prediction.md."""
     limited_by: str
-    """The largest term of an insert's time, or the limit that all clients share; empty where nothing is predicted."""
+    """The largest term of an insert's time, or the limit that all clients share; empty if nothing is predicted."""
     seconds: dict[str, float]
-    """The terms of the time that a client takes for an insert, in seconds."""
+    """The terms of a client's time per insert, in seconds."""
     limits: dict[str, float]
-    """What clients share, as the inserts a second that it allows."""
+    """Limits that the clients share, in inserts per second."""
     index_bytes: float | None
     times_memory: float | None
-    """The size of the index over the memory that caches it."""
-    tree: Tree | None
+    """The size of the index divided by the memory that caches it."""
+    tree: IndexActivity | None
     by: Literal["formula", "simulation"]
+    """How the work of an insert was determined."""
     lacking: str
-    measured: Measured | None
+    """Why nothing is predicted; otherwise empty."""
+    measured: MeasuredPoint | None
+    """Null if the run didn't measure this size."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,76 +78,82 @@ class Series:
     """The prediction for one kind of key."""
 
     name: str
-    """The levels that tell it apart from the others."""
+    """The levels that distinguish it from other series."""
     factors: dict[str, Any]
     engine: str
     key: str
-    """The kind of key, as plans call it."""
+    """The kind of key, named as in plans."""
     entry_bytes: int
+    """Bytes of an index entry."""
     cache_pages: float
-    """Pages of the engine's own cache that serve, as the calibration showed."""
+    """Effective pages of the engine's own cache, according to the calibration."""
     system_pages: float
-    """Pages of the operating system's cache that serve."""
+    """Effective pages of the operating system's cache."""
     points: list[Point]
 
 
 @dataclass(slots=True, kw_only=True)
 class Costs:
-    """What the calibration found, in seconds."""
+    """The costs that the calibration determined, in seconds."""
 
     insert: dict[str, float]
-    """An insert that finds all in the cache, by the name of the series."""
+    """An insert with all pages in the cache, by the name of the series."""
     miss: float
-    """A page that the engine's own cache lacks: room made for it, and its copy."""
+    """A page that is missing in the engine's own cache: making room and copying the page."""
     page: float
-    """A page that enters the operating system's cache, read or logged: room made for it."""
+    """A page that enters the operating system's cache, because it is read or logged: making room."""
     device_read: float
-    """A read of the device, as it was probed."""
+    """A read from the device, as measured."""
     checkpoint_page: float
-    """A page that the inserting session writes at a checkpoint; 0 where others do."""
+    """A page that the inserting session writes during a checkpoint; 0 if other sessions or threads write it."""
     cpu: dict[str, float]
-    """CPU of an insert that finds all in the cache, by the name of the series."""
+    """CPU time of an insert with all pages in the cache, by the name of the series."""
     cpu_miss: float
+    """CPU time of a ``miss``."""
     cpu_page: float
+    """CPU time of a ``page``."""
     error: float
-    """How far the calibrated sizes are from what these give, relative, root of the mean square."""
+    """The relative root-mean-square error of these costs at the calibrated sizes."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Asked:
-    """For what the prediction is."""
+class Conditions:
+    """The conditions that the prediction assumes."""
 
     rows: list[int]
+    """The sizes, in rows of the table."""
     clients: int
     memory_bytes: float
+    """Memory limit for the engine's own cache and the operating system's cache together."""
     cache_bytes: float
+    """The engine's own cache."""
     cores: int
     device: dict[str, float]
-    """read_us, reads_per_s, writes_per_s, sync_us, log_bytes_per_s."""
+    """``read_us``, ``reads_per_s``, ``writes_per_s``, ``sync_us``, ``log_bytes_per_s``."""
     as_calibrated: bool
-    """Whether all of this is as it was calibrated; measured sizes are shown beside such a prediction only."""
+    """Whether all conditions are those of the calibration. Only then is the prediction compared with measured sizes."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Prediction:
-    """How fast inserts are at sizes beyond those measured."""
+    """A prediction of the insert rate at sizes beyond the measured ones."""
 
     schema: Literal["dbdyno.prediction/1"]
     experiment: str
     run: str
-    """The calibration."""
+    """The id of the calibration run."""
     system: str
     calibrated_rows: list[int]
-    """The sizes that the prediction rests on."""
+    """The sizes that the prediction was calibrated with."""
     label: str
-    """What is predicted, a second."""
-    asked: Asked
+    """The unit that is predicted, per second."""
+    asked: Conditions
     costs: Costs
     series: list[Series]
     sentences: list[str]
-    """The answer in words."""
+    """The answer as sentences."""
     warnings: list[str]
-    """What is assumed, and what is left out."""
+    """Assumptions and omissions."""
     error: dict[str, float] | None
-    """The relative error at sizes of the run that were not calibrated with: median and worst, and sizes, how many;
-    null: there are none."""
+    """The relative error at measured sizes that were not used for the calibration: ``median``, ``worst``, and
+    ``sizes``, their number; null if there are none."""

@@ -1,6 +1,6 @@
-"""The shape of the scalability model: the Universal Scalability Law along a factor of concurrency.
+"""The types of the scalability model: the Universal Scalability Law along a factor of concurrency.
 
-The conventions are those of :mod:`dbdyno.model.result.shape`.
+:mod:`dbdyno.model.result.shape` describes the conventions.
 """
 
 from __future__ import annotations
@@ -10,27 +10,28 @@ from typing import Any, Literal
 
 
 @dataclass(slots=True, kw_only=True)
-class Estimated:
-    """A figure of the fitted curve."""
+class IntervalEstimate:
+    """A parameter of the fitted curve, with its interval."""
 
     value: float
     ci95: list[float]
-    """[low, high], over blocks. Contention and coherency are cut at 0."""
+    """[low, high], over rounds. Contention and coherency are limited to values from 0."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Peak:
-    """Where throughput is greatest."""
+    """The number of clients with the highest throughput."""
 
     told: Literal["peak", "beyond", "open"]
-    """``peak``: it lies at ``clients``. ``beyond``: there is none up to ``at_least`` clients, which is more than were
-    measured. ``open``: it lies at ``at_least`` clients or more, and whether within what was measured is not known."""
+    """``peak``: the peak is at ``clients``. ``beyond``: no peak up to ``at_least`` clients, more than were measured.
+    ``open``: the peak is at ``at_least`` clients or more, possibly within the measured range."""
     clients: float | None
-    """sqrt((1 - contention) / coherency), at least 1; null but where it is told."""
+    """sqrt((1 - contention) / coherency), at least 1; null unless ``told`` is ``peak``."""
     clients_ci95: list[float] | None
-    throughput: Estimated | None
+    throughput: IntervalEstimate | None
+    """Throughput at ``clients``."""
     at_least: float
-    """Lower end of the interval of ``clients``, at most twice the largest number of clients measured."""
+    """Lower bound of the interval of ``clients``, at most twice the largest measured number of clients."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,27 +41,30 @@ class CurvePoint:
     clients: float
     throughput: float
     ci95: list[float]
+    """The interval of ``throughput``."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ScalabilityCurve:
-    """What the Universal Scalability Law says, in the unit of the cells' throughput."""
+    """The fitted Universal Scalability Law, in the unit of the cells' throughput."""
 
-    one_client: Estimated
-    """C(1): throughput of one client, which need not have been measured."""
-    contention: Estimated
+    one_client: IntervalEstimate
+    """C(1): throughput of one client, which is not necessarily measured."""
+    contention: IntervalEstimate
     """The share of the work that only one client does at a time."""
-    coherency: Estimated
-    """What each pair of clients costs, as a share of a transaction's time."""
+    coherency: IntervalEstimate
+    """The cost of each pair of clients, as a share of a transaction's time."""
     peak: Peak
     misfit: float
-    """The largest share by which a measured throughput is off the curve; below 0 where it is under it."""
+    """The largest relative deviation of a measured throughput from the curve; negative if the throughput is below
+    it."""
     misfit_clients: float
+    """The number of clients with the largest deviation."""
     p: float
-    """Of misfits so large by chance, where the form is right."""
+    """The probability of deviations this large by chance if the model is right."""
     blocks: int
     points: list[CurvePoint]
-    """The curve, from the smallest number of clients to the largest measured, or to the upper end of the peak's."""
+    """The curve, from the smallest measured number of clients to the largest, or to the upper bound of the peak."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,12 +73,12 @@ class Scalability:
 
     factor: str
     at: dict[str, Any]
-    """Levels of the other factors, of those that vary."""
+    """Levels of the other factors that vary."""
     cells: list[str]
     clients: list[int | None]
-    """Of each cell; null where it has no trial."""
+    """The number of clients of each cell; null if the cell has no trial."""
     curve: ScalabilityCurve | None
     refused: str
-    """Why there is no curve; empty where there is."""
+    """Why there is no curve; empty if there is one."""
     advice: str
-    """What would be right; empty where nothing is known of it."""
+    """A change that would make a curve possible; empty if none is known."""

@@ -1,6 +1,7 @@
-"""The JSON Schema of the result document, made from its types.
+"""Generate the JSON Schema of the result document from its types.
 
-``python -m dbdyno.model.result.schema FILE`` writes it.
+``python -m dbdyno.model.result.schema FILE`` writes the schema to a file. ``make schema`` writes
+``docs/result.schema.json``, and building the wheel ``dbdyno/schemas/result.schema.json``.
 """
 
 from __future__ import annotations
@@ -16,29 +17,29 @@ from dbdyno.model.result import shape
 
 
 def json_schema(*, closed: bool = False) -> dict[str, Any]:
-    """Return the schema of the result document, as :func:`schema_of`."""
+    """Return the JSON Schema of the result document. For ``closed``, see :func:`schema_of`."""
     return schema_of(shape.Document, shape.SCHEMA, closed=closed)
 
 
 def schema_of(kind: Any, title: str, *, closed: bool = False) -> dict[str, Any]:
-    """Return the schema of a document of a type, draft 2020-12.
+    """Return the JSON Schema (draft 2020-12) of a document type.
 
-    The published one is open: a later version may add fields. ``closed`` refuses fields the types do not name, for the
-    test that documents and types agree.
+    The published schema allows additional fields, because later versions may add some. With ``closed``, the schema
+    rejects fields that are not in the types. Tests use this to check that documents and types agree.
     """
-    # pydantic reads its settings from here, for the types of the parts too. Written into the type, they would make
-    # every reader import it.
+    # pydantic reads this configuration for the document type and the types of its parts. It is set only here, so that
+    # other modules can use the types without importing pydantic.
     kind.__pydantic_config__ = ConfigDict(use_attribute_docstrings=True, extra="forbid" if closed else "ignore")
     try:
         schema = TypeAdapter(kind).json_schema()
     finally:
-        # Readers of documents are not to refuse what a closed schema does.
+        # Code that reads documents must not become as strict as a closed schema.
         del kind.__pydantic_config__
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
 
 def as_text(schema: dict[str, Any]) -> str:
-    """Write a schema as it stands in a file."""
+    """Return a schema as the text of a JSON file."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 

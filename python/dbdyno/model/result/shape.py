@@ -1,7 +1,7 @@
-"""The shape of the result document, ``dbdyno.run/1``.
+"""The types of the result document, ``dbdyno.run/1``.
 
-``dbdyno.model.result.schema`` makes the JSON Schema from these types, and tests check built documents against it. A
-field that could not be measured is null, never 0. The string below a field is its description in the schema.
+``dbdyno.model.result.schema`` generates the JSON Schema from these types, and tests check documents against it. A
+value that couldn't be measured is null, never 0. The string below a field is its description in the schema.
 """
 
 from __future__ import annotations
@@ -20,77 +20,84 @@ SCHEMA = "dbdyno.run/1"
 
 @dataclass(slots=True, kw_only=True)
 class Comparison:
-    """Cell b against cell a, paired within blocks."""
+    """Cell b compared with cell a, paired within rounds."""
 
     a: str
+    """The id of the baseline cell."""
     b: str
+    """The id of the cell that is compared with the baseline."""
     metric: str
-    """throughput; of open loops that keep up p99, of the response time."""
+    """throughput, or p99 of the response time for open loops that keep up."""
     ratio: float | None
-    """b / a, over the common blocks."""
+    """b / a, over the rounds that both cells have."""
     ci95: list[float] | None
-    """The interval from which the verdict follows. All intervals of a table hold with a chance of 95 %."""
+    """The interval that determines the verdict. All intervals of a table hold simultaneously with 95% probability."""
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None
-    """Of b; null if the two are not comparable and are not ranked."""
+    """The verdict on b; null if the cells are not comparable."""
     margin: float
-    """The difference that matters, as a share."""
+    """The smallest difference that matters, as a share."""
     detectable: float | None
-    """The smallest change, as a share, that so many blocks as noisy as these see four times in five."""
+    """The smallest change, as a share, that this many rounds with this noise detect with 80% probability."""
     more_rounds: int | None
-    """How many more rounds would probably settle an inconclusive one; null where it is settled or nobody would wait."""
+    """Additional rounds that would probably settle an inconclusive comparison; null if it is settled or needs too
+    many."""
     blocks: int
     not_comparable: list[str]
-    """What the two did differently; empty where they may be ranked."""
+    """The differences in the cells' work that prevent a ranking; empty if the cells are comparable."""
     lacking: str
-    """Why the ratio settles nothing, whatever it is, as times that are lower bounds; empty where it may."""
+    """Why no ratio could settle the comparison, such as times that are lower bounds; otherwise empty."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Finding:
-    """Something worth a sentence."""
+    """A conclusion from the observations of the run."""
 
     kind: str
-    """What it is: each kind has observations that it is not said without."""
+    """The kind of finding. Each kind requires certain observations."""
     text: str
     cells: list[str]
-    """Those it is about; empty where it is about the whole run."""
+    """The ids of the cells that the finding is about; empty if it is about the whole run."""
     evidence: JsonObject
-    """The observations that it rests on, by name."""
+    """The observations that support the finding, by name."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Recommendation:
-    """What the experiment has ready against a finding."""
+    """A remedy that the experiment offers for a finding."""
 
     name: str
     answers: str
-    """The finding: prefix-scan."""
+    """The kind of finding that it addresses, such as prefix-scan."""
     engine: str
     does: str
-    """What it does, a clause."""
+    """Its effect, a clause."""
     cells: dict[str, str]
-    """By the id of each cell it was tried on, the cell with it; empty where it was not tried."""
+    """The id of the cell with the recommendation, by the id of the cell without it; empty if it was not measured."""
 
 
 @dataclass(slots=True, kw_only=True)
 class FailedTrial:
-    """A trial that gave no result."""
+    """A trial without a result."""
 
     cell: str
     block: int
+    """The number of the round."""
     status: str
+    """failed or interrupted."""
     kind: str | None
+    """The kind of error."""
     error: str
+    """The error message."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Measured:
-    """What throughput counts."""
+class ThroughputUnit:
+    """The unit that throughput counts."""
 
     unit: Literal["transaction", "statement", "row"]
-    """row: rows returned and rows changed."""
+    """``row`` counts the rows returned and the rows changed."""
     label: str
-    """What it is called, in the plural."""
+    """The name of the unit in the plural, such as "lookups"."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,48 +106,57 @@ class Document:
 
     schema: Literal["dbdyno.run/1"]
     id: str
+    """The id of the run."""
     experiment: str
     title: str
     question: str
+    """The question that the experiment answers."""
     status: str
     """running, done, interrupted or failed."""
     started: str
     ended: str | None
+    """Null while the run is running."""
     dbdyno: str
     """The version of dbdyno that ran it."""
     command: list[str]
-    """The command line; passwords masked."""
+    """The command line, with masked passwords."""
     seed: int
+    """The seed of all random choices of the run."""
     options: JsonObject
+    """Options of the run that aren't part of the experiment."""
     host: JsonObject
+    """Facts about the machine."""
     device: JsonObject
-    """sync_us, sync_per_s (of 4 KiB), large_sync_us of large_sync_bytes, random_read and random_write: [{depth, per_s,
-    mean_us}] of the device that holds the data."""
+    """Measurements of the device that holds the data: sync_us and sync_per_s (of 4 KiB), large_sync_us of
+    large_sync_bytes, random_read and random_write: [{depth, per_s, mean_us}]."""
     ceiling: JsonObject
-    """operations_per_s of one client with the null engine on this machine."""
+    """``operations_per_s`` of one client with the null engine on this machine."""
     factors: dict[str, list[Any]]
-    """Levels by factor, in order."""
+    """The levels of each factor, in order."""
     report: JsonObject
-    """x and by: the factors on the axis and in colour; along: the one whose levels findings compare, else x."""
+    """``x`` and ``by``: the factors on the axis and in color. ``along``: the factor whose levels findings compare,
+    by default ``x``."""
     growth: JsonObject
-    """Of a table that grows: factor, by whose levels it does, table, and windows at each size; empty elsewhere."""
-    measure: Measured
+    """A growing table: the ``factor`` with its sizes, the ``table`` and the number of ``windows`` at each size; empty
+    without such a table."""
+    measure: ThroughputUnit
     rounds: int | None
-    """Rounds asked for."""
+    """The planned number of rounds; null if unknown."""
     confidence: float
-    """Nominal, of the intervals; above 0.95 where looking at them decided when to end, so that they hold as often."""
+    """The nominal confidence of the intervals. It is above 0.95 if the intervals decided when the run stopped, so that
+    they still hold with 95%."""
     cells: list[Cell]
     roles: dict[str, Literal["load", "choice"]]
-    """By factor: given by the world, or to be chosen."""
+    """For each factor, whether it is a load or a choice of the user."""
     answer: Answer
     effects: list[Effect]
     scalability: list[Scalability]
-    """For each factor that decides the number of clients, and each combination of the others' levels."""
+    """One model per factor that determines the number of clients, at each combination of other levels."""
     comparisons: list[Comparison]
     recommendations: list[Recommendation]
     findings: list[Finding]
     failed_trials: list[FailedTrial]
     why: Why | None
-    """Of a `dbdyno why`: what limits the cell, proven by changing it; null elsewhere."""
+    """The result of `dbdyno why`; null for other commands."""
     slo: Slo | None
-    """Of a search for the highest rate at which an objective holds; null elsewhere."""
+    """The result of a search for the highest rate that meets an objective; null without such a search."""

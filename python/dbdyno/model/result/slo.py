@@ -1,6 +1,6 @@
-"""The shape of what a search for the highest rate at which an objective holds has found.
+"""The types of a search for the highest rate that meets an objective.
 
-The conventions are those of :mod:`dbdyno.model.result.shape`.
+:mod:`dbdyno.model.result.shape` describes the conventions.
 """
 
 from __future__ import annotations
@@ -15,38 +15,41 @@ class SloClause:
 
     metric: str
     limit: float
-    """Milliseconds of the response time; of ``failed`` a share from 0 to 1."""
+    """Milliseconds of the response time; for ``failed``, a share from 0 to 1."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SloProbe:
-    """What was measured at one rate."""
+    """The measurements at one rate."""
 
     cell: str
+    """The id of the cell."""
     rate: float
     """Requests offered per second."""
     windows: int
-    """Windows that decide; those of the approach do not."""
+    """Windows that count for the verdict."""
     approach: int
-    """Windows that only led the search to the limit."""
+    """Windows that only narrowed the search down. They don't count for the verdict."""
     due: int
-    """Requests of the windows that decide, else of the approach."""
+    """Requests that were due in the windows that count or, if no window counts, in the others."""
     failed: float | None
-    """Share of them that failed."""
+    """The share of these requests that failed."""
     values: dict[str, float | None]
-    """By metric of the objective; null if requests that failed or were not begun decide it, so that it has no end."""
+    """The measured value by metric of the objective; null if failed or skipped requests make it infinite."""
     verdict: Literal["holds", "violated", "undecided"]
+    """Whether the rate meets the objective."""
 
 
 @dataclass(slots=True, kw_only=True)
-class GivesWay:
+class LimitingResource:
     """The resource that limits the system above the highest rate."""
 
     resource: str
     evidence: str
+    """The measurements behind the inference, as a sentence."""
     advice: str
     rate: float | None
-    """The rate of the cell that shows it; null: the closed loop."""
+    """The rate of the cell that shows it; null if it was the closed loop."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,22 +58,25 @@ class SloSearch:
 
     configuration: str
     levels: dict[str, Any]
+    """Level by factor."""
     status: Literal["found", "none", "client", "open", "failed"]
-    """``found``: both ends of the interval are shown; ``none``: no rate meets the objective; ``client``: the load
-    machine gives way first; ``open``: an end of the interval could not be shown in the time there was; ``failed``: the
-    system gave no result."""
+    """``found``: both bounds of the interval are shown. ``none``: no rate meets the objective. ``client``: the load
+    generator reached its limit first. ``open``: the time was too short to show both bounds. ``failed``: the system
+    returned no result."""
     carries: float | None
-    """Requests per second of the closed loop."""
+    """Requests per second in the closed loop."""
     rate: float | None
-    """The highest rate that meets the objective, interpolated between the ends of the interval; null unless found."""
+    """The highest rate that meets the objective, interpolated between ``low`` and ``high``; null unless found."""
     low: float | None
-    """The highest rate at which the objective was shown to hold."""
+    """The highest rate that was shown to meet the objective."""
     high: float | None
-    """The lowest rate at which it was shown not to hold."""
-    gives_way: GivesWay | None
+    """The lowest rate that was shown to miss the objective."""
+    gives_way: LimitingResource | None
+    """Null if no such resource was found."""
     probes: list[SloProbe]
-    """In the order of rates."""
+    """In order of the rate."""
     text: list[str]
+    """The result as sentences."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,5 +86,7 @@ class Slo:
     objective: str
     clauses: list[SloClause]
     budget_s: float
+    """The time limit of the search, in seconds."""
     window_s: float
+    """The length of a window in seconds."""
     searches: list[SloSearch]

@@ -1,6 +1,6 @@
-"""The shape of what `dbdyno why` concludes: which resources decide how fast a cell is, by what their changes did.
+"""The types of the result of `dbdyno why`: which resources limit a cell, from the effects of changing them.
 
-The conventions are those of :mod:`dbdyno.model.result.shape`.
+:mod:`dbdyno.model.result.shape` describes the conventions.
 """
 
 from __future__ import annotations
@@ -13,95 +13,107 @@ from dbdyno.model.result.fixes import Fixes
 
 @dataclass(slots=True, kw_only=True)
 class ChangeEffect:
-    """What one change did, against the cell as it is, in the same blocks."""
+    """The effect of one change, compared with the unchanged cell in the same rounds."""
 
     change: str
     """The level of the factor ``change``."""
     cell: str
+    """The id of the changed cell."""
     does: str
+    """What the change does, a clause."""
     size: float
-    """Of a delay in microseconds; else a share, or a ratio; 0 where the change has no size."""
+    """For a delay, microseconds; otherwise a share or a ratio; 0 if the change has no size."""
     observed: float | None
-    """The size as it was observed, mean over the blocks; null where nothing tells."""
+    """The measured size, mean over the rounds; null if nothing measured it."""
     rate: float | None
-    """Throughput, as a multiple of that of the cell as it is."""
+    """Throughput as a multiple of the unchanged cell's throughput."""
     rate_ci95: list[float] | None
+    """The interval of ``rate``."""
     p99: float | None
-    """The 99th percentile of the response time, as a multiple."""
+    """The 99th percentile of the response time, as a multiple of the unchanged cell's."""
     p99_ci95: list[float] | None
+    """The interval of ``p99``."""
     p99_is_bound: bool
-    """Whether it took so long at least: a hundredth of what was due or more has no response time."""
+    """Whether ``p99`` is a lower bound, because 1% or more of the transactions have no response time."""
     blocks: int
 
 
 @dataclass(slots=True, kw_only=True)
 class ResourceTest:
-    """The changes of one kind of one resource, taken together."""
+    """All changes of one kind to one resource, evaluated together."""
 
     kind: Literal["slower", "free"]
+    """Whether the changes made the resource slower or free."""
     changes: list[ChangeEffect]
     share: float | None
-    """Slower: the elasticity, -d ln rate / d ln of what the resource takes; of a cache, d ln rate / d ln size. Free:
-    the share of a transaction's time that was saved, 1 - 1 / rate. By p99 the rate is its reciprocal."""
+    """``slower``: the elasticity, -d ln rate / d ln of the resource's time; for a cache, d ln rate / d ln size.
+    ``free``: the saved share of a transaction's time, 1 - 1 / rate. If p99 decides, rate is the reciprocal of p99."""
     ci95: list[float] | None
     linear: bool
-    """Whether the sizes agree; where not, the smallest alone gives the share."""
+    """Whether the changes of different sizes agree. If they don't, only the smallest determines the share."""
     verdict: Literal["bottleneck", "part", "not", "inconclusive"]
-    """By the interval, which is simultaneous over all tests."""
+    """Determined by the interval, which is simultaneous over all tests."""
 
 
 @dataclass(slots=True, kw_only=True)
 class WhyResource:
-    """A resource, and what it decides."""
+    """A resource and its effect on the cell."""
 
     resource: str
+    """The key of the resource."""
     name: str
+    """The name of the resource in sentences."""
     verdict: Literal["bottleneck", "part", "not", "inconclusive"]
-    """``bottleneck``: of the largest of those that may be it; the others that may are a part."""
+    """``bottleneck``: the resource with the largest share that qualifies. ``part``: other resources that qualify.
+    ``not``: it isn't a limit. ``inconclusive``: not settled."""
     share: float | None
-    """Of a transaction's time, or of p99: what it saved to make the resource free, else the elasticity."""
+    """The share of a transaction's time, or of p99, that a free resource saved; if that was not tested, the
+    elasticity."""
     ci95: list[float] | None
     elasticity: float | None
-    """Of the test ``slower``."""
+    """The result of the test ``slower``."""
     elasticity_ci95: list[float] | None
+    """The interval of ``elasticity``."""
     tests: list[ResourceTest]
     untested: str
-    """Why it needed no test, or, where the verdict is open, could have none; empty where it was tested."""
+    """Why the resource needed no test or, if the verdict is inconclusive, couldn't be tested; empty if it was
+    tested."""
     inferred: bool
-    """Whether the report names it as the bottleneck, by where time went."""
+    """Whether the report inferred this resource as the bottleneck."""
     inferred_right: bool | None
-    """Whether the tests agree with that; null where they do not settle it, or it was not named and is not it."""
+    """Whether the tests agree with that; null if they don't settle it, or if it was neither inferred nor found."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Why:
-    """What limits a cell, proven by changing it."""
+    """The result of `dbdyno why`: what limits a cell, tested by changing it."""
 
     cell: str
-    """The id that the cell has in its experiment."""
+    """The id of the cell in its experiment."""
     unchanged: str
-    """The id of the cell as it is, in this run."""
+    """The id of the unchanged cell in this run."""
     metric: Literal["throughput", "p99"]
-    """What decides: throughput; of an open loop p99 of the response time, or throughput if it is overloaded."""
+    """The metric that decides: throughput; for an open loop p99 of the response time, or throughput if it is
+    overloaded."""
     p99_ms: float | None
-    """Of the cell as it is, the 99th percentile of the response time (closed loop: service time) in milliseconds:
-    geometric mean over the blocks that have changes."""
+    """The 99th percentile of the response time (closed loop: service time) of the unchanged cell in milliseconds:
+    geometric mean over the rounds with changes."""
     p99_is_bound: bool
-    """Whether that is a lower bound: a hundredth of what was due or more has no response time."""
+    """Whether ``p99_ms`` is a lower bound, because 1% or more of the transactions have no response time."""
     bottleneck: str | None
-    """The resource; null where none is shown to be it."""
+    """The limiting resource; null if none is shown to be the limit."""
     inferred: str | None
-    """What the report names as the bottleneck, by where time went."""
+    """The bottleneck that the report inferred from the time spent."""
     resources: list[WhyResource]
-    """The bottleneck, then the largest share first; those that were not tested last."""
+    """The bottleneck first, then by descending share, untested resources last."""
     elasticities: float | None
-    """The sum of those that do not contain one another: about 1 in a closed loop where nothing overlaps."""
+    """The sum of the elasticities that don't overlap: about 1 in a closed loop without concurrent work."""
     missing: float | None
-    """1 less that sum: the share of the time that no test accounts for; below 0 where some count twice, or arrivals of
-    an open loop wait for one another; null where the sum is not known well enough."""
+    """1 - ``elasticities``: the share of the time that no test explains. Negative if some time counts twice, or if
+    arrivals of an open loop wait for each other. Null if the sum is too uncertain."""
     tests: int
-    """Tests that were judged together."""
+    """Number of tests that were evaluated together."""
     fixes: Fixes | None
-    """Of a `dbdyno why --fix`; null elsewhere."""
+    """The result of `dbdyno why --fix`; null without `--fix`."""
     text: list[str]
     """Sentences; the first is the answer."""
