@@ -1,17 +1,17 @@
-"""The greatest numbers that an experiment may hold: beyond them a run would not end, or not fit into memory.
+"""Upper limits of numbers in an experiment. Larger numbers would lead to endless runs or exhaust memory.
 
-The worker has the same limits (``crates/protocol/src/plan/limits.rs``), and checks each plan.
+The worker checks each plan against the same limits (``crates/protocol/src/plan/limits.rs``).
 """
 
 YEAR_S = 365 * 24 * 3600
-"""Seconds of a window, a warm-up or a pause. Beyond some 10^10 the clocks' arithmetic would overflow."""
+"""Longest window, warm-up or pause in seconds. The arithmetic of the clocks would overflow at about 10^10."""
 
 MOST_CLIENTS = 100_000
 MOST_THREADS = 10_000
-"""Clients of an embedded engine, which are threads of one process."""
+"""Clients of an embedded engine that are threads of one process."""
 
 MOST_PROCESSES = 1_000
-"""Clients that are processes of their own."""
+"""Clients that are separate processes."""
 
 HIGHEST_RATE = 10_000_000
 """Transactions per second of an open loop."""
@@ -29,7 +29,7 @@ MOST_REPETITIONS = 1_000_000_000
 """Repetitions of a step."""
 
 MOST_ATTEMPTS = 1_000_000
-"""Tries of a transaction."""
+"""Attempts of a transaction."""
 
 MOST_ROWS = 1_000_000_000_000
 """Rows of a table."""

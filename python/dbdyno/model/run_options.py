@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 Design = Literal["full", "screening"]
 
-#: Seconds of a slice, or none; if None, dbdyno decides.
+#: Length of a time slice in seconds, or "none" for no interleaving. With None, dbdyno decides.
 Interleaving = float | Literal["none"] | None
 
 
@@ -15,8 +15,8 @@ class RunOptions:
     """Options of a run besides its experiment. Each value is a JSON value; None means that the option isn't given.
 
     ``set``: levels as `factor=level,…`; ``systems``: URLs, empty for the experiment's own systems. Stored URLs have no
-    passwords. ``margin`` and ``target``: shares; ``interleaving``: seconds of a slice; ``cluster``: an address as
-    `local:3`; ``slo``: an objective as `p99 < 50 ms`; ``cell``: the cell that `dbdyno why` changes; ``fix``: then
+    passwords. ``margin`` and ``target``: shares; ``interleaving``: seconds of a slice; ``cluster``: an address such as
+    `local:3`; ``slo``: an objective such as `p99 < 50 ms`; ``cell``: the cell that `dbdyno why` changes; ``fix``: then
     measure fixes, too.
     """
 

@@ -1,4 +1,4 @@
-"""The events that a worker writes, as types: those of ``dbdyno-worker schema event``.
+"""Types of the events that a worker writes. ``dbdyno-worker schema event`` prints their schema.
 
-Nothing is imported here: they are wanted where a worker is listened to or a run is shown, and nowhere before.
+This file imports nothing, so that commands that neither run a worker nor show a run start faster.
 """

@@ -1,4 +1,4 @@
-"""What became of transactions, how fast they were, and what they did."""
+"""Outcomes, rates and work of transactions."""
 
 from typing import Literal
 
@@ -10,9 +10,9 @@ FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connect
 
 
 class Accounting(Part):
-    """Where each transaction that was due went: issued = ok + failed + skipped + in flight.
+    """Transactions that were due, by outcome: issued = ok + failed + skipped + in_flight.
 
-    ``failed``: by kind; ``retries``: further tries, which are no transactions of their own.
+    ``failed``: by kind; ``retries``: further attempts, which don't count as transactions.
     """
 
     issued: Count
@@ -24,9 +24,10 @@ class Accounting(Part):
 
 
 class Few(Part):
-    """Clients of few transactions: how many clients, and what they completed in how many seconds, summed over them.
+    """Clients that completed few transactions. All values are sums over these clients.
 
-    ``within``: what they completed of the window's own time; ``window_s``: its length, summed over them.
+    ``completed``: transactions; ``seconds``: the time that they took; ``within``: transactions completed within the
+    window, with fractions for those that the ends of the window cut; ``window_s``: the window's length.
     """
 
     clients: Count
@@ -37,17 +38,17 @@ class Few(Part):
 
 
 class Whole(Part):
-    """What was completed in a time, in seconds: a fraction where the window's end cut some."""
+    """Transactions completed in ``seconds``, with fractions for those that the end of the window cut."""
 
     completed: float
     seconds: float
 
 
 class Rate(Part):
-    """How fast transactions were, in parts that can be added (``crates/load/src/rate.rs``).
+    """The transaction rate, in parts that can be added across processes (``crates/load/src/rate.rs``).
 
-    ``many_per_s``: the sum over clients of many transactions; ``client_s``: seconds that the clients' transactions
-    took, summed over clients.
+    ``many_per_s``: the sum of the rates of clients with many transactions; ``client_s``: seconds that the counted
+    transactions took, summed over all clients.
     """
 
     many_per_s: float
@@ -58,7 +59,7 @@ class Rate(Part):
 
 
 class Cycles(Part):
-    """The times that transactions took of their clients: how many, their sum in seconds, and that of their squares."""
+    """Transaction times: the number of transactions, and the sums of their times (s) and squared times (s²)."""
 
     count: Count
     seconds: float
@@ -66,9 +67,9 @@ class Cycles(Part):
 
 
 class FailedByCode(Part):
-    """Transactions that failed with one code, the system's own name or number, and the first message.
+    """Transactions that failed with one code of the system, and the first message.
 
-    ``other``: they have none, or one beyond the 20 that are told apart.
+    The code is ``other`` if the system gave none, and for all codes after the first 20.
     """
 
     kind: FailureKind
@@ -78,20 +79,20 @@ class FailedByCode(Part):
 
 
 class Warmup(Part):
-    """What came before the window, in seconds."""
+    """The time before the window, in seconds."""
 
     seconds: float
 
 
 class TransactionCounts(Part):
-    """How often transactions of a name ended well, and how often not."""
+    """Successful and failed transactions of one name."""
 
     ok: Count
     failed: Count
 
 
 class StatementCounts(Part):
-    """How often a statement was run, and the rows that it returned and changed."""
+    """Executions of a statement, and the rows that it returned and changed."""
 
     executions: Count
     rows: Count
@@ -99,10 +100,10 @@ class StatementCounts(Part):
 
 
 class Work(Part):
-    """What the completed transactions did.
+    """The work of the completed transactions.
 
-    ``rows_returned_squared``: the sum of the squares of the rows that each returned; ``transactions_changing``: those
-    that changed rows.
+    ``rows_returned_squared``: the sum over the transactions of the square of the rows returned;
+    ``transactions_changing``: transactions that changed rows.
     """
 
     transactions: Count

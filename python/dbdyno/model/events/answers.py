@@ -1,4 +1,4 @@
-"""What a worker says of everything but a trial's work: how far it is, and what it was asked for."""
+"""Events of a worker other than results of trials: progress, errors, and answers to other tasks."""
 
 from typing import Annotated, Literal
 
@@ -12,10 +12,7 @@ Outcome = Literal["ok", "failed", "not applicable"]
 
 
 class Error(Part):
-    """The plan could not be carried out: what kind of failure it is, and what went wrong.
-
-    ``code``: the system's own name or number for it; left out where it was not the system.
-    """
+    """The plan failed. ``code``: the system's own error code; missing if the error didn't come from the system."""
 
     event: Literal["error"]
     kind: str
@@ -24,23 +21,24 @@ class Error(Part):
 
 
 class Phase(Part):
-    """A phase of a trial begins: ``connect``, ``warmup``, ``window``."""
+    """The start of a phase of a trial: ``connect``, ``warmup`` or ``window``."""
 
     event: Literal["phase"]
     phase: str
 
 
 class Ready(Part):
-    """A coordinated trial waits to be told when a phase starts."""
+    """A worker of a coordinated trial is ready for a phase and waits for its start time."""
 
     event: Literal["ready"]
     phase: str
 
 
 class LoadedStep(Part):
-    """What loading a table took, in seconds.
+    """A step of loading data, with its duration in seconds.
 
-    ``table``: its name, or the statement that came when all were filled, or in parentheses what the loader did itself.
+    ``table``: the name of the table; or a statement that ran after all tables were filled; or, in parentheses, an
+    action of the loader itself.
     """
 
     table: str
@@ -49,36 +47,36 @@ class LoadedStep(Part):
 
 
 class Loaded(Part):
-    """The tables are filled. What was done, in order."""
+    """The tables are filled. ``tables``: the steps, in order."""
 
     event: Literal["loaded"]
     tables: list[LoadedStep]
 
 
 class FileSet(Part):
-    """The file has its settings."""
+    """The settings of the database file were applied."""
 
     event: Literal["file_set"]
 
 
 class FactsRead(Part):
-    """What an engine is, read back from itself."""
+    """Facts about the engine, as the engine reports them."""
 
     event: Literal["facts"]
     engine: Facts
 
 
 class Device(Part):
-    """What a storage device can do, as it was measured."""
+    """Measurements of a storage device."""
 
     event: Literal["device"]
     device: DeviceFacts
 
 
 class BtreeFigures(Part):
-    """What an insert does to a B-tree at one size: means per insert, of leaves unless their name says otherwise.
+    """The work of an insert on a B-tree at one size: means per insert, for leaf pages unless the name says otherwise.
 
-    ``dbdyno-worker schema event`` describes each of them.
+    ``dbdyno-worker schema event`` describes each field.
     """
 
     rows: Count
@@ -99,7 +97,10 @@ class BtreeFigures(Part):
 
 
 class BySimulation(Part):
-    """Figures were simulated, of a tree smaller by ``factor``, of which ``fewer_blocks`` is by fewer blocks."""
+    """Values come from a simulation of a tree that is smaller by ``factor``.
+
+    ``fewer_blocks``: the part of the factor that comes from having fewer blocks instead of smaller ones.
+    """
 
     by: Literal["simulation"]
     factor: Count
@@ -107,37 +108,37 @@ class BySimulation(Part):
 
 
 class ByFormula(Part):
-    """Figures were computed."""
+    """Values come from a formula."""
 
     by: Literal["formula"]
 
 
 class BtreeReport(Part):
-    """The figures at all sizes that were asked for, and how they were found."""
+    """The values at all requested sizes, and the method."""
 
     way: Annotated[BySimulation | ByFormula, Field(discriminator="by")]
     sizes: list[BtreeFigures]
 
 
 class BtreeAnswer(Part):
-    """What inserts do to the pages of a B-tree, or why that cannot be told."""
+    """The work of inserts on a B-tree, or why it can't be determined."""
 
     report: BtreeReport | None
     impossible: str | None
 
 
 class Btree(Part):
-    """What inserts do to the pages of B-trees: an answer to each question, in order."""
+    """The work of inserts on B-trees: one answer per question, in order."""
 
     event: Literal["btree"]
     answers: list[BtreeAnswer]
 
 
 class Object(Part):
-    """A table or an index, as the engine stores it.
+    """A table or an index on disk.
 
-    ``leaves``: pages with entries; ``leaf_fill``: the mean share of a leaf that its entries take, of ``leaves_seen`` of
-    them where those are not all. Null where the engine does not tell.
+    ``leaves``: leaf pages; ``leaf_fill``: mean share of a leaf page that entries occupy, from 0 to 1; ``leaves_seen``:
+    the number of leaf pages that ``leaf_fill`` was measured on, null if all. All three are null if unknown.
     """
 
     name: str
@@ -150,7 +151,7 @@ class Object(Part):
 
 
 class Space(Part):
-    """The space that tables and their indexes take."""
+    """The disk space of tables and their indexes."""
 
     event: Literal["space"]
     objects: list[Object]
@@ -164,7 +165,7 @@ class OnlyReads(Part):
 
 
 class MayWrite(Part):
-    """A statement of which it cannot be told whether it writes, and why."""
+    """A statement that may write. ``why``: why this is unknown."""
 
     name: str
     writes: Literal["unknown"]
@@ -172,7 +173,7 @@ class MayWrite(Part):
 
 
 class Rejected(Part):
-    """A statement that the system does not accept, and its error."""
+    """A statement that the system rejects. ``why``: the error."""
 
     name: str
     writes: Literal["rejected"]
@@ -180,7 +181,7 @@ class Rejected(Part):
 
 
 class WritesData(Part):
-    """A statement that writes, and what told it."""
+    """A statement that writes. ``why``: the evidence."""
 
     name: str
     writes: Literal["yes"]
@@ -191,7 +192,7 @@ StatementWrites = Annotated[OnlyReads | MayWrite | Rejected | WritesData, Field(
 
 
 class Writes(Part):
-    """Which statements write, and which transactions, by name; one of which it cannot be told does."""
+    """Which statements and transactions write. ``transactions``: by name; true also if it is unknown."""
 
     event: Literal["writes"]
     statements: list[StatementWrites]
@@ -199,28 +200,28 @@ class Writes(Part):
 
 
 class Reach(Part):
-    """Why each statement, in order, leads beyond its database; null if it doesn't."""
+    """For each statement in order, why it accesses something outside its own database; null if it doesn't."""
 
     event: Literal["reach"]
     beyond: list[str | None]
 
 
 class Answer(Part):
-    """The value that answers a question, as text; null where there is none."""
+    """The value that a query returned, as a string; null if it returned none."""
 
     event: Literal["answer"]
     answer: str | None
 
 
 class Held(Part):
-    """A lock is held. ``abandoned``: the databases of killed runs."""
+    """The session holds the requested lock. ``abandoned``: databases that killed runs left behind."""
 
     event: Literal["held"]
     abandoned: list[str]
 
 
 class Check(Part):
-    """A check of the contract has ended. ``why``: why it failed or was not applicable."""
+    """A check of the system has ended. ``why``: why it failed or was not applicable."""
 
     event: Literal["check"]
     name: str
@@ -235,10 +236,10 @@ class Checked(Part):
 
 
 class Tally(Part):
-    """What the statements of a group did, all sessions and the warm-up included.
+    """The work of the statements of a group in all sessions, including the warm-up.
 
-    ``ordered``: a hash over all values of all rows, in their order; ``unordered``: one in which the order of the rows
-    within an execution does not matter.
+    ``ordered``: a hash of all values of all rows in order; ``unordered``: a hash that ignores the order of rows within
+    an execution.
     """
 
     executions: Count
@@ -249,7 +250,7 @@ class Tally(Part):
 
 
 class Counted(Part):
-    """What each group of statements did, in the order of the plan."""
+    """The work of each group of statements, in the order of the plan."""
 
     event: Literal["counted"]
     groups: list[Tally]

@@ -1,4 +1,4 @@
-"""What dbdyno keeps around a trial of what workers said before and after it."""
+"""Data that dbdyno stores with a trial, in addition to the worker's result."""
 
 from dbdyno.model.events.accounting import Accounting, Work
 from dbdyno.model.events.answers import LoadedStep, Object
@@ -6,7 +6,7 @@ from dbdyno.model.events.base import Count, Part
 
 
 class Loading(Part):
-    """Loading the data that a trial began with: when (``at``), the steps, and the ``names`` of the tables."""
+    """Loading of a trial's initial data. ``at``: when; ``tables``: the steps; ``names``: names of the tables."""
 
     at: str
     tables: list[LoadedStep]
@@ -14,13 +14,13 @@ class Loading(Part):
 
 
 class Refused(Part):
-    """A trial that a system did not let begin: its own name or number for why."""
+    """The error code of a system that prevented a trial from starting."""
 
     code: str
 
 
 class Counting(Part):
-    """Instructions of the same work, counted with one client: its thread's within the window, and what was done."""
+    """CPU instructions of the same work with one client: of its thread, within the window. Also the work done."""
 
     instructions: Count
     accounting: Accounting
@@ -28,9 +28,10 @@ class Counting(Part):
 
 
 class Growing(Part):
-    """Where a growing table stood: its ``rows`` when the trial began, and what the rows took that it had grown by.
+    """The size of a growing table.
 
-    ``filled``: at the first trial of a size that is not the first; seconds, without a limit to memory.
+    ``rows``: rows at the start of the trial; ``filled``: the steps that added rows before the first trial at a size,
+    with memory unlimited.
     """
 
     rows: Count
@@ -38,7 +39,7 @@ class Growing(Part):
 
 
 class TimedStep(Part):
-    """A statement that was timed on what the trial left, in seconds."""
+    """A statement that was timed on the data after a trial, in seconds."""
 
     name: str
     sql: str
@@ -46,7 +47,10 @@ class TimedStep(Part):
 
 
 class After(Part):
-    """What was found on what a trial left, or the last trial at a size; ``failed``: what could not be, and why."""
+    """Measurements of the data after a trial, or after the last trial at a size.
+
+    ``failed``: the reason for each measurement that failed.
+    """
 
     space: list[Object]
     timed: list[TimedStep]
@@ -54,9 +58,9 @@ class After(Part):
 
 
 class Allowed(Part):
-    """The processors that each part of a system may use, by name.
+    """The CPUs that each part of a system may use, by name.
 
-    ``load``: those of the load generator, where it is kept to some; ``cores``: how many all that dbdyno does may use.
+    ``load``: CPUs of the load generator, null if unrestricted; ``cores``: number of CPUs that dbdyno may use in total.
     """
 
     processors: dict[str, list[Count]]
@@ -65,14 +69,14 @@ class Allowed(Part):
 
 
 class Competed(Part):
-    """A program that competed for the processors: the share of each that it was to take, and took."""
+    """A program that deliberately competed for CPUs: the share of each CPU that it was meant to use, and used."""
 
     share: float
     took: float | None
 
 
 class Limited(Part):
-    """A limit to memory in bytes, and its ``means``; or why there was none."""
+    """A memory limit. ``means``: how it is enforced; ``refused``: why it is not in effect."""
 
     bytes: Count
     means: str | None
@@ -80,9 +84,10 @@ class Limited(Part):
 
 
 class Listening(Part):
-    """A listening socket: the ``part`` of the system whose it is, empty for what clients connect to; its ``address``.
+    """A listening socket.
 
-    ``backlog``: connections that it holds until they are accepted; ``dropped``: those that found it full in the trial.
+    ``part``: the part of the system, empty for the socket that clients connect to; ``backlog``: length of its accept
+    queue; ``dropped``: connections that found the queue full during the trial.
     """
 
     part: str
@@ -92,17 +97,17 @@ class Listening(Part):
 
 
 class Listeners(Part):
-    """The listening sockets of a system, and the longest queue that the kernel allows (``somaxconn``)."""
+    """The listening sockets of a system, and the kernel's upper limit for accept queues (``somaxconn``)."""
 
     sockets: list[Listening]
     somaxconn: Count
 
 
 class LoadMachine(Part):
-    """A machine that a part of a trial's load came from.
+    """A machine that generated a part of a trial's load.
 
-    ``boot``: the same for nodes that are one machine; ``offset_ns``: how far its monotonic clock was ahead of that of
-    who led the trial, and ``uncertainty_ns``: by how much that may be wrong.
+    ``boot``: identifies the machine, so that two nodes on the same machine have the same value; ``offset_ns``: how far
+    its monotonic clock was ahead of the controller's; ``uncertainty_ns``: the error of the offset.
     """
 
     name: str
@@ -114,10 +119,10 @@ class LoadMachine(Part):
 
 
 class LoadMachines(Part):
-    """Where a trial's load came from, in the order of its parts; of a trial that lost one, those whose clock was read.
+    """The load machines of a trial, in the order of its parts.
 
-    ``agreed_ns``: when the window was to begin, by the clock of who led the trial; ``lost``: what was said of the load
-    machines that earlier tries of the trial lost.
+    If a machine was lost, the list has only machines whose clock was read. ``agreed_ns``: the agreed start of the
+    window, by the controller's clock; ``lost``: messages about machines that earlier attempts of the trial lost.
     """
 
     agreed_ns: Count

@@ -1,17 +1,17 @@
-"""What all parts of events have in common."""
+"""The base class of all parts of events."""
 
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Count = Annotated[int, Field(ge=0)]
-"""A whole number that is not negative."""
+"""A non-negative integer."""
 
 
 class Part(BaseModel):
-    """A part of an event. It cannot be changed, has no other fields than its own, and takes nothing for another type.
+    """A part of an event: immutable, without additional fields, and without conversion between types.
 
-    A number is finite: JSON has no other.
+    Numbers must be finite, because JSON has no infinity and no NaN.
     """
 
     model_config = ConfigDict(

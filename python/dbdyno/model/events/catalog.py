@@ -1,13 +1,13 @@
-"""What a database's catalogue says of how its statements can be carried out."""
+"""Tables, columns, indexes and collations from a database's catalog."""
 
 from dbdyno.model.events.base import Count, Part
 
 
 class Collation(Part):
-    """How texts are compared and ordered.
+    """How strings are compared and ordered.
 
-    ``provider``: where it comes from, as PostgreSQL's ``libc``, ``icu``, ``builtin``; ``by_bytes``: whether texts are
-    ordered as their bytes are; ``regards_case``: whether capital letters differ from small ones; null: not known.
+    ``provider``: its source, such as PostgreSQL's ``libc``, ``icu`` or ``builtin``; ``by_bytes``: whether strings are
+    ordered by their bytes; ``regards_case``: whether comparisons are case-sensitive. Null if unknown.
     """
 
     name: str
@@ -17,7 +17,7 @@ class Collation(Part):
 
 
 class Column(Part):
-    """A column, with its type as it was declared; ``collation``: null where it holds no texts, or is not known."""
+    """A column. ``type``: the declared type; ``collation``: null if it has no strings, or if unknown."""
 
     name: str
     type: str
@@ -25,7 +25,10 @@ class Column(Part):
 
 
 class Key(Part):
-    """A column of an index; ``column``: null for an expression; ``prefix``: the characters it is of, if not of all."""
+    """A column of an index.
+
+    ``column``: null for an expression; ``prefix``: number of indexed characters, if limited.
+    """
 
     column: str | None
     collation: Collation | None
@@ -34,7 +37,7 @@ class Key(Part):
 
 
 class Index(Part):
-    """An index; ``method``: its kind in small letters; ``partial``: it holds only rows of some kind."""
+    """An index. ``method``: its kind in lowercase; ``partial``: whether it covers only some of the rows."""
 
     name: str
     method: str
@@ -44,20 +47,20 @@ class Index(Part):
 
 
 class Table(Part):
-    """A table; ``storage_engine``: null where an engine has one kind only."""
+    """A table. ``storage_engine``: null if the engine has only one."""
 
     name: str
     storage_engine: str | None
     rows: Count | None = None
-    """About how many there are; null: the engine does not tell without counting."""
+    """Estimated number of rows; null if the engine would have to count them."""
     columns: list[Column]
     indexes: list[Index]
 
 
 class Catalog(Part):
-    """The tables whose names stand in the statements.
+    """The tables that statements name.
 
-    ``data_bytes``: of the whole database's tables and indexes; null where the engine does not tell.
+    ``data_bytes``: size of all tables and indexes of the database; null if unknown.
     """
 
     data_bytes: Count | None

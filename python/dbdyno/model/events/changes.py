@@ -1,12 +1,13 @@
-"""What a worker counted of the calls that a trial changes on purpose."""
+"""Counts of the calls that a trial delays on purpose."""
 
 from dbdyno.model.events.base import Count, Part
 
 
 class Calls(Part):
-    """Calls of a kind in the window: how many, seconds in the calls themselves, and seconds that were added to them.
+    """Calls of one kind in the window. ``added_s``: seconds of injected delay.
 
-    ``own_s``: of messages, from the sending until the answer began to come; null for transactions.
+    ``own_s``: seconds in the calls themselves; for messages, from sending until the first byte of the answer; null for
+    transactions.
     """
 
     calls: Count
@@ -15,10 +16,10 @@ class Calls(Part):
 
 
 class ChangedCalls(Part):
-    """Calls by kind: flushes of the device, reads and writes of data files, messages, openings of sessions, and so on.
+    """Calls by kind: device flushes, reads and writes of data files, messages, new sessions, transactions.
 
-    Null where the plan does not name the kind, or the server was never seen to make such a call: then it may make them
-    in a way that the preloaded library does not see.
+    A kind is null if the plan doesn't name it, or if the preloaded library never saw the server make such a call. The
+    server may then make these calls in a way that the library can't intercept.
     """
 
     sync: Calls | None

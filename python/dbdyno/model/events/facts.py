@@ -1,4 +1,4 @@
-"""What an engine is, read back from itself."""
+"""Facts about an engine, as the engine reports them."""
 
 from typing import Literal
 
@@ -11,14 +11,14 @@ DurabilityClass = Literal["none", "process-safe", "torn-pages", "power-safe"]
 
 
 class Durability(Part):
-    """What an acknowledged commit survives, and the settings that make it so."""
+    """The durability class of acknowledged commits, and the settings that determine it."""
 
     durability_class: DurabilityClass = Field(alias="class")
     because: str
 
 
 class LostUpdates(Part):
-    """Updates that several sessions made to one document at once: those acknowledged, and those that it had."""
+    """Concurrent updates to one document: acknowledged updates, and updates found in the document afterwards."""
 
     sessions: Count
     acknowledged: Count
@@ -26,10 +26,10 @@ class LostUpdates(Part):
 
 
 class Estimate(Part):
-    """What the planner expected of a step of a plan, and what came of it.
+    """Expected and actual rows of a step of a query plan.
 
-    ``expected``, ``found``: rows of one execution; ``table``: null where it works on other steps' rows; ``depth``: how
-    many steps lie above it; ``at_least``: it was ended early, and would have given as many rows or more.
+    ``expected``, ``found``: rows per execution; ``table``: null if the step reads the output of other steps; ``depth``:
+    number of steps above it; ``at_least``: the step ended early or may have, so ``found`` is a lower bound.
     """
 
     step: str
@@ -42,11 +42,11 @@ class Estimate(Part):
 
 
 class Facts(Part):
-    """An engine: its version and exact source, what it was compiled with, its settings in force.
+    """An engine: its version, exact source, compile options and settings in effect.
 
-    ``plans``: how it means to carry out each statement, by name, a step a line; ``passed_over``: the indexes by which
-    it could look up rows of a statement, and does not; ``lost_updates``: null where they were not tried;
-    ``estimates``: of the steps of a statement's plan, by name, left out where no statement was run for it.
+    ``plans``: query plans by statement name, one step per line; ``passed_over``: indexes that could serve a statement
+    but that its plan doesn't use; ``lost_updates``: null if not tested; ``estimates``: row estimates by statement name,
+    missing if no statement was run for them.
     """
 
     engine: str

@@ -1,4 +1,4 @@
-"""Latencies, summed up."""
+"""Summaries of latency distributions."""
 
 from typing import Annotated, Any
 
@@ -10,13 +10,13 @@ NONE, SOME = "(of no times)", "(of times)"
 
 
 class NoTimes(Part):
-    """The summary of no times."""
+    """The summary of an empty distribution."""
 
     count: Count
 
 
 class Times(Part):
-    """The mean, percentiles and maximum of times in milliseconds; ``at_least``: which of them are lower bounds."""
+    """Mean, percentiles and maximum in milliseconds. ``at_least``: the names of the values that are lower bounds."""
 
     count: Count
     mean: float
@@ -34,7 +34,7 @@ def _kind(value: Any) -> str:
 
 
 Summary = Annotated[Annotated[NoTimes, Tag(NONE)] | Annotated[Times, Tag(SOME)], Discriminator(_kind)]
-"""The summary of times; of none there is nothing but that."""
+"""A summary; for an empty distribution, only the count."""
 
 
 class ServiceTimes(Part):

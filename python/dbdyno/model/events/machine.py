@@ -1,4 +1,4 @@
-"""What the machine did meanwhile: its processors, its memory, its storage."""
+"""Use of CPUs, memory and storage during a trial."""
 
 from pydantic import Field
 
@@ -6,9 +6,10 @@ from dbdyno.model.events.base import Count, Part
 
 
 class CpuShare(Part):
-    """CPU used, in percent of one processor; ``cores``: processors that the process may use.
+    """CPU use in percent of one CPU. ``cores``: number of CPUs that the process may use.
 
-    ``machine_percent``: of the whole machine, of ``cores`` times 100; ``steal_percent``: what its host took away.
+    ``machine_percent``: the whole machine, up to ``cores`` times 100; ``steal_percent``: CPU time that the hypervisor
+    gave to other virtual machines.
     """
 
     process_percent: float
@@ -21,7 +22,7 @@ class CpuShare(Part):
 
 
 class ServerCpu(Part):
-    """CPU that a server's processes used, in percent of one processor."""
+    """CPU use of a server's processes, in percent of one CPU."""
 
     process_percent: float
 
@@ -29,7 +30,8 @@ class ServerCpu(Part):
 class Server(Part):
     """A server's processes.
 
-    ``run_queue_wait_s``: seconds that its threads were ready but had no CPU, summed over them; null if not known.
+    ``run_queue_wait_s``: seconds that its threads were ready to run but had no CPU, summed over the threads; null if
+    unknown.
     """
 
     cpu: ServerCpu
@@ -37,11 +39,11 @@ class Server(Part):
 
 
 class Throttling(Part):
-    """What a CPU quota of a control group did.
+    """The effect of the CPU quota of a control group.
 
-    ``cpus``: CPUs that the group may use at most; ``periods``: those of the kernel's accounting in which the group
-    wanted to compute, and ``throttled_periods`` those in which it used up its quota; ``throttled_s``: seconds for which
-    it had to wait then, summed over the CPUs that it could have used.
+    ``cpus``: the quota in CPUs; ``periods``: accounting periods of the kernel in which the group was runnable;
+    ``throttled_periods``: periods in which it used up its quota; ``throttled_s``: seconds of waiting because of that,
+    summed over the CPUs that it could have used.
     """
 
     cpus: float
@@ -51,7 +53,7 @@ class Throttling(Part):
 
 
 class BusyThread(Part):
-    """CPU that a thread used, in percent of one processor; ``pid``: of its process."""
+    """CPU use of a thread, in percent of one CPU. ``pid``: the id of its process."""
 
     name: str
     pid: int
@@ -59,9 +61,9 @@ class BusyThread(Part):
 
 
 class TierCpu(Part):
-    """CPU that the processes of a part of the system used, in percent of one processor; null where there were none.
+    """CPU use of the processes of a part of the system, in percent of one CPU; null if it had no processes.
 
-    ``threads``: the busiest, the busiest first; left out where none was at work for a twentieth of the time.
+    ``threads``: the busiest threads in descending order; missing if none used 5% of a CPU.
     """
 
     name: str
@@ -70,10 +72,10 @@ class TierCpu(Part):
 
 
 class Scheduling(Part):
-    """What the kernel's scheduler did with the threads.
+    """The kernel's scheduling of the worker's threads.
 
-    ``run_queue_wait_s``: seconds that runnable threads waited for a processor; ``batch_threads``: those that took no
-    processor from another.
+    ``run_queue_wait_s``: seconds that runnable threads waited for a CPU; ``batch_threads``: number of threads that
+    don't preempt other threads.
     """
 
     voluntary_switches: Count
@@ -83,9 +85,9 @@ class Scheduling(Part):
 
 
 class DiskActivity(Part):
-    """What a block device did: requests and bytes, and how long a request took on average, in milliseconds.
+    """Requests and bytes of a block device, and mean latencies of requests in milliseconds.
 
-    ``queue_length``: requests waiting or under way, on average.
+    ``queue_length``: mean number of requests waiting or in progress.
     """
 
     device: str
@@ -101,10 +103,10 @@ class DiskActivity(Part):
 
 
 class DeviceFlushes(Part):
-    """What all programs asked of the disks below the data: flushes that completed.
+    """Completed flushes of the disks that hold the data, from all programs.
 
-    ``forced_writes``: writes to a disk without a volatile cache, or to one that can write past it, any of which may
-    have replaced a flush.
+    ``forced_writes``: writes to a disk that has no volatile cache or can bypass it. Each of them may have replaced a
+    flush.
     """
 
     device: str
@@ -113,20 +115,20 @@ class DeviceFlushes(Part):
 
 
 class ProcessIo(Part):
-    """Bytes that the process fetched from storage and sent to it."""
+    """Bytes that the process read from storage and wrote to it."""
 
     read_bytes: Count
     write_bytes: Count
 
 
 class Memory(Part):
-    """The most memory that the process had, in bytes."""
+    """Peak resident memory of the process, in bytes."""
 
     peak_rss_bytes: Count
 
 
 class RandomAccess(Part):
-    """Random reads, or writes, of 4 KiB: how many a second with so many at once, and mean microseconds of one."""
+    """Random 4 KiB reads or writes: rate per second and mean microseconds, with ``depth`` requests at once."""
 
     depth: Count
     per_s: float
@@ -134,9 +136,9 @@ class RandomAccess(Part):
 
 
 class DeviceFacts(Part):
-    """What a storage device can do: microseconds of a sync after overwriting 4 KiB, and after ``large_sync_bytes``.
+    """Measurements of a storage device: microseconds of overwriting 4 KiB, or ``large_sync_bytes``, with a sync.
 
-    ``direct``: reads and writes went past the operating system's cache, as they should.
+    ``direct``: whether reads and writes bypassed the operating system's cache, as intended.
     """
 
     sync_us: float

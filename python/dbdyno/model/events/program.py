@@ -1,4 +1,4 @@
-"""What dbdyno says itself of a trial whose clients are programs of the user's: there is no worker within them."""
+"""The result of a trial that runs a user's program. dbdyno writes it itself, because there is no worker."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from dbdyno.model.events.machine import Memory
 
 
 class ProgramCpu(Part):
-    """CPU used by the program and the children that it waited for, as :class:`dbdyno.model.events.machine.CpuShare`."""
+    """CPU use of the program and the children it waited for, as in :class:`dbdyno.model.events.machine.CpuShare`."""
 
     process_percent: float
     user_percent: float
@@ -20,14 +20,14 @@ class ProgramCpu(Part):
 
 
 class ProgramFacts(Part):
-    """What was run, in place of what an engine is: ``command``, the program and its options with spaces between."""
+    """The program that was run. ``settings``: its ``command`` line."""
 
     engine: str
     settings: dict[str, str]
 
 
 class ProgramResult(Part):
-    """What runs of a program took, of which each is a transaction; as ``TrialResult``."""
+    """The result of a trial in which each run of a program is a transaction. The fields are as in ``TrialResult``."""
 
     event: Literal["program"]
     engine: ProgramFacts

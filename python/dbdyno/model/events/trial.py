@@ -1,4 +1,4 @@
-"""What a worker says of a trial: each interval of its window, and in the end what it found."""
+"""Events of a trial: the intervals of its window, and its result."""
 
 import math
 from typing import Literal
@@ -37,8 +37,8 @@ from dbdyno.model.events.watched import Contention, Io, LockHolders, Observed, T
 class Interval(Part):
     """An interval of a trial's timeline, from ``start_s`` to ``end_s`` in seconds of the window.
 
-    ``index``: its number, from 0; ``service_ms``: null where no transaction ended in it; CPU in percent of one
-    processor; ``disk``: null where the data are on no device.
+    ``index``: its number, from 0; ``service_ms``: null if no transaction ended in it; CPU use is in percent of one
+    CPU; ``disk``: null if the data are not on a device.
     """
 
     event: Literal["interval"]
@@ -57,18 +57,22 @@ class Interval(Part):
 
 
 class Interleaving(Part):
-    """Of a trial that was interleaved with others: seconds that it went on after its slices, and of all its window."""
+    """Interleaving with other trials.
+
+    ``overrun_s``: seconds that the trial ran beyond its time slices; ``real_s``: length of its window, including the
+    slices of other trials.
+    """
 
     overrun_s: float
     real_s: float
 
 
 class Operations(Part):
-    """Times of transactions and their operations that ended well, by name: histograms as in ``histograms``.
+    """Times of successful transactions and their operations by name, as histograms like those in ``histograms``.
 
-    ``transactions``: empty where there is one; ``controls``: ``begin``, ``commit``, ``rollback``; ``timed_s``:
-    seconds of all transactions whose statements were timed, each as often as it stands for. One transaction that
-    is one statement has ``service`` alone.
+    ``transactions``: empty if there is only one; ``controls``: ``begin``, ``commit``, ``rollback``; ``timed_s``:
+    seconds of all transactions whose statements were timed, weighted by the number of transactions that they represent.
+    A single transaction with one statement only has the histogram ``service``.
     """
 
     transactions: dict[str, str]
@@ -78,23 +82,20 @@ class Operations(Part):
 
 
 class TrialResult(Part):
-    """What a trial found.
+    """The result of a trial.
 
-    ``failures``: the first message of each kind; ``failed_by_code``: left out where nothing failed; ``completed``:
-    transactions begun in the window that ended well, in it or later; ``besides``: those that ended well and do not
-    count, of the warm-up and around the window; ``next_use``: where later values of the clients' counters go on;
-    ``began_ns``: when the window began, nanoseconds of the kernel's monotonic clock; ``elapsed_s``: seconds of the
-    window; ``watched_s``: those between the two readings of the machine's figures; ``histograms``: base64 of
-    HdrHistogram's V2 format, deflated, in nanoseconds; ``latency_ms``: the same summed up, in milliseconds;
-    ``throttling``: of the worker, ``client``, and of the ``server``, where a CPU quota holds for them;
-    ``flushes``: from the window's start to its end, the slices of other trials included; left out
-    where the kernel does not count them;
-    ``lock_holders``: other programs that locked the data, left out where none was seen;
-    ``operations``: left out where they were not timed; ``changes``: left out where the trial changes nothing;
-    ``clock``: where its time comes from.
+    ``failures``: the first message of each kind; ``failed_by_code``: missing if nothing failed; ``completed``:
+    transactions that started in the window and succeeded, in it or later; ``besides``: successful transactions that
+    don't count, from the warm-up and around the window; ``next_use``: where the clients' counters continue in the next
+    trial; ``began_ns``: start of the window, in nanoseconds of the kernel's monotonic clock; ``elapsed_s``: length of
+    the window in seconds; ``watched_s``: seconds between the two readings of the machine's counters; ``histograms``:
+    HdrHistogram V2, deflated, base64, in nanoseconds; ``latency_ms``: summaries of the histograms, in milliseconds;
+    ``throttling``: of the worker (``client``) and the ``server``, if they have a CPU quota; ``flushes``: during the
+    window, including the slices of other trials, missing if the kernel doesn't count them; ``lock_holders``: other
+    programs that locked the data, missing if there were none; ``operations``: missing if operations were not timed;
+    ``changes``: missing if the trial changes no calls; ``clock``: the source of time.
 
-    Null where there is no such thing, or nothing tells: ``interleaving`` (the trial was not interleaved), ``server``,
-    ``disk``, ``mutex``, ``observed``, ``waits``.
+    Null if unknown or not applicable: ``interleaving``, ``server``, ``disk``, ``mutex``, ``observed``, ``waits``.
     """
 
     event: Literal["result"]
@@ -138,6 +139,9 @@ class TrialResult(Part):
     clock: str
 
     def rows_changed_in_all(self) -> int:
-        """Give the rows that its transactions changed, with those that do not count, taken to change as many each."""
+        """Return an estimate of the rows changed by all transactions, including those that don't count.
+
+        It assumes that each of those changed as many rows as a completed transaction.
+        """
         each = self.work.rows_changed / max(self.completed, 1)
         return math.ceil((self.completed + self.besides) * each)

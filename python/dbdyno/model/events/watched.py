@@ -1,4 +1,4 @@
-"""What was seen of an engine while a trial ran: where its clients' time went, what it asked for and waited for."""
+"""Observations of an engine during a trial: its clients' time, file operations, waits and counters."""
 
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ SEEN, NOT_SEEN = "(seen)", "(not seen)"
 
 
 class Segments(Part):
-    """Parts of the clients' time in seconds, which sum to all of it (docs/reference/result-document.md, ``time``)."""
+    """Parts of the clients' time in seconds; their sum is the total (docs/reference/result-document.md, ``time``)."""
 
     sync: float
     read: float
@@ -36,7 +36,7 @@ class Time(Part):
 
 
 class Io(Part):
-    """What the engine asked of the file system, how often sessions waited for a lock on a file, and its page cache."""
+    """The engine's file operations, waits of sessions for file locks, and use of its page cache."""
 
     reads: Count
     read_bytes: Count
@@ -51,7 +51,7 @@ class Io(Part):
 
 
 class ContentionSite(Part):
-    """A place where threads queued on a mutex: how often, how many seconds, and the stack of the longest wait."""
+    """A place in the code where threads waited for a mutex. ``stack``: the callers, innermost first."""
 
     function: str
     mutex: str
@@ -61,7 +61,7 @@ class ContentionSite(Part):
 
 
 class Contention(Part):
-    """Contended mutexes: how often, how many seconds were waited for them, and where."""
+    """Contended mutexes. ``contended``: number of waits; ``wait_s``: seconds, summed over the threads."""
 
     contended: Count
     wait_s: float
@@ -69,10 +69,11 @@ class Contention(Part):
 
 
 class Observed(Part):
-    """What the engine told beneath its transactions (``crates/engine/src/observed.rs``).
+    """The engine's own counters of the work below its transactions (``crates/engine/src/observed.rs``).
 
-    ``acknowledged``: transactions between the readings of the counters; ``counters``: what they rose by; ``backlog``:
-    what was put off when the window ended, and before it began; ``error``: why there is no more; absent elsewhere.
+    ``acknowledged``: transactions between the readings of the counters; ``counters``: their increase; ``backlog``,
+    ``backlog_before``: deferred work when the window ended, and before the first session opened; ``error``: why values
+    are missing, otherwise absent.
     """
 
     acknowledged: Count
@@ -83,7 +84,7 @@ class Observed(Part):
 
 
 class LockHolder(Part):
-    """Another program that held a lock on the data: its process, 0 if not known, and in how many samples it did."""
+    """Another program that locked the data. ``pid``: 0 if unknown; ``samples``: samples in which it held the lock."""
 
     pid: Count
     command: str
@@ -91,16 +92,16 @@ class LockHolder(Part):
 
 
 class LockHolders(Part):
-    """Other programs that locked the data, the most frequent first, as seen in so many samples."""
+    """Other programs that locked the data, the most frequent first. ``samples``: number of samples taken."""
 
     samples: Count
     holders: list[LockHolder]
 
 
 class Waits(Part):
-    """Sessions as they were seen: in how many looks, which took the server ``query_s`` seconds to answer.
+    """Sampled activity of sessions. ``query_s``: seconds that the server spent on the sampling queries.
 
-    ``seen``: how often, by what the session did, ``class:event`` in the server's words.
+    ``seen``: number of sessions over all samples, by activity, as ``class:event`` in the server's terms.
     """
 
     samples: Count
@@ -109,7 +110,7 @@ class Waits(Part):
 
 
 class NoWaits(Part):
-    """Why the server did not tell what its sessions waited for."""
+    """Why the waits of the server's sessions are unknown."""
 
     error: str
 
