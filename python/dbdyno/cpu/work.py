@@ -115,7 +115,7 @@ def _of_cell(experiment: Experiment, cell: ResolvedCell) -> Part:
     leading = reaching_statements(compiled, load_target(compiled, ""), [])
     if leading:
         raise InputError(
-            f"{experiment.place}: {cell.id}", leading[0].told, "a count can only access its own database file"
+            f"{experiment.place}: {cell.id}", leading[0].clause, "a count can only access its own database file"
         )
     settings = settings_of(compiled)
     if settings.library or settings.source or settings.cflags or settings.library_threading is not None:

@@ -15,22 +15,22 @@ class Limit:
 
 _OPEN_FILES = Limit(
     "load-open-files",
-    "the load generator may open no further connection",
+    "the load generator can't open more connections",
     "`ulimit -n` of the shell that starts dbdyno",
 )
 
 LOAD_LIMITS: Mapping[str, Limit] = {
     "EMFILE": _OPEN_FILES,
-    "ENFILE": Limit("load-open-files", "the machine may open no further file or connection", "`fs.file-max`"),
+    "ENFILE": Limit("load-open-files", "the machine can't open more files or connections", "`fs.file-max`"),
     "EADDRNOTAVAIL": Limit(
         "load-out-of-ports",
         "no local port was left for a connection of the load generator",
-        "`net.ipv4.ip_local_port_range` of its machine, connections that are kept, or a Unix socket",
+        "`net.ipv4.ip_local_port_range` of its machine, persistent connections, or a Unix socket",
     ),
     "EAGAIN": Limit(
         "load-backlog-full",
-        "the queue of the listening socket was full that the load generator connects to",
-        "the backlog that the server asks for, and `net.core.somaxconn`",
+        "the accept queue of the server's listening socket was full",
+        "the backlog that the server requests, and `net.core.somaxconn`",
     ),
 }
 """Limits of the load generator itself, for every engine, by the name of the kernel's error."""

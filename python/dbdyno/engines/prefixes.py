@@ -69,8 +69,8 @@ def why_no_prefix(  # noqa: PLR0911 - the first rule that applies
     known = {name: why for name, why in judged.items() if why}
     if len(known) < len(judged):
         return None
-    told = "; ".join(f"the index `{name}` {why}" for name, why in known.items())
-    return _helped(told, asked, rules, rows)
+    reasons = "; ".join(f"the index `{name}` {why}" for name, why in known.items())
+    return _helped(reasons, asked, rules, rows)
 
 
 def in_catalog(version: tuple[int, ...], settings: Settings, catalog: Json, search: PrefixSearch) -> Search | None:

@@ -47,7 +47,7 @@ class Writing:
         return f"`{name[:_SHOWN]}…`" if len(name) > _SHOWN else f"`{name}`"
 
     @property
-    def told(self) -> str:
+    def clause(self) -> str:
         """The statement and the verdict, as a clause."""
         if self.verdict == "beyond":
             return f"{self.shown} ({self.why})"
@@ -114,12 +114,12 @@ def refuse(system: SystemSpec, what: str, found: Sequence[Writing]) -> None:
     if found[0].verdict == "beyond":
         problem = f"{found[0].shown} is not allowed: {found[0].why}{more}"
         raise InputError(system.name, problem, f"leave it out, or allow it with `{ALLOW}`")
-    raise not_ours(system, what, f"{found[0].told}{more}")
+    raise not_ours(system, what, f"{found[0].clause}{more}")
 
 
-def not_ours(system: SystemSpec, what: str, told: str) -> InputError:
-    """Return the error for a write (``told``, a clause) to ``what``, which dbdyno didn't create."""
-    problem = f"{told}, and dbdyno didn't create {what}"
+def not_ours(system: SystemSpec, what: str, clause: str) -> InputError:
+    """Return the error for a write (``clause``) to ``what``, which dbdyno didn't create."""
+    problem = f"{clause}, and dbdyno didn't create {what}"
     return InputError(
         system.name, problem, f"allow it with `{ALLOW}`, or measure it on tables that an experiment creates"
     )
@@ -128,7 +128,7 @@ def not_ours(system: SystemSpec, what: str, told: str) -> InputError:
 def allowed(system: SystemSpec, what: str, found: Iterable[Writing]) -> dict[str, Any]:
     """Return the observation that a run with `--allow-writes` may have written to ``what``."""
     statements = [
-        {"statement": each.statement, "why": each.why, "certain": each.verdict == "yes", "told": each.told}
+        {"statement": each.statement, "why": each.why, "certain": each.verdict == "yes", "told": each.clause}
         for each in found
     ]
     return {"kind": "writes allowed", "system": system.name, "wrote_to": what, "statements": statements}

@@ -53,7 +53,7 @@ class HttpProvisioner:
             return
         if not self._allow_writes:
             more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-            problem = f"{found[0].told}{more}, and dbdyno didn't create the service"
+            problem = f"{found[0].clause}{more}, and dbdyno didn't create the service"
             raise InputError(self._system.name, problem, f"use a test service, and allow it with `{ALLOW}`")
         self.observations.append(allowed(self._system, "the service", found))
 

@@ -37,10 +37,10 @@ def would_use(
         lines += [f"\\echo {_NEXT}", "deallocate all;", "select count(*) from hypopg_reset();"]
         lines += [f"\\set made {_text(index)}", "select count(*) from hypopg_create_index(:'made');"]
         lines += [line for number, each in enumerate(statements, 1) for line in _explained(number, *each, target)]
-    told = _run([str(psql)], target, "\n".join(lines))
-    if told is None or "hypopg" in told.stderr.lower():
+    done = _run([str(psql)], target, "\n".join(lines))
+    if done is None or "hypopg" in done.stderr.lower():
         return None
-    parts = told.stdout.split(_NEXT)[1:]
+    parts = done.stdout.split(_NEXT)[1:]
     return [bool(_HYPOTHETICAL.search(part)) for part in parts] if len(parts) == len(indexes) else None
 
 

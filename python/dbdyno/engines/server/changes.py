@@ -28,4 +28,4 @@ def cache_changes(
 def without_flushes(settings: Mapping[str, str]) -> Iterator[Change]:
     """Yield settings that disable flushes, if the preload library that skips the server's calls is missing."""
     if preload_library() is None:
-        yield Change("flush free", "flush", "free", "nothing waits for the device to flush", settings=settings)
+        yield Change("flush free", "flush", "free", "clients don't wait for the device to flush", settings=settings)

@@ -61,8 +61,8 @@ class Authenticated(Ready):
         """Raise InputError if the server rejected a write."""
         for message in result.failures.values():
             if _ONLY_READS in message:
-                told = f"a statement writes for some of its values (the server rejected it: {message})"
-                raise not_ours(self.system, f"the database `{self.target['database']}`", told)
+                clause = f"a statement writes for some of its values (the server rejected it: {message})"
+                raise not_ours(self.system, f"the database `{self.target['database']}`", clause)
 
 
 class NamedProvisioner:
@@ -269,8 +269,8 @@ class NamedProvisioner:
         Empty if an extra statement per session would be measured, because each transaction opens a session.
         """
         when = self._databases.read_only
-        told = when == "always" or (when == "once" and compiled.trial["connect"] == "once")
-        return {"read_only": True} if told and not self._allow_writes else {}
+        supported = when == "always" or (when == "once" and compiled.trial["connect"] == "once")
+        return {"read_only": True} if supported and not self._allow_writes else {}
 
     @property
     def _host(self) -> str:
