@@ -94,7 +94,7 @@ def test_what_is_no_such_server_is_refused(tmp_path: Path) -> None:
     assert installation_of("postgresql", str(server), "here").server == server
     with pytest.raises(InputError, match=r"here: program: `/nowhere/postgres`: not an executable file.*found here"):
         installation_of("postgresql", "/nowhere/postgres", "here")
-    with pytest.raises(InputError, match="does not say that it is a server of mysql"):
+    with pytest.raises(InputError, match="is not a mysql server"):
         installation_of("mysql", str(server), "here")
     (tmp_path / "quiet").write_text("#!/bin/sh\n")
     (tmp_path / "quiet").chmod(0o755)

@@ -345,7 +345,7 @@ def test_what_is_no_amalgamation_is_told(tmp_path: Path) -> None:
     (tmp_path / "other.c").write_text("int main(void) { return 0; }\n")
     with pytest.raises(InputError, match=r"other\.c: not a SQLite amalgamation: it doesn't define SQLITE_VERSION"):
         release_source(str(tmp_path / "other.c"))
-    with pytest.raises(InputError, match=r"there is no `sqlite3\.c` in it"):
+    with pytest.raises(InputError, match=r"it doesn't contain a `sqlite3\.c`"):
         release_source(str(tmp_path))
 
 
