@@ -209,11 +209,11 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 HTTP = {
     "nothing": (nothing, "within 1 s"),
     "closes": (closes, "closed the connection|the connection was lost"),
-    "garbage": (after_asking(garbage), "no reply of HTTP/1.1"),
-    "trickle": (after_asking(trickle(HEAD)), "within 1 s|no reply of HTTP/1.1"),
-    "endless head": (after_asking(flood(HEAD + b"a: " + b"b" * (1 << 19))), "no reply of HTTP/1.1"),
+    "garbage": (after_asking(garbage), "not a valid HTTP/1.1 reply"),
+    "trickle": (after_asking(trickle(HEAD)), "within 1 s|not a valid HTTP/1.1 reply"),
+    "endless head": (after_asking(flood(HEAD + b"a: " + b"b" * (1 << 19))), "not a valid HTTP/1.1 reply"),
     "informs without end": (after_asking(trickle(b"HTTP/1.1 100 \r\n\r\n")), "within 1 s"),
-    "no number": (after_asking(flood(HEAD + b"Content-Length: 99999999999999999999\r\n\r\n")), "a length that is none"),
+    "no number": (after_asking(flood(HEAD + b"Content-Length: 99999999999999999999\r\n\r\n")), "an invalid length"),
 }
 HTTP2 = {
     "nothing": (nothing, "within 1 s"),

@@ -115,17 +115,18 @@ def with_other_value(text: str, mutation: Mutation) -> str:
     if not places:
         return text
     holder, key = places[mutation.at * len(places) >> 16]
-    match mutation.kind:
-        case 5:
-            holder[key] = copy.deepcopy(VALUES[mutation.of % len(VALUES)])
-        case 6:
-            other, name = places[mutation.of % len(places)]
-            holder[key] = copy.deepcopy(other[name])
-        case _:
-            value = holder.pop(key)
-            if isinstance(holder, dict) and mutation.of % 2:
-                holder[PIECES[mutation.of % len(PIECES)]] = value
+    # A document can be nested too deeply to be copied or written.
     try:
+        match mutation.kind:
+            case 5:
+                holder[key] = copy.deepcopy(VALUES[mutation.of % len(VALUES)])
+            case 6:
+                other, name = places[mutation.of % len(places)]
+                holder[key] = copy.deepcopy(other[name])
+            case _:
+                value = holder.pop(key)
+                if isinstance(holder, dict) and mutation.of % 2:
+                    holder[PIECES[mutation.of % len(PIECES)]] = value
         return tomli_w.dumps(document)
     except (TypeError, ValueError, RecursionError):
         return text

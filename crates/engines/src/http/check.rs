@@ -93,7 +93,7 @@ const NOT_HERE: [&str; 4] = [
 ];
 
 fn says_nothing(_: &Http) -> Outcome {
-    let why = "HTTP has no tables, and no transactions of several requests";
+    let why = "HTTP has neither tables nor transactions of several requests";
     Err(Problem::NotApplicable(why.into()))
 }
 
@@ -367,7 +367,7 @@ fn what_is_no_service_is_told(_: &Http) -> Outcome {
     let mut client = client(&service, json!({}), vec![get("/garbage")])?;
     let failure = client.run(0, &[]).failure()?;
     same!(failure.kind, FailureKind::Connection);
-    ensure!(failure.message.contains("no reply of HTTP/1.1"), "{failure}");
+    ensure!(failure.message.contains("not a valid HTTP/1.1 reply"), "{failure}");
     Ok(())
 }
 

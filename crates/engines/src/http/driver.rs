@@ -22,7 +22,7 @@ impl Driver for HttpTarget {
     }
 
     fn load(&self, _load: &Load, _seed: u64) -> Result<Vec<Loaded>, Failure> {
-        let problem = "a service has no tables that could be filled over HTTP";
+        let problem = "dbdyno can't load tables into an HTTP service";
         Err(Failure::new(FailureKind::Other, problem))
     }
 
@@ -31,8 +31,8 @@ impl Driver for HttpTarget {
         let method = |statement: &document::Statement| statement.request.as_ref().map(|request| request.method.clone());
         let writes = task.statements.iter().map(|statement| match method(statement) {
             Some(method) if SAFE.contains(&method.as_str()) => Writes::No,
-            Some(method) => Writes::Yes(format!("`{method}` is no method that changes nothing")),
-            None => Writes::Unknown("it is no request".into()),
+            Some(method) => Writes::Yes(format!("`{method}` may change data")),
+            None => Writes::Unknown("it is not an HTTP request".into()),
         });
         Ok(writes.collect())
     }

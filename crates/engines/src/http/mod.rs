@@ -72,7 +72,7 @@ impl Shared {
 /// A timeout: its code, and a clause for the message.
 type Late = (&'static str, &'static str);
 
-const NO_CONNECTION: Late = ("no-connection", "no connection was made");
+const NO_CONNECTION: Late = ("no-connection", "the connection was not established");
 const NO_REPLY: Late = ("no-reply", "no whole reply came");
 
 impl HttpEngine {

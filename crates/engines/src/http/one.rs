@@ -229,7 +229,9 @@ async fn head(
                 connection.take(head.length);
                 return Ok(head);
             }
-            Some(head) if head.status == 101 => return Err(reply::garbled("another protocol, which nobody asked for")),
+            Some(head) if head.status == 101 => {
+                return Err(reply::garbled("a switch to another protocol that was not requested"));
+            }
             Some(head) => {
                 // This response is informational: the reply follows.
                 connection.take(head.length);
@@ -287,7 +289,7 @@ async fn read_body(
 #[cold]
 pub fn too_long() -> Failure {
     let most = MOST_TAKEN / 1024 / 1024;
-    let message = format!("the body is {most} MiB or longer, of which nothing can be taken");
+    let message = format!("the body is {most} MiB or longer; values can only be taken from shorter bodies");
     Failure::new(FailureKind::Other, message)
 }
 

@@ -54,7 +54,7 @@ pub fn head(bytes: &[u8], is_head: bool, mut field: impl FnMut(u16, &str, &[u8])
     for each in reply.headers.iter() {
         match each.name.len() {
             14 if each.name.eq_ignore_ascii_case("content-length") => {
-                let length = number(each.value).ok_or_else(|| garbled("a length that is none"))?;
+                let length = number(each.value).ok_or_else(|| garbled("an invalid length"))?;
                 if told.is_some_and(|before| before != length) {
                     return Err(garbled("two lengths that differ"));
                 }
@@ -111,7 +111,10 @@ fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The failure for a peer that does not speak HTTP.
 #[cold]
 pub fn garbled(what: &str) -> Failure {
-    let message = format!("the server sent what is no reply of HTTP/1.1: {}", what.to_lowercase());
+    let message = format!(
+        "the server sent something that is not a valid HTTP/1.1 reply: {}",
+        what.to_lowercase()
+    );
     Failure::new(FailureKind::Connection, message)
 }
 
@@ -314,7 +317,7 @@ mod tests {
         fn what_is_no_reply_ends_in_words(bytes in proptest::collection::vec(any::<u8>(), 0..100), cuts in proptest::collection::vec(any::<usize>(), 0..5)) {
             let told = read(&bytes, &cuts, false);
             if let Err(failure) = told {
-                prop_assert!(failure.message.contains("no reply of HTTP/1.1"), "{}", failure);
+                prop_assert!(failure.message.contains("not a valid HTTP/1.1 reply"), "{}", failure);
             }
             let head = [b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".as_slice(), &bytes].concat();
             let _ = read(&head, &cuts, false);

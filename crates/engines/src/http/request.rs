@@ -61,7 +61,7 @@ impl Ready {
     pub fn new(statement: &Statement, target: &HttpTarget) -> Result<Self, Failure> {
         let wrong = |problem: &str| Failure::new(FailureKind::Other, format!("{problem}: in {}", statement.name));
         let Some(request) = statement.request.as_deref() else {
-            return Err(wrong("this is no request, and a service takes nothing else"));
+            return Err(wrong("this is not an HTTP request; a service accepts only requests"));
         };
         Self::of(request, &statement.name, target).map_err(|problem| wrong(&problem))
     }
@@ -69,7 +69,7 @@ impl Ready {
     fn of(request: &Request, name: &str, target: &HttpTarget) -> Result<Self, String> {
         let parameters = request.parameters(name).map_err(|error| error.to_string())?;
         if request.method.is_empty() || !request.method.bytes().all(is_token) || request.method == "CONNECT" {
-            return Err(format!("`{}` is no method", request.method));
+            return Err(format!("`{}` is not an HTTP method", request.method));
         }
         let mut path = Parts::default();
         path.bytes(target.base.as_bytes());
@@ -287,7 +287,7 @@ fn headers(
     for field in &request.headers {
         let name = field.name.to_ascii_lowercase();
         if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(format!("`{}` is no name of a header field", field.name));
+            return Err(format!("`{}` is not a valid header name", field.name));
         }
         if [
             "connection",
@@ -298,7 +298,7 @@ fn headers(
         ]
         .contains(&name.as_str())
         {
-            return Err(format!("the header field `{name}` is the connection's own"));
+            return Err(format!("dbdyno sets the header `{name}` itself"));
         }
         let mut value = Parts::default();
         write(&field.value, Form::Header, &mut value);
@@ -456,18 +456,18 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_no_request_is_told() {
+    fn invalid_requests_are_reported() {
         for (request, problem) in [
-            (json!({"method": "GE T", "path": ["/"]}), "no method"),
+            (json!({"method": "GE T", "path": ["/"]}), "not an HTTP method"),
             (json!({"method": "GET", "path": [0]}), "begins with `/`"),
             (json!({"method": "GET", "path": ["/a b"]}), "printed ASCII"),
             (
                 json!({"method": "GET", "path": ["/"], "headers": [{"name": "a b", "value": []}]}),
-                "no name",
+                "not a valid header name",
             ),
             (
                 json!({"method": "GET", "path": ["/"], "headers": [{"name": "Connection", "value": []}]}),
-                "own",
+                "dbdyno sets the header",
             ),
             (
                 json!({"method": "GET", "path": ["/"], "headers": [{"name": "a", "value": ["x\r\ny: z"]}]}),

@@ -80,7 +80,7 @@ impl Session for HttpSession {
             Control::Rollback => Poll::Ready(Ok(())),
             Control::Begin(_) | Control::Commit => Poll::Ready(Err(Failure::new(
                 FailureKind::Other,
-                "HTTP has no transactions of several requests: each request is one of its own",
+                "HTTP has no transactions of several requests: each request is a separate transaction",
             ))),
         }
     }

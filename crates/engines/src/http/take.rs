@@ -95,7 +95,7 @@ fn column(take: &Take) -> Result<Column, String> {
             let regex = Regex::new(pattern).map_err(|error| {
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                format!("`{pattern}` is no regular expression: {why}")
+                format!("`{pattern}` is not a valid regular expression: {why}")
             })?;
             Column::Regex(Box::new(regex))
         }
