@@ -31,7 +31,7 @@ from dbdyno.model.events.answers import Ready
 from dbdyno.model.events.reading import Heard
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.runtime.worker import Worker, ask, worker_path
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.workspace import Workspace
 
 KEYS = 100_000
@@ -58,7 +58,7 @@ class Bench:
         experiment = load_experiment("pk-lookup")
         cells = make_cells(experiment, parse_set(["threads=1", "cache=private"], experiment), [])
         self.compiled = compile_cell(experiment, cells.cells[0])
-        host = SqliteProvisioner(Place(Workspace(directory), Interrupted()))
+        host = SqliteProvisioner(Place(Workspace(directory), Interruption()))
         with host.ready(self.compiled, 0) as ready:
             self.database = Path(ready.target["path"])
         source = directory / "source"

@@ -17,7 +17,7 @@ from dbdyno.engines.server.server import Server, start_server
 from dbdyno.engines.writes import writing_transactions
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 from directories import server_directory
 from fresh_data import fresh_data
 from installed_servers import needs_ferretdb, needs_mysql, needs_postgresql
@@ -476,7 +476,7 @@ def test_a_copy_that_nothing_wrote_to_serves_later_rounds_for_a_while(
 ) -> None:
     clock = iter([0.0, 2.0, 3.0, 21.9, 22.1, 24.0, 24.5, 24.6, 25.0])
     monkeypatch.setattr(database_file.time, "monotonic", lambda: next(clock))
-    template, file = tmp_path / "template.db", TrialFile(tmp_path / "trial.db", SideFiles(()), Interrupted())
+    template, file = tmp_path / "template.db", TrialFile(tmp_path / "trial.db", SideFiles(()), Interruption())
     template.write_text("rows")
     copied = [file.fresh(template, block, None, print) for block in range(4)]
     assert copied == [2.0, 0.0, 0.0, pytest.approx(1.9)]

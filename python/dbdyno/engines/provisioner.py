@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.workspace import Workspace
 
 
@@ -70,7 +70,7 @@ class Place:
     """
 
     workspace: Workspace
-    interrupted: Interrupted
+    interrupted: Interruption
     allow_writes: bool = False
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from dbdyno.run.provisioners import Ready
 from dbdyno.run.trial import Trial
-from dbdyno.runtime.workspace.cpu_competitor import competing
+from dbdyno.runtime.workspace.cpu_competitor import compete_for_cpus
 from dbdyno.runtime.workspace.processors import bind_all
 
 
@@ -24,7 +24,7 @@ def apply_change(trial: Trial, system: Ready) -> Iterator[None]:
         server = system.target.get("process", {}).get("pid")
         if server is not None:
             bind_all(server, change.processors)
-    with competing(change.competitor, processors) as told:
+    with compete_for_cpus(change.competitor, processors) as told:
         yield
     if change.competitor:
-        trial.around["competed"] = {"share": change.competitor, "took": told.took}
+        trial.around["competed"] = {"share": change.competitor, "took": told.used_share}

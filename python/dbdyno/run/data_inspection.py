@@ -7,11 +7,11 @@ from dbdyno.model.events.answers import Loaded, Space
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.memory_limit import Limiting
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 
 
 def inspect_data(
-    compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted, limiting: Limiting
+    compiled: CompiledCell, target: dict[str, Any], interrupted: Interruption, limiting: Limiting
 ) -> dict[str, Any]:
     """Inspect the data after a trial if its plan asks for it; return the result or the error, as ``after``.
 

@@ -90,7 +90,7 @@ def _carry_out(
             seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
             run = new_record(request, prepared, provisioners, machines, seed)
         # Listen from here on, so that an interrupted run never keeps the status `running`.
-        stack.enter_context(provisioners.interrupted.listening())
+        stack.enter_context(provisioners.interrupted.handle_signals())
         if resumed is None:
             run = replace(run, id=store.begin_run(run))
         else:

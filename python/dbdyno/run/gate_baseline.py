@@ -18,7 +18,7 @@ from dbdyno.experiment.design import Cells
 from dbdyno.model.experiment.levels import Level
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.model.plan.system import SystemSpec
-from dbdyno.runtime.supervisor.process import Kept
+from dbdyno.runtime.supervisor.process import SupervisedProcess
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.workspace import Workspace
 
@@ -193,7 +193,7 @@ def _build(command: str, checkout: Checkout, reference: str) -> None:
         death_signal=signal.SIGKILL,
         log=str(checkout.workspace.path / "build.log"),
     )
-    kept = Kept(task, checkout.workspace.held)
+    kept = SupervisedProcess(task, checkout.workspace.guard_pipe)
     try:
         while (ended := kept.wait(_LOOK_S)) is None:
             pass

@@ -19,7 +19,7 @@ from dbdyno.run.provisioners import Provisioners, Ready
 from dbdyno.run.tiers import with_tiers
 from dbdyno.run.trial import Plan, Trial, Watcher, record_surroundings, record_system_state, run_trial
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.store import TrialRecord
 
 
@@ -105,7 +105,7 @@ class _State:
 
 
 def grow(
-    growth: Growth, block: int, plan: Plan, provisioners: Provisioners, watcher: Watcher, *, interrupted: Interrupted
+    growth: Growth, block: int, plan: Plan, provisioners: Provisioners, watcher: Watcher, *, interrupted: Interruption
 ) -> Iterator[TrialRecord]:
     """Grow every series of a run from its first size, and yield the records of its missing trials.
 
@@ -134,7 +134,7 @@ class _Grown:
     block: int
     position: int
     plan: Plan
-    interrupted: Interrupted
+    interrupted: Interruption
 
     def records(self, provisioners: Provisioners, watcher: Watcher) -> Iterator[TrialRecord]:
         todo = self._todo()

@@ -10,7 +10,7 @@ from dbdyno.model.events.around import Counting
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 
 # Statements of the client, after a warm-up that is not counted. Valgrind makes them about 50 times slower.
 _STATEMENTS = 2000
@@ -29,7 +29,7 @@ def check_counting(compiled: CompiledCell) -> None:
         raise InputError("--instructions", "valgrind is not installed", "install it, e.g. `apt install valgrind`")
 
 
-def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interrupted) -> Counting:
+def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interruption) -> Counting:
     """Run a trial's plan with one client under callgrind and return the counts of its window.
 
     ``timed``: the result of the timed trial, which has the number of statements per transaction.
@@ -43,7 +43,7 @@ def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interr
         callgrind = ["valgrind", "--quiet", "--tool=callgrind", "--collect-atstart=no", f"--callgrind-out-file={out}"]
         statements = timed.work.statements / max(timed.completed, 1)
         worker = Worker(counted_plan(plan, statements), _LONGEST_S, under=callgrind)
-        with interrupted.passing_on_to(worker):
+        with interrupted.forward_to(worker):
             results = [heard.event for heard in worker if isinstance(heard.event, TrialResult)]
         if worker.timed_out:
             raise WorkerFailed(f"counting instructions took longer than {_LONGEST_S:g} s", "timeout")

@@ -16,7 +16,7 @@ from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.model.plan.steps import without_thinking
 from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.runtime.worker import Worker, ask
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 
 # Seconds of one measurement of the device, and of the worker's ceiling. Shorter device measurements use a smaller file.
 _USUAL_SECONDS = 0.4
@@ -88,7 +88,7 @@ def probe_seconds(budget_s: float | None = None) -> float:
     return seconds
 
 
-def device_facts(directory: Path, interrupted: Interrupted, seconds: float) -> dict[str, Any]:
+def device_facts(directory: Path, interrupted: Interruption, seconds: float) -> dict[str, Any]:
     """Measure the device under a directory: syncs and random reads per second. ``seconds``: of each measurement.
 
     Raises SystemFailed and RunInterrupted.

@@ -9,7 +9,7 @@ from dbdyno.base.paths import cache_directory
 from dbdyno.engines import engine_of
 from dbdyno.engines.provisioner import Place, Provisioner, Ready
 from dbdyno.model.plan.cell import CompiledCell
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.templates import remove_unfinished
 from dbdyno.runtime.workspace.workspace import Workspace
 
@@ -29,7 +29,7 @@ class Provisioners:
         """
         self.workspace = Workspace(directory)
         remove_unfinished(cache_directory("templates"))
-        self.interrupted = Interrupted()
+        self.interrupted = Interruption()
         self._place = Place(self.workspace, self.interrupted, allow_writes)
         self._of: dict[str, Provisioner] = {}
 

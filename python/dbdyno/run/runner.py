@@ -44,7 +44,7 @@ from dbdyno.run.trial import (
 from dbdyno.run.worker_places import Here
 from dbdyno.runtime.cluster.machine import LOST
 from dbdyno.runtime.worker import WorkerFailed
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.processors import bound_to
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store, TrialRecord
@@ -58,7 +58,7 @@ FRESH_WARMUP_S = 0.5
 
 
 def carry_out(
-    plan: Plan, store: Store, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
+    plan: Plan, store: Store, provisioners: Provisioners, watcher: Watcher, interrupted: Interruption
 ) -> dict[str, Any] | None:
     """Measure the missing cells of every round. Each trial is stored before the next one starts.
 
@@ -108,7 +108,7 @@ def _block(
     *,
     provisioners: Provisioners,
     watcher: Watcher,
-    interrupted: Interrupted,
+    interrupted: Interruption,
 ) -> Iterator[TrialRecord]:
     """Measure the missing trials of a round, and return their records."""
     todo = [
@@ -147,7 +147,7 @@ def _on_kept_systems(
     *,
     provisioners: Provisioners,
     watcher: Watcher,
-    interrupted: Interrupted,
+    interrupted: Interruption,
 ) -> Iterator[TrialRecord]:
     """Measure the trials of a round. Trials that need the same system share it, in their order."""
     groups: dict[Hashable, list[tuple[int, Cell]]] = {}
@@ -171,7 +171,7 @@ def _on_kept_systems(
 class KeptSystem:
     """A system that trials use one after another, with the data as those before have left them."""
 
-    def __init__(self, provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted) -> None:
+    def __init__(self, provisioners: Provisioners, watcher: Watcher, interrupted: Interruption) -> None:
         self._provisioners = provisioners
         self._watcher = watcher
         self._interrupted = interrupted
@@ -254,7 +254,7 @@ def _loaded_once_s(record: TrialRecord) -> float:
     return number(record.durations, "load_s") or 0.0 if "copy_s" in record.durations else 0.0
 
 
-def _measure_on(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> int:
+def _measure_on(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interruption) -> int:
     """Carry out a trial on a prepared system; return the number of counter values used so far."""
     try:
         _run_alone(trial, system, watcher, interrupted)
@@ -300,7 +300,7 @@ def _without_intervals(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def measure(
-    trials: Sequence[Trial], provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted
+    trials: Sequence[Trial], provisioners: Provisioners, watcher: Watcher, interrupted: Interruption
 ) -> Iterator[TrialRecord]:
     """Carry out a trial, or several interleaved ones, and return their records, even if they failed."""
     if engine_of(trials[0].compiled.cell.system.engine).runs_programs:
@@ -312,7 +312,7 @@ def measure(
         yield trial.record(interrupted)
 
 
-def _measure_program(trial: Trial, interrupted: Interrupted) -> None:
+def _measure_program(trial: Trial, interrupted: Interruption) -> None:
     compiled = trial.compiled
     trial.request = {"task": compiled.trial | {"command": compiled.command}}
     try:
@@ -330,7 +330,7 @@ def _measure_program(trial: Trial, interrupted: Interrupted) -> None:
         trial.failed(error)
 
 
-def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watcher, interrupted: Interrupted) -> None:
+def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watcher, interrupted: Interruption) -> None:
     ready: list[tuple[Trial, Ready]] = []
     try:
         with ExitStack() as stack:
@@ -357,7 +357,7 @@ def _measure(trials: Sequence[Trial], provisioners: Provisioners, watcher: Watch
             _count(trial, provisioners, interrupted)
 
 
-def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interrupted) -> None:
+def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Interruption) -> None:
     with Limiting(trial.compiled, system.target) as limiting:
         limiting.begin()
         trial.limiting = limiting
@@ -372,7 +372,7 @@ def _run_alone(trial: Trial, system: Ready, watcher: Watcher, interrupted: Inter
             trial.around |= inspect_data(trial.compiled, system.target, interrupted, limiting)
 
 
-def _count(trial: Trial, provisioners: Provisioners, interrupted: Interrupted) -> None:
+def _count(trial: Trial, provisioners: Provisioners, interrupted: Interruption) -> None:
     """Count a trial's instructions, on data as fresh as the timed trial's."""
     if not isinstance(trial.result, TrialResult):
         return
@@ -399,7 +399,7 @@ def _prepare_system(trial: Trial, stack: ExitStack, provisioners: Provisioners, 
     return None if trial.error is not None else system
 
 
-def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interrupted) -> None:
+def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interruption) -> None:
     # Each block begins on another processor.
     cpu = trials[0].block
     common = {"length_ms": slice_s * 1e3, "of": len(trials), "cpu": cpu}
@@ -412,7 +412,7 @@ def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, 
     place = Here(lambda number: bound_to(trials[number].load))
     paddings = [trial.padding for trial in trials]
     workers = CoordinatedWorkers([trial.request for trial in trials], longest, paddings, place)
-    with interrupted.passing_on_to(workers):
+    with interrupted.forward_to(workers):
         for number, heard in workers:
             if number is None:
                 continue

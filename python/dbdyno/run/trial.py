@@ -21,10 +21,10 @@ from dbdyno.run.memory_limit import Limiting
 from dbdyno.run.processes import Processes
 from dbdyno.run.provisioners import Ready
 from dbdyno.run.worker_places import Here
-from dbdyno.runtime.cluster.client_distribution import divided
+from dbdyno.runtime.cluster.client_distribution import distribute_clients
 from dbdyno.runtime.cluster.machines import LoadMachines
 from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed, server_timeout
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.processors import bound_to, processors_of
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
@@ -135,7 +135,7 @@ class Trial:
         if isinstance(error, WorkerFailed) and error.code is not None:
             self.around["refused"] = Refused(code=error.code).model_dump(mode="json")
 
-    def record(self, interrupted: Interrupted) -> TrialRecord:
+    def record(self, interrupted: Interruption) -> TrialRecord:
         """Return what is stored of it."""
         result = self.result
         if result is not None and not self.error:
@@ -163,7 +163,7 @@ class Trial:
         )
 
 
-def run_trial(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
+def run_trial(trial: Trial, watcher: Watcher, interrupted: Interruption) -> None:
     """Carry out the plan of a trial, and keep what its workers say."""
     machines = trial.plan.machines
     if machines is not None:
@@ -193,10 +193,10 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
     time_out(trial, worker.timed_out)
 
 
-def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
+def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted: Interruption) -> None:
     """Run the trial on load machines, each with a part of the clients. Raises SystemFailed if they are unavailable."""
     machines.ready()
-    sizes = divided(trial.request["task"]["clients"], len(machines))
+    sizes = distribute_clients(trial.request["task"]["clients"], len(machines))
     try:
         processes = Processes(
             trial.request,
@@ -215,12 +215,12 @@ def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted:
         trial.failed(error)
     if trial.result is not None:
         trial.parts = processes.said
-    trial.around["load_machines"] = machines.told(sizes) | {"lost": trial.lost}
+    trial.around["load_machines"] = machines.client_facts(sizes) | {"lost": trial.lost}
     time_out(trial, processes.timed_out)
 
 
-def _listen(worker: Worker | Processes, trial: Trial, watcher: Watcher, interrupted: Interrupted) -> None:
-    with interrupted.passing_on_to(worker):
+def _listen(worker: Worker | Processes, trial: Trial, watcher: Watcher, interrupted: Interruption) -> None:
+    with interrupted.forward_to(worker):
         for heard in worker:
             hear(trial, heard, watcher)
 

@@ -84,7 +84,10 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
     pilot_s = _PILOT_S if arrival is None else min(max(_PILOT_S, _FEW / arrival.rate), _LONGEST_PILOT_S)
     base = base_cell(experiment, cell, window_s=pilot_s, warmup_s=_PILOT_WARMUP_S, counted=counted, planted=planted)
     check_capacity(base)
-    with Provisioners(options.directory, options.allow_writes) as provisioners, provisioners.interrupted.listening():
+    with (
+        Provisioners(options.directory, options.allow_writes) as provisioners,
+        provisioners.interrupted.handle_signals(),
+    ):
         provisioners.of(base).check(base)
         pilot, target = _pilot(base, seed, provisioners)
         socket = engine.unix_socket(target)

@@ -18,7 +18,7 @@ from dbdyno.base.errors import InputError, SystemFailed, TrialFailed
 from dbdyno.model.events.answers import Error
 from dbdyno.model.events.reading import E, Heard, NotAnEvent, read_line
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.runtime.workspace.interruption import AtOnce, Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption, KillOnStop
 
 JsonObject = dict[str, Any]
 
@@ -238,16 +238,16 @@ def read_events(lines: Iterable[str], ended: Callable[[], tuple[int, str]], work
     failure: Error | None = None
     for line in lines:
         try:
-            heard = read_line(line)
+            received = read_line(line)
         except NotAnEvent as error:
             raise WorkerFailed(f"the worker wrote a line that is not an event: {error}") from None
-        if isinstance(heard.event, Error):
-            failure = heard.event
+        if isinstance(received.event, Error):
+            failure = received.event
         else:
             failure = None
-            if isinstance(heard.event, TrialResult):
-                _check_not_stopped(heard.event, worker)
-            yield heard
+            if isinstance(received.event, TrialResult):
+                _check_not_stopped(received.event, worker)
+            yield received
     code, errors = ended()
     if failure is not None:
         raise WorkerFailed(failure.message, failure.kind, failure.code)
@@ -277,7 +277,7 @@ def ask(
     plan: JsonObject,
     wanted: type[E],
     timeout_s: float = 3600.0,
-    interrupted: Interrupted | None = None,
+    interrupted: Interruption | None = None,
     started: Callable[[int], None] | None = None,
 ) -> E:
     """Execute a plan and return its last event of the type ``wanted``. Raises SystemFailed.
@@ -285,13 +285,13 @@ def ask(
     ``interrupted``: the first Ctrl-C kills the worker and raises RunInterrupted. ``started``: called with the worker's
     process id before it begins.
     """
-    interrupted = Interrupted() if interrupted is None else interrupted
+    interrupted = Interruption() if interrupted is None else interrupted
     worker = Worker(plan, timeout_s)
     if started is not None:
         started(worker.pid)
     try:
-        with interrupted.passing_on_to(AtOnce(worker.kill)):
-            found = [heard.event for heard in worker if isinstance(heard.event, wanted)]
+        with interrupted.forward_to(KillOnStop(worker.kill)):
+            found = [received.event for received in worker if isinstance(received.event, wanted)]
     except WorkerFailed as error:
         interrupted.check()
         raise SystemFailed(str(error)) from error

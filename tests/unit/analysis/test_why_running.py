@@ -9,7 +9,7 @@ import psutil
 
 from dbdyno.analysis.why.round_trip import round_trip_us
 from dbdyno.engines.url import parse_url
-from dbdyno.runtime.workspace.cpu_competitor import competing
+from dbdyno.runtime.workspace.cpu_competitor import compete_for_cpus
 from waiting import eventually
 
 
@@ -20,7 +20,7 @@ def children() -> set[int]:
 def test_a_program_takes_its_share_of_a_processor_and_goes() -> None:
     before = children()
     processors = sorted(os.sched_getaffinity(0))[:1]
-    with competing(0.3, processors) as told:
+    with compete_for_cpus(0.3, processors) as told:
         # Processes of other tests may still be ending.
         assert eventually(lambda: len(children() - before) == 1 + len(processors))
         mine = children() - before
@@ -29,17 +29,17 @@ def test_a_program_takes_its_share_of_a_processor_and_goes() -> None:
         end = time.monotonic() + 0.5
         while time.monotonic() < end:
             pass
-        assert told.took is None
-    assert told.took is not None
-    assert 0 < told.took < 0.7
+        assert told.used_share is None
+    assert told.used_share is not None
+    assert 0 < told.used_share < 0.7
     assert children() <= before
 
 
 def test_without_a_share_nothing_competes() -> None:
     before = children()
-    with competing(0.0, [0]) as told:
+    with compete_for_cpus(0.0, [0]) as told:
         assert children() <= before
-    assert told.took is None
+    assert told.used_share is None
 
 
 def test_the_way_to_an_embedded_engine_is_none() -> None:

@@ -22,7 +22,7 @@ from dbdyno.model.plan.cell import PLAN, Cell, CompiledCell
 from dbdyno.run import machine
 from dbdyno.run.machine import ceiling
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.store import open_store
 from waiting import eventually
 
@@ -79,7 +79,7 @@ def test_the_device_is_measured_for_as_long_as_was_said(
     if seconds is not None:
         monkeypatch.setenv("DBDYNO_PROBE_SECONDS", seconds)
     expected = float(seconds or 0.4)
-    assert machine.device_facts(tmp_path, Interrupted(), machine.probe_seconds()) == facts.model_dump() | {
+    assert machine.device_facts(tmp_path, Interruption(), machine.probe_seconds()) == facts.model_dump() | {
         "probe_s": expected
     }
     assert (asked[0]["seconds"], asked[0]["bytes"]) == (expected, size)

@@ -28,7 +28,7 @@ from dbdyno.run.cluster_checks import check_cluster
 from dbdyno.run.processes import parts
 from dbdyno.run.progress import Display
 from dbdyno.runtime.cluster.address import read_cluster
-from dbdyno.runtime.cluster.client_distribution import divided
+from dbdyno.runtime.cluster.client_distribution import distribute_clients
 from dbdyno.runtime.cluster.clocks import Exchange, measure_offset, offset_of
 from dbdyno.runtime.cluster.node import LoadMachine, NotTheWorker, masked
 from dbdyno.runtime.worker import worker_path
@@ -96,16 +96,17 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 def test_clients_are_divided_evenly_and_none_is_lost(clients: int, machines: int) -> None:
     if machines > clients:
         with pytest.raises(ValueError, match="be distributed over"):
-            divided(clients, machines)
+            distribute_clients(clients, machines)
         return
-    sizes = divided(clients, machines)
+    sizes = distribute_clients(clients, machines)
     assert (len(sizes), sum(sizes)) == (machines, clients)
     assert max(sizes) - min(sizes) <= 1
 
 
 def test_each_client_of_a_trial_is_on_one_machine() -> None:
     plans = parts(
-        {"seed": 1, "task": {"clients": 100_000, "record": {"waits": True}, "statements": []}}, divided(100_000, 7)
+        {"seed": 1, "task": {"clients": 100_000, "record": {"waits": True}, "statements": []}},
+        distribute_clients(100_000, 7),
     )
     tasks = [each["task"] for each in plans]
     assert tasks[0]["part"]["first"] == 0
@@ -203,7 +204,7 @@ def on_machine(task: dict[str, Any]) -> tuple[LoadMachine, str]:
 def all_heard(machine: LoadMachine, name: str) -> tuple[list[dict[str, Any]], tuple[int, str]]:
     lines: list[str] = []
     while True:
-        news, ended = machine.heard(name, len(lines), 5.0)
+        news, ended = machine.read_output(name, len(lines), 5.0)
         lines += news
         if ended is not None:
             return [json.loads(line) for line in lines], ended
@@ -228,7 +229,7 @@ def test_a_worker_waits_to_be_told_when_to_begin_and_says_when_it_did() -> None:
     seen: list[str] = []
     agreed = 0
     while True:
-        news, ended = machine.heard(name, len(seen), 5.0)
+        news, ended = machine.read_output(name, len(seen), 5.0)
         seen += news
         if ended is not None:
             break
@@ -241,7 +242,7 @@ def test_a_worker_waits_to_be_told_when_to_begin_and_says_when_it_did() -> None:
 
 def test_a_worker_ends_when_it_is_asked_or_made_to() -> None:
     machine, name = on_machine(null_task(60.0))
-    while not any('"window"' in line for line in machine.heard(name, 0, 5.0)[0]):
+    while not any('"window"' in line for line in machine.read_output(name, 0, 5.0)[0]):
         pass
     machine.end(name, at_once=False)
     events, ended = all_heard(machine, name)

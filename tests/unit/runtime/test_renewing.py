@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.runtime.workspace.directory_copies import Copies, Copy
+from dbdyno.runtime.workspace.directory_copies import DirectoryCopies, DirectoryCopy
 
 NAMES = ("a", "b", "base/1/a", "base/1/b", "base/2/a", "wal/a")
 
@@ -118,7 +118,7 @@ def test_a_copy_is_the_source_again_whatever_was_done_to_it(
 ) -> None:
     with tempfile.TemporaryDirectory() as made:
         source = make_source(Path(made), sizes)
-        copy = Copy(source, Path(made) / "copy")
+        copy = DirectoryCopy(source, Path(made) / "copy")
         for changes in rounds:
             copy.renew()
             assert tree(copy.path) == tree(source)
@@ -134,7 +134,7 @@ def test_a_copy_is_the_source_again_whatever_was_done_to_it(
 
 def test_what_was_not_changed_stays_where_it_is(tmp_path: Path) -> None:
     source = make_source(tmp_path, (1,) * len(NAMES))
-    copy = Copy(source, tmp_path / "copy")
+    copy = DirectoryCopy(source, tmp_path / "copy")
     copy.renew()
     copy.note()
     before = {name: (copy.path / name).stat().st_ctime_ns for name in NAMES}
@@ -148,7 +148,7 @@ def test_what_was_not_changed_stays_where_it_is(tmp_path: Path) -> None:
 
 def test_copies_are_taken_again_by_their_source_and_few_are_kept(tmp_path: Path) -> None:
     sources = [make_source(tmp_path / str(number), (1,) * len(NAMES)) for number in range(6)]
-    copies = Copies()
+    copies = DirectoryCopies()
     paths = iter(tmp_path / f"copy-{number}" for number in range(20))
     taken = [copies.take(source, lambda: next(paths)) for source in sources]
     for each in taken:
@@ -164,7 +164,7 @@ def test_copies_are_taken_again_by_their_source_and_few_are_kept(tmp_path: Path)
 
 def test_none_is_kept_where_the_device_is_nearly_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = make_source(tmp_path, (100,) * len(NAMES))
-    copies = Copies()
+    copies = DirectoryCopies()
     kept = copies.take(source, lambda: tmp_path / "kept")
     kept.renew()
     copies.give_back(kept)

@@ -54,11 +54,11 @@ def test_it_stays_until_those_have_ended_that_hold_it(tmp_path: Path) -> None:
     """As the keeper of a server does, which has to end it first."""
     before = psutil.Process().children()
     work = Workspace(tmp_path)
-    assert work.held is not None
+    assert work.guard_pipe is not None
     (guard,) = (each for each in psutil.Process().children() if each not in before)
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[work.held]) as holder:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[work.guard_pipe]) as holder:
         # As the end of this process would.
-        os.close(work.held)
+        os.close(work.guard_pipe)
         assert guard.is_running() and work.path.exists()
         assert holder.stdin is not None
     guard.wait(60)

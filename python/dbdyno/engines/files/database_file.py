@@ -10,7 +10,7 @@ from typing import Any
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.workspace.file_copies import copy_file
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 
 # A copy is reused for this many times its copying time, so copying takes at most about a tenth of the time.
 _COPIES_PER_AGE = 10.0
@@ -61,7 +61,7 @@ class NamedFile:
         """Return a value that changes when the database is written to."""
         return tuple(map(state_of, [self.path, *self.left()]))
 
-    def copy(self, target: Path, interrupted: Interrupted) -> None:
+    def copy(self, target: Path, interrupted: Interruption) -> None:
         """Copy the database with its side files. Raises SystemFailed if copying fails or the database changes."""
         before = self.state()
         try:
@@ -88,7 +88,7 @@ class _Copy:
 class TrialFile:
     """A file for trials, copied from a template. ``users``: the cells whose trials currently use it."""
 
-    def __init__(self, path: Path, beside: SideFiles, interrupted: Interrupted) -> None:
+    def __init__(self, path: Path, beside: SideFiles, interrupted: Interruption) -> None:
         """``path``: the path of the file, which doesn't exist yet."""
         self.path = path
         self.users: list[CompiledCell] = []

@@ -14,7 +14,7 @@ from dbdyno.engines.server.family import Job
 from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.server.programs import Installation
-from dbdyno.runtime.supervisor.process import Kept
+from dbdyno.runtime.supervisor.process import SupervisedProcess
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.templates import template
 
@@ -96,7 +96,7 @@ def run_job(
         remove=(str(scratch),),
         abandoned=tuple(str(path) for path in (directory, *further)),
     )
-    kept = Kept(task)
+    kept = SupervisedProcess(task)
     try:
         ended = kept.wait(_LONGEST_S)
     finally:

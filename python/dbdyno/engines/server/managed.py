@@ -26,9 +26,9 @@ from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.directory_copies import Copies
+from dbdyno.runtime.workspace.directory_copies import DirectoryCopies
 from dbdyno.runtime.workspace.file_copies import copy_directory, directory_bytes, set_os_cache
-from dbdyno.runtime.workspace.interruption import AtOnce
+from dbdyno.runtime.workspace.interruption import KillOnStop
 from dbdyno.runtime.workspace.templates import Template, template
 from dbdyno.runtime.workspace.workspace import Workspace
 
@@ -77,7 +77,7 @@ class ManagedProvisioner:
         self._found: dict[str | None, Installation] = {}
         self.observations: list[dict[str, Any]] = []
         self._apart = IndexDirectories(engine, moving)
-        self._copies = Copies()
+        self._copies = DirectoryCopies()
         self._tried: set[tuple[Path, tuple[tuple[str, str], ...]]] = set()
 
     def check(self, compiled: CompiledCell) -> None:
@@ -145,7 +145,7 @@ class ManagedProvisioner:
                 work,
                 _parameters(compiled),
                 remove=removed,
-                held=room.held,
+                held=room.guard_pipe,
                 preloaded=preloads(compiled.trial),
             )
             page = None if server.preload is None else str(server.preload.page)
@@ -196,7 +196,7 @@ class ManagedProvisioner:
         data = room.path / f"data-{secrets.token_hex(4)}"
         try:
             copy_directory(fresh, data, self._interrupted)
-            start_server(installation, data, room.path, parameters, remove=[data], held=room.held).stop(0.0)
+            start_server(installation, data, room.path, parameters, remove=[data], held=room.guard_pipe).stop(0.0)
         except OSError as error:
             raise SystemFailed(f"copying new data to {data}: {reason(error)}") from error
         finally:
@@ -253,7 +253,7 @@ class ManagedProvisioner:
                     if said:
                         raise SystemFailed(f"{error}; {installation.title} reported: {said}") from error
                     raise
-                with self._interrupted.passing_on_to(AtOnce(server.kill)):
+                with self._interrupted.forward_to(KillOnStop(server.kill)):
                     whole = server.stop(_GRACE_S)
                 if not whole:
                     self._interrupted.check()

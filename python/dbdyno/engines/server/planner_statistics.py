@@ -9,7 +9,7 @@ from dbdyno.engines.server.settings import server_settings_of
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import ask
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 
 # Words in `setup` statements that gather or set statistics on PostgreSQL, MariaDB and MySQL.
 _OWN = re.compile(r"\banaly[sz]e\b|statistic|_stats\b|\bstats_|reltuples", re.IGNORECASE)
@@ -18,7 +18,7 @@ _OWN = re.compile(r"\banaly[sz]e\b|statistic|_stats\b|\bstats_|reltuples", re.IG
 _TIME_LIMITS = frozenset({"statement_timeout", "transaction_timeout"})
 
 
-def resample_tables(compiled: CompiledCell, target: dict[str, Any], interrupted: Interrupted) -> None:
+def resample_tables(compiled: CompiledCell, target: dict[str, Any], interrupted: Interruption) -> None:
     """Make the server sample each table again that it sampled when the tables were loaded.
 
     If the experiment's `setup` gathers or sets statistics itself, they are not changed. Raises SystemFailed;

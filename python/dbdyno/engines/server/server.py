@@ -24,7 +24,7 @@ from dbdyno.engines.server.launch import family_of
 from dbdyno.engines.server.log import adjusted, last_words, refused
 from dbdyno.engines.server.preload import Preload
 from dbdyno.engines.server.programs import Installation
-from dbdyno.runtime.supervisor.process import Kept
+from dbdyno.runtime.supervisor.process import SupervisedProcess
 from dbdyno.runtime.supervisor.task import Task
 
 # Maximum bytes of a Unix socket's path without the terminating NUL (sun_path in unix(7)).
@@ -55,7 +55,7 @@ class Server:
         self,
         installation: Installation,
         places: Places,
-        kept: Kept,
+        kept: SupervisedProcess,
         tcp_port: int | None = None,
         preload: Preload | None = None,
     ) -> None:
@@ -166,7 +166,7 @@ def start_server(  # noqa: PLR0913 - each is a property of the process
         remove=tuple(str(path) for path in removed),
         abandoned=tuple(str(path.absolute()) for path in remove),
     )
-    kept = Kept(task, held)
+    kept = SupervisedProcess(task, held)
     server = Server(installation, places, kept, tcp_port, preload)
     try:
         _await(server, family, places, kept, settings)
@@ -182,7 +182,9 @@ def start_server(  # noqa: PLR0913 - each is a property of the process
     return server
 
 
-def _await(server: Server, family: Family, places: Places, kept: Kept, settings: Mapping[str, str]) -> None:
+def _await(
+    server: Server, family: Family, places: Places, kept: SupervisedProcess, settings: Mapping[str, str]
+) -> None:
     title = server.installation.title
     end = time.monotonic() + _START_TIMEOUT_S
     while not family.is_ready(places, kept.pid):

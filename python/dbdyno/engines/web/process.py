@@ -8,7 +8,7 @@ from typing import Self
 
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.engines.server.log import last_words
-from dbdyno.runtime.supervisor.process import Ended, Kept
+from dbdyno.runtime.supervisor.process import SupervisedProcess
 
 # Seconds between checks of a starting process. dbdyno notices its end immediately.
 CHECK_S = 0.005
@@ -29,7 +29,7 @@ class WebProcess:
     ``pid``: its first process; ``address``: the host and port on which it listens; ``title``: its name in messages.
     """
 
-    def __init__(self, kept: Kept, log: Path, address: str, title: str) -> None:
+    def __init__(self, kept: SupervisedProcess, log: Path, address: str, title: str) -> None:
         """``kept``: its supervised process; ``log``: its log file."""
         self._kept = kept
         self._log = log
@@ -77,7 +77,7 @@ class WebProcess:
         self.stop()
 
 
-def await_port(kept: Kept, port: int, timeout_s: float, title: str) -> Ended | None:
+def await_port(kept: SupervisedProcess, port: int, timeout_s: float, title: str) -> ProcessEnd | None:
     """Wait until a process listens on a loopback port. Return how it ended if it ended first, otherwise ``None``.
 
     Raises SystemFailed after ``timeout_s`` seconds.

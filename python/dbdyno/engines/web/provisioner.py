@@ -87,7 +87,9 @@ class WebProvisioner:
             under = bound_to(settings.processors.get("web"))
             servers: list[WebProcess] = [
                 stack.enter_context(
-                    start_web_server(self._program, url, workspace.path, options, held=workspace.held, under=under)
+                    start_web_server(
+                        self._program, url, workspace.path, options, held=workspace.guard_pipe, under=under
+                    )
                 )
                 for _ in range(settings.servers)
             ]
@@ -101,7 +103,7 @@ class WebProvisioner:
                         program,
                         addresses,
                         workspace.path,
-                        held=workspace.held,
+                        held=workspace.guard_pipe,
                         processors=settings.processors.get("proxy"),
                         backlog=settings.numbers.get("backlog", BACKLOG),
                     )

@@ -13,7 +13,7 @@ from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.web.process import START_TIMEOUT_S, WebProcess, await_port
-from dbdyno.runtime.supervisor.process import Kept
+from dbdyno.runtime.supervisor.process import SupervisedProcess
 from dbdyno.runtime.supervisor.task import Task
 from dbdyno.runtime.workspace.processors import bound_to
 
@@ -185,7 +185,7 @@ def start_proxy(
             abandoned=(str(file),),
         )
         try:
-            kept = Kept(task, held)
+            kept = SupervisedProcess(task, held)
             try:
                 ended = await_port(kept, port, START_TIMEOUT_S, name)
             except BaseException:

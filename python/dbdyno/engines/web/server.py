@@ -12,7 +12,7 @@ from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.server.environment import environment
 from dbdyno.engines.server.log import last_words
 from dbdyno.engines.web.process import CHECK_S, START_TIMEOUT_S, WebProcess, read_log
-from dbdyno.runtime.supervisor.process import Kept
+from dbdyno.runtime.supervisor.process import SupervisedProcess
 from dbdyno.runtime.supervisor.task import Task
 
 _LOG = "log"
@@ -21,7 +21,7 @@ _LOG = "log"
 class WebServer(WebProcess):
     """A running web server. ``said``: the properties that it printed when it started, by name."""
 
-    def __init__(self, kept: Kept, log: Path, said: Mapping[str, Any]) -> None:
+    def __init__(self, kept: SupervisedProcess, log: Path, said: Mapping[str, Any]) -> None:
         """``kept``: its supervised process; ``log``: its log file."""
         super().__init__(kept, log, str(said["listening"]), "the web server")
         self.said = said
@@ -56,7 +56,7 @@ def start_web_server(
         make=(str(own),),
         remove=(str(own),),
     )
-    kept = Kept(task, held)
+    kept = SupervisedProcess(task, held)
     try:
         return WebServer(kept, log, _await(kept, log))
     except BaseException:
@@ -64,7 +64,7 @@ def start_web_server(
         raise
 
 
-def _await(kept: Kept, log: Path) -> Mapping[str, Any]:
+def _await(kept: SupervisedProcess, log: Path) -> Mapping[str, Any]:
     end = time.monotonic() + START_TIMEOUT_S
     while True:
         ended = kept.wait(CHECK_S)

@@ -1,7 +1,7 @@
 """Distribution of clients over load machines."""
 
 
-def divided(clients: int, machines: int) -> list[int]:
+def distribute_clients(clients: int, machines: int) -> list[int]:
     """Return the number of clients per machine; the first machines get one more if the division has a remainder.
 
     Raises ValueError if there are fewer clients than machines.

@@ -107,7 +107,7 @@ class RemoteWorker(Stoppable):
     def _lines(self) -> Iterator[str]:
         seen = 0
         while self._ended is None:
-            lines, ended = self._machine.call("heard", self._name, seen, _POLL_S, within_s=_POLL_S + _SILENT_S)
+            lines, ended = self._machine.call("read_output", self._name, seen, _POLL_S, within_s=_POLL_S + _SILENT_S)
             seen += len(lines)
             yield from lines
             self._ended = ended

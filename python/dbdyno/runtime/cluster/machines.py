@@ -93,7 +93,7 @@ class LoadMachines:
         self._offsets, self._agreed_ns = offsets, at
         return {number: at + offset.ns for number, offset in offsets.items()}
 
-    def told(self, sizes: list[int]) -> JsonObject:
+    def client_facts(self, sizes: list[int]) -> JsonObject:
         """Return the machines of the last trial with their numbers of clients and clock offsets at its start."""
         return {
             "agreed_ns": self._agreed_ns,

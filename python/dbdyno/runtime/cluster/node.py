@@ -87,12 +87,12 @@ class LoadMachine:
         text = masked(plan, self._pads.pop(name))
         self._workers[name] = _Process(self._program, text, padding)
 
-    def heard(self, name: str, after: int, wait_s: float) -> tuple[list[str], tuple[int, str] | None]:
+    def read_output(self, name: str, after: int, wait_s: float) -> tuple[list[str], tuple[int, str] | None]:
         """Return a worker's output after the first ``after`` lines, and its exit code and standard error if it ended.
 
         Waits for new output at most ``wait_s`` seconds.
         """
-        lines, ended = self._workers[name].heard(after, wait_s)
+        lines, ended = self._workers[name].read_output(after, wait_s)
         if ended is not None:
             self._workers.pop(name, None)
         return lines, ended
@@ -124,7 +124,7 @@ class _Process:
         threading.Thread(target=self._last, name="worker", daemon=True).start()
         threading.Thread(target=self._remember, name="forgotten", daemon=True).start()
 
-    def heard(self, after: int, wait_s: float) -> tuple[list[str], tuple[int, str] | None]:
+    def read_output(self, after: int, wait_s: float) -> tuple[list[str], tuple[int, str] | None]:
         with self._news:
             self._asked = time.monotonic()
             self._news.wait_for(lambda: len(self._lines) > after or self._ended is not None, wait_s)

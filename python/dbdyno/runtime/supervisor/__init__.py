@@ -1,1 +1,1 @@
-"""Supervised programs. Each runs under a small process, its keeper, which ends it when dbdyno ends, even by SIGKILL."""
+"""Supervised programs. A small process, the supervisor, ends its program when dbdyno ends, even by SIGKILL."""

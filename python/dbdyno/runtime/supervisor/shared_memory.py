@@ -1,6 +1,6 @@
 """Find and remove shared memory that a killed PostgreSQL leaves in the kernel (System V and POSIX).
 
-A keeper imports this module for each server, so it imports as little as possible.
+A supervisor imports this module for each server, so it imports as little as possible.
 """
 
 from __future__ import annotations

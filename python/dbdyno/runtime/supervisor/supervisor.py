@@ -1,4 +1,4 @@
-"""The process between dbdyno and a server. When dbdyno ends, it ends the server and removes its files.
+"""The supervisor: the process between dbdyno and a server. When dbdyno ends, it ends the server and removes its files.
 
 Each server starts one, so it imports as little as possible: it takes 25 ms of CPU time to start, 80 ms with the imports
 of the rest of dbdyno.
@@ -43,7 +43,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-class Keeper:
+class Supervisor:
     """Starts, supervises and ends one program."""
 
     def __init__(self, task: SimpleNamespace, unread: bytes) -> None:
@@ -249,4 +249,4 @@ def main() -> None:
         read += more
     line, _, unread = read.partition(b"\n")
     os.chdir("/")
-    Keeper(SimpleNamespace(**json.loads(line)), unread).run()
+    Supervisor(SimpleNamespace(**json.loads(line)), unread).run()

@@ -16,19 +16,19 @@ _LONGEST_S = 30.0
 
 
 @dataclass
-class Competing:
-    """``took``: the share of each CPU that the program used, set when it has ended."""
+class CpuCompetitor:
+    """``used_share``: the share of each CPU that the program used, set when it has ended."""
 
-    took: float | None = None
+    used_share: float | None = None
 
 
 @contextmanager
-def competing(share: float, processors: Sequence[int]) -> Iterator[Competing]:
+def compete_for_cpus(share: float, processors: Sequence[int]) -> Iterator[CpuCompetitor]:
     """Use a share of each of the given CPUs while the context lasts; a share of 0 starts nothing.
 
     Raises SystemFailed if the program doesn't start.
     """
-    result = Competing()
+    result = CpuCompetitor()
     if share <= 0:
         yield result
         return
@@ -48,7 +48,7 @@ def competing(share: float, processors: Sequence[int]) -> Iterator[Competing]:
         yield result
         with suppress(subprocess.TimeoutExpired, ValueError):
             output, _ = program.communicate(timeout=_LONGEST_S)
-            result.took = float(output)
+            result.used_share = float(output)
     finally:
         with suppress(OSError):
             program.kill()

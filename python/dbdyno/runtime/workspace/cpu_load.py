@@ -50,7 +50,7 @@ def take(share: float, processor: int, until_closed: int) -> float:
 def main() -> None:
     """Start a process per CPU, and print the average share that they used."""
     share, processors = float(sys.argv[1]), [int(each) for each in sys.argv[2].split(",")]
-    told: list[int] = []
+    pipes: list[int] = []
     children: list[int] = []
     for processor in processors:
         read, write = os.pipe()
@@ -60,17 +60,17 @@ def main() -> None:
             os.write(write, f"{take(share, processor, 0)}\n".encode())
             os._exit(0)
         os.close(write)
-        told.append(read)
+        pipes.append(read)
         children.append(child)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    taken = []
-    for read in told:
-        with os.fdopen(read, encoding="ascii") as said:
-            taken.append(float(said.read() or 0.0))
+    shares = []
+    for read in pipes:
+        with os.fdopen(read, encoding="ascii") as output:
+            shares.append(float(output.read() or 0.0))
     for child in children:
         os.waitpid(child, 0)
-    sys.stdout.write(f"{sum(taken) / len(taken)}\n")
+    sys.stdout.write(f"{sum(shares) / len(shares)}\n")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from dbdyno.runtime.workspace.file_copies import (
     files_below,
     sync_files,
 )
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 
 # Maximum number of unused copies that are kept.
 _KEPT = 4
@@ -30,7 +30,7 @@ _KEPT = 4
 _State = tuple[int, int, int, int]
 
 
-class Copy:
+class DirectoryCopy:
     """A copy of a directory whose content doesn't change."""
 
     def __init__(self, source: Path, path: Path) -> None:
@@ -44,7 +44,7 @@ class Copy:
         """The size of the directory in bytes."""
         return directory_bytes(self.source)
 
-    def renew(self, interrupted: Interrupted | None = None) -> None:
+    def renew(self, interrupted: Interruption | None = None) -> None:
         """Restore the content of the source, and sync it. File owners are kept.
 
         Raises the errors of ``copy_directory``.
@@ -68,14 +68,14 @@ class Copy:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-class Copies:
+class DirectoryCopies:
     """The unused copies of a run."""
 
     def __init__(self) -> None:
         """Create an empty pool."""
-        self._left: list[Copy] = []
+        self._left: list[DirectoryCopy] = []
 
-    def take(self, source: Path, make_path: Callable[[], Path]) -> Copy:
+    def take(self, source: Path, make_path: Callable[[], Path]) -> DirectoryCopy:
         """Return an unused or a new copy of a directory; the caller must renew it.
 
         ``make_path``: returns the path for a new copy. Raises OSError.
@@ -84,12 +84,12 @@ class Copies:
             if each.source == source:
                 self._left.remove(each)
                 return each
-        new = Copy(source, make_path())
+        new = DirectoryCopy(source, make_path())
         while self._left and _free(new.path.parent) < 2 * new.bytes:
             self._left.pop(0).remove()
         return new
 
-    def give_back(self, copy: Copy) -> None:
+    def give_back(self, copy: DirectoryCopy) -> None:
         """Return a copy to the pool, or remove it if the disk has no space for two more copies."""
         try:
             room = _free(copy.path.parent) >= 2 * copy.bytes
@@ -121,13 +121,13 @@ def _kind(entry: os.DirEntry[str]) -> int:
     return stat.S_IFREG if entry.is_file(follow_symlinks=False) else 0
 
 
-def _renew_below(source: Path | str, target: Path, noted: dict[str, _State], interrupted: Interrupted | None) -> None:
+def _renew_below(source: Path | str, target: Path, noted: dict[str, _State], interrupted: Interruption | None) -> None:
     """Restore the content of ``source`` in ``target``, copying only changed files."""
     with os.scandir(target) as entries:
-        there = {each.name: each for each in entries}
+        existing = {each.name: each for each in entries}
     with os.scandir(source) as entries:
         for each in entries:
-            old, kind = there.pop(each.name, None), _kind(each)
+            old, kind = existing.pop(each.name, None), _kind(each)
             if old is not None and _kind(old) != kind:
                 _remove(old)
                 old = None
@@ -144,7 +144,7 @@ def _renew_below(source: Path | str, target: Path, noted: dict[str, _State], int
                 if old is not None and not os.access(old.path, os.W_OK):
                     _remove(old)
                 copy_contents(each.path, f"{target}/{each.name}", interrupted)
-    for old in there.values():
+    for old in existing.values():
         _remove(old)
 
 

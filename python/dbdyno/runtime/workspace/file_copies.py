@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dbdyno.runtime.workspace.interruption import Interrupted
+from dbdyno.runtime.workspace.interruption import Interruption
 
 # ioctl FICLONE (linux/fs.h): the copy shares the original's blocks until one of them is changed.
 _FICLONE = 0x40049409
@@ -21,7 +21,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _NOT_IN_KERNEL = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-def copy_file(source: Path, target: Path, interrupted: Interrupted | None = None) -> None:
+def copy_file(source: Path, target: Path, interrupted: Interruption | None = None) -> None:
     """Copy a file and sync the copy. Raises OSError, and RunInterrupted on Ctrl-C."""
     with source.open("rb") as read, target.open("wb") as write:
         _copy(read.fileno(), write.fileno(), interrupted)
@@ -29,7 +29,7 @@ def copy_file(source: Path, target: Path, interrupted: Interrupted | None = None
         os.fsync(write.fileno())
 
 
-def copy_directory(source: Path, target: Path, interrupted: Interrupted | None = None) -> None:
+def copy_directory(source: Path, target: Path, interrupted: Interruption | None = None) -> None:
     """Copy a directory to a new path and sync the copy.
 
     Copies permissions, not owners; links stay links. Raises OSError, and RunInterrupted on Ctrl-C.
@@ -51,7 +51,7 @@ def sync_files(directory: Path) -> None:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(directory))
 
 
-def set_os_cache(directory: Path, state: str, interrupted: Interrupted | None = None) -> None:
+def set_os_cache(directory: Path, state: str, interrupted: Interruption | None = None) -> None:
     """Read all files of a directory into the page cache (``warm``) or evict them (``cold``).
 
     Skips files that a server removes in the meantime. Raises OSError, and RunInterrupted on Ctrl-C.
@@ -81,7 +81,7 @@ def files_below(directory: Path | str) -> Iterator[os.DirEntry[str]]:
                 yield each
 
 
-def copy_below(source: Path | str, target: Path, interrupted: Interrupted | None) -> None:
+def copy_below(source: Path | str, target: Path, interrupted: Interruption | None) -> None:
     """Copy the content of a directory into a new directory with mode 0700, without syncing.
 
     Raises the errors of :func:`copy_directory`.
@@ -99,7 +99,7 @@ def copy_below(source: Path | str, target: Path, interrupted: Interrupted | None
                 copy_contents(each.path, f"{target}/{each.name}", interrupted)
 
 
-def copy_contents(source: str, target: str, interrupted: Interrupted | None) -> None:
+def copy_contents(source: str, target: str, interrupted: Interruption | None) -> None:
     """Copy a file and its permissions, replacing an existing file. Raises the errors of :func:`copy_directory`."""
     with _opened(source, os.O_RDONLY) as read, _opened(target, _NEW) as write:
         _copy(read, write, interrupted)
@@ -115,7 +115,7 @@ def _opened(path: Path | str, flags: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _copy(read: int, write: int, interrupted: Interrupted | None) -> None:
+def _copy(read: int, write: int, interrupted: Interruption | None) -> None:
     _check(interrupted)
     try:
         fcntl.ioctl(write, _FICLONE, read)
@@ -142,6 +142,6 @@ def _step(read: int, write: int, most: int, in_kernel: bool) -> int:
     return os.sendfile(write, read, None, most)
 
 
-def _check(interrupted: Interrupted | None) -> None:
+def _check(interrupted: Interruption | None) -> None:
     if interrupted is not None:
         interrupted.check()

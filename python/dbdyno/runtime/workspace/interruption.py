@@ -10,7 +10,7 @@ from typing import Protocol
 from dbdyno.base.errors import RunInterrupted
 
 
-class AtWork(Protocol):
+class Stoppable(Protocol):
     """Something that can be stopped: a worker, or several."""
 
     def stop(self) -> None:
@@ -20,7 +20,7 @@ class AtWork(Protocol):
         """Kill it."""
 
 
-class AtOnce:
+class KillOnStop:
     """Something that is killed when it should stop, since its partial results are useless."""
 
     def __init__(self, kill: Callable[[], None]) -> None:
@@ -36,23 +36,23 @@ class AtOnce:
         self._kill()
 
 
-class Interrupted:
+class Interruption:
     """Handles Ctrl-C and SIGTERM during a run: the first signal stops the trial, the second kills it."""
 
     def __init__(self) -> None:
         """Create it without any signal received."""
-        self.heard = 0
-        self.worker: AtWork | None = None
+        self.signals = 0
+        self.worker: Stoppable | None = None
 
     def __bool__(self) -> bool:
         """Whether a signal has been received."""
-        return self.heard > 0
+        return self.signals > 0
 
-    def hear(self, _signal: int, _frame: FrameType | None) -> None:
+    def handle(self, _signal: int, _frame: FrameType | None) -> None:
         """Handle a signal."""
-        self.heard += 1
+        self.signals += 1
         if self.worker is not None:
-            if self.heard == 1:
+            if self.signals == 1:
                 self.worker.stop()
             else:
                 self.worker.kill()
@@ -63,7 +63,7 @@ class Interrupted:
             raise RunInterrupted("the run was interrupted")
 
     @contextlib.contextmanager
-    def passing_on_to(self, worker: AtWork) -> Iterator[None]:
+    def forward_to(self, worker: Stoppable) -> Iterator[None]:
         """Stop or kill ``worker`` on a signal while the context lasts, including a signal received before."""
         self.worker = worker
         try:
@@ -74,12 +74,12 @@ class Interrupted:
             self.worker = None
 
     @contextlib.contextmanager
-    def listening(self) -> Iterator["Interrupted"]:
+    def handle_signals(self) -> Iterator["Interruption"]:
         """Install the signal handlers while the context lasts; does nothing outside the main thread."""
         if threading.current_thread() is not threading.main_thread():
             yield self
             return
-        before = {number: signal.signal(number, self.hear) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self.handle) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield self
         finally:

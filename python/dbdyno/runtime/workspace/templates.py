@@ -95,11 +95,11 @@ def unkept() -> Iterator[None]:
 
 def _put_in_place(made: Path, path: Path, loaded: dict[str, Any]) -> None:
     """Rename a complete template to its path, unless another process was faster and created the same content."""
-    told = path.with_suffix(_LOADED)
+    marker = path.with_suffix(_LOADED)
     unfinished = made.with_name(f"{made.name}{_LOADED}")
     unfinished.write_text(json.dumps(loaded), encoding="utf-8")
-    if not told.exists():
-        unfinished.rename(told)
+    if not marker.exists():
+        unfinished.rename(marker)
     if path.exists():
         # Another process may be copying it.
         return
@@ -116,17 +116,17 @@ def _use(path: Path) -> bool:
     Takes a shared lock on the description file. Without locks, or without that file, only the access time protects the
     template, since templates in use were used recently.
     """
-    told = path.with_suffix(_LOADED)
-    if told not in _USED:
+    marker = path.with_suffix(_LOADED)
+    if marker not in _USED:
         with contextlib.suppress(OSError):
-            lock = os.open(told, os.O_RDONLY | os.O_CLOEXEC)
+            lock = os.open(marker, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 # A process that removes it holds the lock only briefly.
                 fcntl.flock(lock, fcntl.LOCK_SH)
-                if is_at(lock, told):
-                    _USED[told] = lock
+                if is_at(lock, marker):
+                    _USED[marker] = lock
             finally:
-                if told not in _USED:
+                if marker not in _USED:
                     os.close(lock)
     return path.exists()
 
@@ -158,11 +158,11 @@ def _make_room(directory: Path, keep: Path) -> None:
 
 def remove_unused(path: Path) -> bool:
     """Remove a template unless a process uses it. Return whether it was removed."""
-    told = path.with_suffix(_LOADED)
-    if told in _USED:
+    marker = path.with_suffix(_LOADED)
+    if marker in _USED:
         return False
     try:
-        lock = os.open(told, os.O_RDWR | os.O_CLOEXEC)
+        lock = os.open(marker, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         # Without a description file, no process can have locked it.
         _remove(path)
@@ -172,7 +172,7 @@ def remove_unused(path: Path) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _remove(path)
-        told.unlink(missing_ok=True)
+        marker.unlink(missing_ok=True)
     except OSError:
         return False
     finally:

@@ -62,9 +62,9 @@ class Workspace:
             raise SystemFailed(f"{self.path}: can't create a directory in it: {reason(error)}") from error
 
     @property
-    def held(self) -> int | None:
+    def guard_pipe(self) -> int | None:
         """The descriptor that keeps the directory; the guard waits for processes that inherit it. None if closed."""
-        return self._guard.held
+        return self._guard.pipe
 
     def close(self) -> None:
         """Remove the directory."""
@@ -77,7 +77,7 @@ class _Guard:
 
     def __init__(self, claim: Claim) -> None:
         """Start it; the directory need not exist yet. It shares the claim until it ends. Raises SystemFailed."""
-        read, held = os.pipe()
+        read, pipe = os.pipe()
         paths = [str(path.absolute()) for path in (claim.path, claim.lock_path)]
         try:
             self._process = subprocess.Popen(
@@ -92,22 +92,22 @@ class _Guard:
                 start_new_session=True,
             )
         except OSError as error:
-            os.close(held)
+            os.close(pipe)
             raise SystemFailed(f"could not start /bin/sh: {reason(error)}") from error
         finally:
             os.close(read)
         # A file descriptor that only `dismiss` and the end of this process close.
-        self.held: int | None = held
+        self.pipe: int | None = pipe
 
     def dismiss(self) -> None:
         """End it without removing anything. A second call does nothing."""
-        if self.held is None:
+        if self.pipe is None:
             return
-        held, self.held = self.held, None
+        pipe, self.pipe = self.pipe, None
         try:
-            os.write(held, b"over\n")
+            os.write(pipe, b"over\n")
         except BrokenPipeError:
             pass  # It was killed.
         finally:
-            os.close(held)
+            os.close(pipe)
         self._process.wait()
