@@ -8,7 +8,7 @@ from typing import Self
 
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.engines.server.log import last_words
-from dbdyno.runtime.supervisor.process import SupervisedProcess
+from dbdyno.runtime.supervisor.process import ProcessEnd, SupervisedProcess
 
 # Seconds between checks of a starting process. dbdyno notices its end immediately.
 CHECK_S = 0.005
