@@ -49,8 +49,8 @@ def test_a_plain_begin_that_upgrades_is_explained_and_its_cure_named(cli: Cli) -
     for each in deferred["rounds"]:
         assert each["issued"] == each["ok"] + each["failed"].get("locked", 0) == 6000
     texts = [each["text"] for each in document["findings"]]
-    (text,) = [text for text in texts if text.startswith("A plain BEGIN takes no lock.")]
-    assert text.endswith("with it alone changed no transaction failed: begin=immediate beside begin=deferred.")
+    (text,) = [text for text in texts if text.startswith("A plain BEGIN does not lock.")]
+    assert text.endswith("With only this change, no transaction failed: begin=immediate versus begin=deferred.")
 
 
 def cures(cli: Cli, text: str) -> dict[str, str]:
@@ -87,7 +87,7 @@ def test_clients_that_do_not_wait_for_a_lock_are_told_how(cli: Cli) -> None:
     text = CHAIN.replace("busy_timeout = 5000\n", "").replace('["deferred", "immediate"]', '["immediate"]')
     document = cli.run(cli.write("chain.toml", text), "--rounds", "1")
     assert document["cells"][0]["failed"]["locked"] > 0
-    assert any(each["text"].startswith("No busy_timeout is set") for each in document["findings"])
+    assert any(each["text"].startswith("Without a busy_timeout") for each in document["findings"])
 
 
 def test_each_step_of_a_chain_is_compared_with_the_one_before(cli: Cli) -> None:

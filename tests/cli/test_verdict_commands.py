@@ -11,6 +11,8 @@ import pytest
 
 from conftest import Cli
 from dbdyno.analysis.measured.metrics import rates_by_block
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.convert import from_json
 from dbdyno.stats import paired_rates
 from dbdyno.store import open_store
 from synthetic import run_of
@@ -27,7 +29,7 @@ def test_a_system_is_compared_with_itself(cli: Cli, small: Small) -> None:
     (found,) = document["comparisons"]
     assert (found["blocks"], found["margin"]) == (4, 0.05)
     # The interval shown is the one computed from the stored rounds.
-    a, b = (rates_by_block(cell) for cell in document["cells"])
+    a, b = (rates_by_block(from_json(Cell, cell)) for cell in document["cells"])
     ratio = paired_rates(a, b)
     assert ratio is not None
     assert found["ci95"] == [ratio.low, ratio.high]
