@@ -19,7 +19,7 @@ from typing import Any
 from figures import DBDYNO, Figure, NotMeasuredError, run
 
 from dbdyno.analysis.measured.keys import NewKeys
-from dbdyno.analysis.predict.predicting import Question, predict
+from dbdyno.analysis.predict.predict import Question, predict
 from dbdyno.analysis.predict.series import KeySeries
 from dbdyno.analysis.predict.stored import read_calibration
 from dbdyno.analysis.predict.trees import Place, answers

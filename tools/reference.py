@@ -18,7 +18,7 @@ import typer.main
 
 from dbdyno.analysis.findings.registry import KINDS
 from dbdyno.analysis.why.fixes import ENTRIES
-from dbdyno.analysis.why.words import CALLED
+from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
 from dbdyno.cli.app import app
 from dbdyno.engines import all_engines
 from dbdyno.engines.entries import Entry
@@ -312,7 +312,7 @@ def _fixes() -> Iterator[str]:
 def _catalogue(entries: Sequence[Entry]) -> Iterator[str]:
     rows = []
     for each in entries:
-        against = ", ".join(CALLED[resource].name for resource in each.against)
+        against = ", ".join(RESOURCE_NAMES[resource].name for resource in each.against)
         url = each.source.url.replace("docs/", "../", 1) if each.source.url.startswith("docs/") else each.source.url
         source = f"[{_text(each.source.title)}]({url}), {_text(each.source.section)}"
         rows.append((_code(each.name), against, _text(each.applies), source))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from dbdyno.report.notebook.run import Run
-    from dbdyno.report.notebook.stored import StoredRuns
+    from dbdyno.report.notebook.run_list import StoredRuns
 
 __all__ = ["DbdynoError", "ExtraMissing", "InputError", "StoreError", "load", "runs"]
 
@@ -36,7 +36,7 @@ def load(run: str | PathLike[str] = "last", *, store: str | PathLike[str] | None
     Raises InputError where there is no such run, store or file, where several runs answer to the name, and where a file
     holds no result; StoreError where a store cannot be read.
     """
-    from dbdyno.report.notebook.loading import load_run
+    from dbdyno.report.notebook.load import load_run
 
     return load_run(run, store)
 
@@ -49,6 +49,6 @@ def runs(
     ``experiment``: only runs of this one; ``limit``: the newest so many; ``store``: as in :func:`load`. Raises
     InputError where there is no such store, StoreError where it cannot be read.
     """
-    from dbdyno.report.notebook.stored import stored_runs
+    from dbdyno.report.notebook.run_list import stored_runs
 
     return stored_runs(experiment, limit, store)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from dbdyno.analysis.compare import Compared, Earlier, Side, compare
 from dbdyno.analysis.history.identity import definition_of
-from dbdyno.analysis.history.reading import read_runs
+from dbdyno.analysis.history.stored_runs import read_runs
 from dbdyno.analysis.history.summary import SEARCH, other_kind
 from dbdyno.analysis.measured.comparing import without_side
 from dbdyno.analysis.measured.judging import RunNoise

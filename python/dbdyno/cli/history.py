@@ -25,7 +25,7 @@ def print_history(
     # Check the options before the store is read.
     from dbdyno.analysis.history.build import build_history, ids_of
     from dbdyno.analysis.history.metrics import metric as metric_of
-    from dbdyno.analysis.history.reading import read_history
+    from dbdyno.analysis.history.stored_runs import read_history
     from dbdyno.report.export import check_writable, write_json
     from dbdyno.report.history.show import show
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbdyno.analysis.predict.predicting import USUAL_ROWS, Question
+from dbdyno.analysis.predict.predict import USUAL_ROWS, Question
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError
 from dbdyno.cli.option_values import read_duration
@@ -55,7 +55,7 @@ class PredictionOptions:
 
 def print_prediction(options: PredictionOptions, command: list[str], store_place: str | None) -> int:
     """Predict from a stored run, or from a new one, and print the prediction. Raises DbdynoError."""
-    from dbdyno.analysis.predict.predicting import predict
+    from dbdyno.analysis.predict.predict import predict
     from dbdyno.analysis.predict.stored import read_calibration
     from dbdyno.report.export import check_writable, write_json, write_text
     from dbdyno.report.prediction import prediction_html, show_prediction

@@ -203,7 +203,7 @@ def measured(
 
 def _summarize(store: Store, document: Document) -> None:
     """Store the summary of a run that `history` reads. If that fails, `history` makes it and reports the error."""
-    from dbdyno.analysis.history.reading import keep_summary
+    from dbdyno.analysis.history.stored_runs import keep_summary
 
     with suppress(StoreError):
         keep_summary(store, document.id)

@@ -7,7 +7,7 @@ import altair as alt
 
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.cpu.document import CpuDocument, base_of, by_version, short_names
-from dbdyno.report.charts.drawing import COLOURS, Figure, colour, data, draw
+from dbdyno.report.charts.figure import COLOURS, Figure, colour, data, draw
 from dbdyno.report.charts.renderer import svg_to_png
 
 _WIDTH, _HEIGHT = 720, 260

@@ -12,8 +12,8 @@ from dbdyno.base.errors import InputError, reason
 from dbdyno.model.result.shape import Document
 from dbdyno.report.export import check_writable, write_bytes
 from dbdyno.report.frames.cells import cells_frame, intervals_frame, rounds_frame
+from dbdyno.report.frames.comparisons import comparisons_frame, effects_frame
 from dbdyno.report.frames.frame import Frame
-from dbdyno.report.frames.judged import comparisons_frame, effects_frame
 from dbdyno.report.frames.libraries import check_arrow, to_arrow
 
 if TYPE_CHECKING:

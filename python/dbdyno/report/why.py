@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from dbdyno.analysis.why.measured_by import gain_of
+from dbdyno.analysis.why.metric import gain_of
 from dbdyno.base.numbers import NONE, ROUNDS_TO_10, milliseconds, times
 from dbdyno.model.result.why import ChangeEffect, ResourceTest, Why, WhyResource
 from dbdyno.report.rows import Row, laid_out, wrapped

@@ -20,7 +20,7 @@ from dbdyno.analysis.document import build_document
 from dbdyno.analysis.history.build import build_history
 from dbdyno.analysis.history.document import History
 from dbdyno.analysis.history.metrics import METRICS, metric
-from dbdyno.analysis.history.reading import read_history
+from dbdyno.analysis.history.stored_runs import read_history
 from dbdyno.base.errors import InputError, StoreError
 from dbdyno.cli.history import print_history
 from dbdyno.report.history.html import html_history

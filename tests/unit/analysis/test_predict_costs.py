@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dbdyno.analysis.measured.keys import NewKeys
 from dbdyno.analysis.predict.device import Device
-from dbdyno.analysis.predict.fitting import Sample, Use, fit
-from dbdyno.analysis.predict.predicting import slower_sizes
+from dbdyno.analysis.predict.fit import Sample, Use, fit
+from dbdyno.analysis.predict.predict import slower_sizes
 from dbdyno.analysis.predict.series import KeySeries, Observed
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of_product

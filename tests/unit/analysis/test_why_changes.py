@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from dbdyno.analysis.why.cells import Why, base_cell, why_cells
 from dbdyno.analysis.why.changes import changes_of
-from dbdyno.analysis.why.own_keys import can_have_own_keys, with_own_keys
+from dbdyno.analysis.why.client_keys import can_have_own_keys, with_own_keys
 from dbdyno.analysis.why.pilot import Calls, Pilot
 from dbdyno.analysis.why.sizes import ADDED, delays_us, time_name, time_words
 from dbdyno.base.errors import InputError

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from dbdyno.analysis.why.fixes import ENTRIES, choose
-from dbdyno.analysis.why.rewriting import can_batch, can_insert_rows, can_join_reads, rewritten
-from dbdyno.analysis.why.words import CALLED
+from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
+from dbdyno.analysis.why.rewrite import can_batch, can_insert_rows, can_join_reads, rewritten
 from dbdyno.engines import all_engines, engine_of
 from dbdyno.engines.entries import Entry
 from dbdyno.engines.fixes import Situation, StatementFacts
@@ -83,7 +83,7 @@ ALL = [
 @pytest.mark.parametrize(("engine", "entry"), ALL, ids=[f"{name}: {entry.name}" for name, entry in ALL])
 def test_an_entry_says_against_what_it_is_when_it_applies_and_where_that_is_written(engine: str, entry: Entry) -> None:
     assert entry.against
-    assert set(entry.against) <= CALLED.keys()
+    assert set(entry.against) <= RESOURCE_NAMES.keys()
     assert entry.applies
     assert entry.source.title
     assert entry.source.section
@@ -413,7 +413,7 @@ class TestTogether:
 
 def test_prices_that_change_what_may_be_relied_on_are_known() -> None:
     assert {"durability", "isolation"} == SERIOUS
-    assert set(INJECTED) <= CALLED.keys()
+    assert set(INJECTED) <= RESOURCE_NAMES.keys()
 
 
 @pytest.mark.parametrize(

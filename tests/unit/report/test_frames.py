@@ -16,8 +16,8 @@ import pytest
 from dbdyno.base.errors import ExtraMissing, InputError
 from dbdyno.model.result.shape import Document
 from dbdyno.report.frames.cells import cells_frame, intervals_frame, rounds_frame
+from dbdyno.report.frames.comparisons import comparisons_frame, effects_frame
 from dbdyno.report.frames.frame import Field, Frame, make_frame
-from dbdyno.report.frames.judged import comparisons_frame, effects_frame
 from dbdyno.report.frames.libraries import data_frame, to_arrow, to_pandas, to_polars
 from synthetic import lookup_document, update_document
 from synthetic_cells import some

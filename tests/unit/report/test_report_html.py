@@ -13,7 +13,7 @@ from dbdyno.analysis.document import build_document
 from dbdyno.model.result import Document
 from dbdyno.model.result.shape import Finding
 from dbdyno.report.charts.axes import axes
-from dbdyno.report.charts.drawing import decades
+from dbdyno.report.charts.figure import decades
 from dbdyno.report.html import html_report, write_html
 from synthetic import lookup_design, lookup_document, run_record, update_document
 from synthetic_cells import some

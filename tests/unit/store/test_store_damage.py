@@ -18,7 +18,7 @@ from damaged_stores import damage
 from dbdyno.analysis.document.run import read_run, stored_experiment
 from dbdyno.analysis.history.build import build_history
 from dbdyno.analysis.history.metrics import metric
-from dbdyno.analysis.history.reading import read_history
+from dbdyno.analysis.history.stored_runs import read_history
 from dbdyno.base.errors import DbdynoError, StoreError
 from dbdyno.cli.app import commands
 from dbdyno.report.html import html_report

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, create_engine, text
 
 from dbdyno.analysis.document import read_run
 from dbdyno.analysis.history.build import build_history
-from dbdyno.analysis.history.reading import keep_summary, read_history
+from dbdyno.analysis.history.stored_runs import keep_summary, read_history
 from dbdyno.analysis.history.summary import decode
 from dbdyno.base.errors import StoreError
 from dbdyno.store import Store, TrialRecord, open_store

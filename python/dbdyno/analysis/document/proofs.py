@@ -6,7 +6,7 @@ from contextlib import suppress
 from itertools import islice
 
 from dbdyno.analysis.document.build import build_document
-from dbdyno.analysis.why.inferred import resource_of
+from dbdyno.analysis.why.inference import resource_of
 from dbdyno.base.errors import StoreError
 from dbdyno.model.result import Document
 from dbdyno.model.result.cell import Cell, Proof

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import log
 from statistics import fmean
 
-from dbdyno.analysis.predict.fitting import Use
+from dbdyno.analysis.predict.fit import Use
 from dbdyno.analysis.predict.series import KeySeries, Observed
 from dbdyno.analysis.predict.trees import Place, answers, way_of
 from dbdyno.base.errors import InputError

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from dbdyno.analysis.why.own_keys import with_own_keys
+from dbdyno.analysis.why.client_keys import with_own_keys
 from dbdyno.analysis.why.pilot import Pilot
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of

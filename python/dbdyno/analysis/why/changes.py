@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.analysis.bottleneck.common import IDLE
-from dbdyno.analysis.why.own_keys import can_have_own_keys
+from dbdyno.analysis.why.client_keys import can_have_own_keys
 from dbdyno.analysis.why.pilot import Pilot
+from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
 from dbdyno.analysis.why.sizes import TAKEN, delays_us, time_name, time_words
-from dbdyno.analysis.why.words import CALLED
 from dbdyno.engines import engine_of
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.change import INJECTED, Change, Resource
@@ -108,14 +108,14 @@ def _needless(resource: Resource, pilot: Pilot) -> Untried | None:
 
 def _slower(resource: Resource, pilot: Pilot) -> Iterator[Change]:
     calls = pilot.calls[resource]
-    name = CALLED[resource].name.split()[-1]
+    name = RESOURCE_NAMES[resource].name.split()[-1]
     own = None if calls.own_us is None else calls.own_us
     for us in delays_us(pilot.time_us, calls.each, pilot.room):
         yield Change(
             f"{name} +{time_name(us)}",
             resource,
             "slower",
-            f"each {CALLED[resource].call} takes {time_words(us)} longer",
+            f"each {RESOURCE_NAMES[resource].call} takes {time_words(us)} longer",
             "delay",
             us,
             own_us=own,

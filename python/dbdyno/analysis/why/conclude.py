@@ -10,11 +10,11 @@ from statistics import fmean
 from dbdyno.analysis.measured.judging import Pair, more_is_better, noise_of_cells, ratio_of_pair
 from dbdyno.analysis.measured.metrics import done, keeps_up, rates_by_block
 from dbdyno.analysis.why.cells import Why as Planned
-from dbdyno.analysis.why.inferred import resource_of
-from dbdyno.analysis.why.measured_by import Metric, is_bounded, is_overloaded, metric_of, p99_beside, speeds_by_block
+from dbdyno.analysis.why.inference import resource_of
+from dbdyno.analysis.why.metric import Metric, is_bounded, is_overloaded, metric_of, p99_beside, speeds_by_block
 from dbdyno.analysis.why.pilot import ASSUMED
+from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
 from dbdyno.analysis.why.sentences import sentences
-from dbdyno.analysis.why.words import CALLED
 from dbdyno.model.plan.change import AGAIN, CHANGE, INJECTED, UNCHANGED, Change, Resource
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.reading import number, part
@@ -372,7 +372,7 @@ def _resource(
     share, ends, _ = (None, None, "") if first is None else (first[0].share, first[1], "")
     return WhyResource(
         resource=resource,
-        name=CALLED[resource].name,
+        name=RESOURCE_NAMES[resource].name,
         verdict=_verdict(slower, free),
         share=share,
         ci95=None if ends is None else list(ends),
@@ -491,13 +491,13 @@ def _is_freed(each: WhyResource) -> bool:
 
 
 def _known(resource: str) -> Resource:
-    return next(each for each in CALLED if each == resource)
+    return next(each for each in RESOURCE_NAMES if each == resource)
 
 
 def _untested(resource: str, why: str, share: float | None, named: Resource | None) -> WhyResource:
     return WhyResource(
         resource=resource,
-        name=CALLED[_known(resource)].name,
+        name=RESOURCE_NAMES[_known(resource)].name,
         verdict="not" if share is not None else "inconclusive",
         share=share,
         ci95=None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from dbdyno.analysis.why.cells import Why, changed_cell
-from dbdyno.analysis.why.rewriting import rewritten
+from dbdyno.analysis.why.rewrite import rewritten
 from dbdyno.engines.fixes import StatementFacts
 from dbdyno.experiment import Experiment
 from dbdyno.model.plan.cell import CompiledCell, ResolvedCell

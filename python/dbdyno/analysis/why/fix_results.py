@@ -21,7 +21,7 @@ from dbdyno.analysis.measured.judging import (
 from dbdyno.analysis.measured.metrics import done, failing, keeps_up, rates_by_block, values_by_block
 from dbdyno.analysis.why.fix_cells import Planned
 from dbdyno.analysis.why.fix_sentences import fix_sentences
-from dbdyno.analysis.why.measured_by import Metric, is_bounded, is_overloaded, metric_of, p99_beside
+from dbdyno.analysis.why.metric import Metric, is_bounded, is_overloaded, metric_of, p99_beside
 from dbdyno.base.numbers import times
 from dbdyno.engines.fixes import StatementFacts
 from dbdyno.engines.server.facts import size

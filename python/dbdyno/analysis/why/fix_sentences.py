@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbdyno.analysis.why.measured_by import becomes_words, falls_words
+from dbdyno.analysis.why.metric import becomes_words, falls_words
 from dbdyno.base.numbers import bracketed
 from dbdyno.model.result.fixes import FixEffect, Fixes
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.analysis.why.indexes import covering_fixes, index_fixes
-from dbdyno.analysis.why.rewriting import can_batch, can_insert_rows, can_join_reads
+from dbdyno.analysis.why.rewrite import can_batch, can_insert_rows, can_join_reads
 from dbdyno.engines import engine_of
 from dbdyno.engines.entries import Entry
 from dbdyno.engines.fixes import PLACEHOLDER_SOURCE, Situation

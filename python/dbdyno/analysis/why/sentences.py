@@ -7,9 +7,9 @@ from math import inf
 
 from dbdyno.analysis.answer.words import served_words
 from dbdyno.analysis.measured.metrics import is_open_loop, keeps_up
-from dbdyno.analysis.why.measured_by import falls_words, gain_of, is_overloaded, was_words
+from dbdyno.analysis.why.metric import falls_words, gain_of, is_overloaded, was_words
 from dbdyno.analysis.why.pilot import Pilot
-from dbdyno.analysis.why.words import CALLED
+from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
 from dbdyno.base.numbers import bracketed, percent
 from dbdyno.model.plan.change import Resource
 from dbdyno.model.result.cell import Cell
@@ -73,11 +73,11 @@ def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR091
 def _subject(each: WhyResource, pilot: Pilot) -> str:
     if each.resource == "locks" and pilot.lock_holder:
         return f"A lock that another program holds, {pilot.lock_holder},"
-    return CALLED[_known(each)].subject
+    return RESOURCE_NAMES[_known(each)].subject
 
 
 def _known(each: WhyResource) -> Resource:
-    return next(name for name in CALLED if name == each.resource)
+    return next(name for name in RESOURCE_NAMES if name == each.resource)
 
 
 def _effect(each: WhyResource, why: Why, *, overloaded: bool) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import psutil
 
-from dbdyno.analysis.why.words import CALLED
+from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
 from dbdyno.engines import engine_of
 from dbdyno.engines.fixes import Situation, StatementFacts
 from dbdyno.model.plan.cell import CompiledCell
@@ -56,7 +56,7 @@ def limiting(why: Why) -> tuple[Resource, ...]:
 
 
 def _known(resource: str) -> Resource:
-    return next(name for name in CALLED if name == resource)
+    return next(name for name in RESOURCE_NAMES if name == resource)
 
 
 def _statements(compiled: CompiledCell, cell: Cell) -> Sequence[StatementFacts]:

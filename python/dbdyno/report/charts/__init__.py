@@ -2,7 +2,7 @@
 
 from dbdyno.report.charts.answer import answer_chart
 from dbdyno.report.charts.breakdown import breakdown_chart
-from dbdyno.report.charts.drawing import Figure
+from dbdyno.report.charts.figure import Figure
 from dbdyno.report.charts.growth import growth_charts
 from dbdyno.report.charts.latency import latency_charts
 from dbdyno.report.charts.scalability import scalability_charts

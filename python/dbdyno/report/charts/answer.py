@@ -15,7 +15,7 @@ from dbdyno.model.result.effects import Configuration
 from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Document
 from dbdyno.report.answer_table import load_names, metric_of, ordered
-from dbdyno.report.charts.drawing import COLOURS, WIDE, WIDTH, Figure, data, decades, draw
+from dbdyno.report.charts.figure import COLOURS, WIDE, WIDTH, Figure, data, decades, draw
 
 # Rows and labeled lines.
 _MOST_ROWS, _MOST_SLIM, _MOST_LINES = 8, 5, 6

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from dbdyno.model.result.shape import Document
-from dbdyno.report.charts.drawing import WIDTH, Figure, colour, data, draw, fitted
+from dbdyno.report.charts.figure import WIDTH, Figure, colour, data, draw, fitted
 from dbdyno.report.lines import cell_name, factor_names
 
 _LEAST = 0.001

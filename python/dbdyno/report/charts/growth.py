@@ -13,7 +13,7 @@ from dbdyno.base.numbers import short
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.reading import number, part, ratio, text
 from dbdyno.model.result.shape import Document
-from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
+from dbdyno.report.charts.figure import COLOURS, WIDTH, Figure, data, draw
 
 _AXIS_WIDTH, _HEIGHT = 62, 56
 _MOST_SERIES = 12

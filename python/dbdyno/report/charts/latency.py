@@ -11,7 +11,7 @@ from dbdyno.analysis.measured.histograms import NS_PER_MS, Histogram, HistogramE
 from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.axes import axes
-from dbdyno.report.charts.drawing import Figure, colour, data, decades, draw, fitted
+from dbdyno.report.charts.figure import Figure, colour, data, decades, draw, fitted
 from dbdyno.report.lines import factor_level
 
 _HEIGHT = 230

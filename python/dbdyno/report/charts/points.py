@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.report.charts.drawing import WIDE, WIDTH, data
+from dbdyno.report.charts.figure import WIDE, WIDTH, data
 
 _ROW = 27
 # The pixels that names beside the rows have.

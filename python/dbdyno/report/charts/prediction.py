@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from dbdyno.model.result.prediction import Prediction
-from dbdyno.report.charts.drawing import Figure, colour, data, decades, draw, fitted
+from dbdyno.report.charts.figure import Figure, colour, data, decades, draw, fitted
 
 _HEIGHT = 320
 

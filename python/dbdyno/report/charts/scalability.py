@@ -9,7 +9,7 @@ import altair as alt
 
 from dbdyno.model.result.scalability import Scalability
 from dbdyno.model.result.shape import Document
-from dbdyno.report.charts.drawing import Figure, colour, data, draw, fitted
+from dbdyno.report.charts.figure import Figure, colour, data, draw, fitted
 from dbdyno.report.scalability import model_name
 
 _HEIGHT = 280

@@ -8,7 +8,7 @@ import altair as alt
 
 from dbdyno.model.result.shape import Document
 from dbdyno.model.result.slo import SloSearch
-from dbdyno.report.charts.drawing import SHAPES, Figure, colour, data, draw, fitted
+from dbdyno.report.charts.figure import SHAPES, Figure, colour, data, draw, fitted
 
 _HEIGHT = 260
 _MOST_SEARCHES = 6

@@ -9,7 +9,7 @@ import altair as alt
 
 from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.axes import Axes, axes
-from dbdyno.report.charts.drawing import SHAPES, Figure, colour, data, decades, draw, fitted
+from dbdyno.report.charts.figure import SHAPES, Figure, colour, data, decades, draw, fitted
 from dbdyno.report.lines import published_references, published_sources
 
 _HEIGHT = 290

@@ -10,7 +10,7 @@ import altair as alt
 
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.shape import Document
-from dbdyno.report.charts.drawing import COLOURS, WIDTH, Figure, data, draw
+from dbdyno.report.charts.figure import COLOURS, WIDTH, Figure, data, draw
 from dbdyno.report.lines import cell_name, factor_names
 
 _AXIS_WIDTH = 62

@@ -11,7 +11,7 @@ from dbdyno.analysis.answer.short import STATEMENT
 from dbdyno.analysis.answer.words import interval_of, time_of
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Document
-from dbdyno.report.charts.drawing import Figure, colour, draw
+from dbdyno.report.charts.figure import Figure, colour, draw
 from dbdyno.report.charts.points import points
 
 # So many are drawn, the slowest of them.

@@ -8,7 +8,7 @@ import altair as alt
 
 from dbdyno.model.result.shape import Document
 from dbdyno.model.result.why import WhyResource
-from dbdyno.report.charts.drawing import WIDTH, Figure, colour, data, draw
+from dbdyno.report.charts.figure import WIDTH, Figure, colour, data, draw
 from dbdyno.report.why import VERDICTS
 
 _ROW = 30

@@ -10,7 +10,7 @@ import altair as alt
 
 from dbdyno.analysis.history.document import MetricFacts, Series
 from dbdyno.report.charts import Figure
-from dbdyno.report.charts.drawing import COLOURS, data, draw, fitted
+from dbdyno.report.charts.figure import COLOURS, data, draw, fitted
 from dbdyno.report.history import lines
 
 _HEIGHT = 200

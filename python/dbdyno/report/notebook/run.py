@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from dbdyno.model.result.convert import JsonObject, to_json
 from dbdyno.model.result.shape import Document
 from dbdyno.report.frames.cells import cells_frame, intervals_frame, rounds_frame
-from dbdyno.report.frames.judged import comparisons_frame, effects_frame
+from dbdyno.report.frames.comparisons import comparisons_frame, effects_frame
 from dbdyno.report.frames.libraries import data_frame
 
 if TYPE_CHECKING:

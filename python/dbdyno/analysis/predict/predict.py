@@ -12,12 +12,12 @@ import numpy as np
 from dbdyno.analysis.measured.keys import AT_THE_EDGE
 from dbdyno.analysis.predict.calibration import Calibrated, calibrate, device_reads
 from dbdyno.analysis.predict.device import Device
-from dbdyno.analysis.predict.fitting import PAGE_S, Costs, Sample, fit
+from dbdyno.analysis.predict.fit import PAGE_S, Costs, Sample, fit
 from dbdyno.analysis.predict.limits import Rate, rate
+from dbdyno.analysis.predict.sentences import sentences, warnings
 from dbdyno.analysis.predict.series import KeySeries, Observed, read_series
 from dbdyno.analysis.predict.stored import Calibration
 from dbdyno.analysis.predict.trees import Answer, answers, depends_on_rate, way_of
-from dbdyno.analysis.predict.words import sentences, warnings
 from dbdyno.base.errors import InputError
 from dbdyno.model.events.answers import BtreeFigures
 from dbdyno.model.result.cell import Cell
