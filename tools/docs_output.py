@@ -1,7 +1,7 @@
 """Run the commands of documentation pages, and put their output beneath them: `make docs-output PAGES=…`.
 
-A page's files and commands are taken in order. Output stands in a fence of `text` behind its command. What a page says
-about figures in sentences is not changed: read it again.
+It processes a page's files and commands in order. The output of a command is in a `text` block after it. Numbers in the
+page's sentences are not updated; check them by hand.
 """
 
 from __future__ import annotations
