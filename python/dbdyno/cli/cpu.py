@@ -15,11 +15,11 @@ from dbdyno.cli.option_values import read_share
 from dbdyno.cpu.baseline import changes
 from dbdyno.cpu.chart import chart as draw
 from dbdyno.cpu.chart import check_suffix, write_chart
+from dbdyno.cpu.count_run import CpuRequest, count
 from dbdyno.cpu.document import BuildCount, CpuDocument, differing_results
 from dbdyno.cpu.flame_graph import flame_graph, folded_stacks, prefixed
 from dbdyno.cpu.html import AnnotatedBuild, write_count
 from dbdyno.cpu.own_cost import USUAL_WORK, own_costs
-from dbdyno.cpu.run import CpuRequest, count
 from dbdyno.cpu.saved import SavedCount, check_save, counts_directory, load, save
 from dbdyno.cpu.show import show, show_changes
 from dbdyno.cpu.source import read_source_map

@@ -88,7 +88,7 @@ def count_command(
     """Count the instructions of SQLite in an experiment, or in a file of SQL."""
     from dbdyno.cli.cpu import CpuOutputs, run_count, run_self
     from dbdyno.cli.experiment_source import is_sql_file
-    from dbdyno.cpu.run import CpuRequest
+    from dbdyno.cpu.count_run import CpuRequest
 
     if program is not None:
         refuse_typed(("chosen", "seed", "once"), "with `--program`")

@@ -2,12 +2,12 @@
 
 from dbdyno.engines.duckdb import Duckdb
 from dbdyno.engines.http import Http
+from dbdyno.engines.installed_program import Program
 from dbdyno.engines.lookup import engine_aliases, engine_names, make_known
 from dbdyno.engines.mongodb import Mongodb
 from dbdyno.engines.mysql import Mysql
 from dbdyno.engines.null import Null
 from dbdyno.engines.postgresql import Postgresql
-from dbdyno.engines.program import Program
 from dbdyno.engines.sqlite import Sqlite
 from dbdyno.engines.sqlserver import Sqlserver
 from dbdyno.engines.web import Web

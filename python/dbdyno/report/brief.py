@@ -21,13 +21,13 @@ from dbdyno.base.numbers import bracketed, percent
 from dbdyno.model.result.effects import Advice, Effect
 from dbdyno.model.result.shape import Document, Finding
 from dbdyno.report.answer_table import answer_table, has_choices
-from dbdyno.report.fixes import fix_lines
+from dbdyno.report.fix_lines import fix_lines
 from dbdyno.report.indexes import index_lines
 from dbdyno.report.lines import failed_trials, findings, warnings
 from dbdyno.report.measured import legend, measured_line, time_measured
 from dbdyno.report.operations import where_time_goes
 from dbdyno.report.rows import laid_out, wrapped
-from dbdyno.report.scalability import refusals, sentences
+from dbdyno.report.scalability_lines import refusals, sentences
 from dbdyno.report.slo import slo_lines
 from dbdyno.report.why import why_lines
 from dbdyno.stats.scalability import LEAST_LEVELS

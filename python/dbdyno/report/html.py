@@ -8,7 +8,7 @@ from typing import Any
 
 from dbdyno.base.numbers import flat, percent
 from dbdyno.model.result.shape import Document
-from dbdyno.report import fixes, lines, scalability, sections, slo, why_sections
+from dbdyno.report import fix_lines, lines, scalability_lines, sections, slo, why_sections
 from dbdyno.report.answer_table import ordered
 from dbdyno.report.charts import (
     answer_chart,
@@ -64,9 +64,9 @@ def _context(document: Document) -> dict[str, Any]:
         "why_effect": why_sections.effect_words(document),
         "why_resources": why_sections.resource_table(document),
         "why_changes": why_sections.change_table(document),
-        "fixes": fixes.fix_table(document),
-        "fix_text": fixes.fix_text(document),
-        "fix_snippets": fixes.fix_snippets(document),
+        "fixes": fix_lines.fix_table(document),
+        "fix_text": fix_lines.fix_text(document),
+        "fix_snippets": fix_lines.fix_snippets(document),
         "warnings": lines.warnings(document),
         "bottlenecks": lines.bottlenecks(document),
         "findings": lines.findings(document),
@@ -78,8 +78,8 @@ def _context(document: Document) -> dict[str, Any]:
         "published": published_chart(document),
         "scalability": sections.scalability_table(document),
         "scalability_charts": scalability_charts(document),
-        "scalability_refused": scalability.refusals(document),
-        "scalability_note": scalability.NOTE,
+        "scalability_refused": scalability_lines.refusals(document),
+        "scalability_note": scalability_lines.NOTE,
         "table": sections.cell_table(document),
         "notes": sections.notes(document),
         "operations": sections.operation_table(document),

@@ -14,7 +14,7 @@ from dbdyno.model.result.cell import Cell, CellStatement, Round
 from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.reading import number, objects
 from dbdyno.model.result.shape import Document
-from dbdyno.report import lines, scalability
+from dbdyno.report import lines, scalability_lines
 from dbdyno.report.answer_table import answer_table
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.data_columns import data_columns
@@ -127,9 +127,10 @@ def effect_table(document: Document) -> CellTable:
 
 def scalability_table(document: Document) -> CellTable | None:
     """Return the curve of each scalability model; none where none was fitted."""
-    rows = scalability.rows(document)
+    rows = scalability_lines.rows(document)
     heads = [
-        Column(head, right=place > 0, style="number" * (place > 0)) for place, head in enumerate(scalability.HEADS)
+        Column(head, right=place > 0, style="number" * (place > 0))
+        for place, head in enumerate(scalability_lines.HEADS)
     ]
     return CellTable(heads, rows) if rows else None
 

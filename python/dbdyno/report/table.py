@@ -14,14 +14,14 @@ from dbdyno.base.console import Console
 from dbdyno.base.numbers import NONE, figure, level, percent, whole
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Comparison, Document
-from dbdyno.report import scalability
+from dbdyno.report import scalability_lines
 from dbdyno.report.brief import effect_words
 from dbdyno.report.cell_columns import CellColumn
 from dbdyno.report.columns import Column, table, tables, width_of
 from dbdyno.report.data_columns import DATA_NOTE, data_columns
 from dbdyno.report.durable_lines import durability, left_unpaid
 from dbdyno.report.figures import figure_columns
-from dbdyno.report.fixes import fix_snippets, fix_table
+from dbdyno.report.fix_lines import fix_snippets, fix_table
 from dbdyno.report.lines import (
     Statement,
     bottlenecks,
@@ -231,12 +231,12 @@ def _effects(document: Document) -> Iterable[RenderableType]:
 
 def _scalability(document: Document) -> Iterable[RenderableType]:
     """Give a sentence for each curve, and the reasons for which there are others not."""
-    told = scalability.sentences(document)
+    told = scalability_lines.sentences(document)
     for sentence in told:
         yield Padding(Text(sentence), (0, 0, 0, 2), expand=False)
     if told:
-        yield Padding(Text(scalability.NOTE, style="dim"), (0, 0, 0, 2), expand=False)
-    for each in scalability.refusals(document):
+        yield Padding(Text(scalability_lines.NOTE, style="dim"), (0, 0, 0, 2), expand=False)
+    for each in scalability_lines.refusals(document):
         text = Text.assemble((each.text, ""), (f"  ({', '.join(each.of)})", "dim"))
         if each.advice:
             text.append(f"\n→ {each.advice}", style="green")

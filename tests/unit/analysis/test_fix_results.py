@@ -10,7 +10,7 @@ from dbdyno.analysis.why.fix_cells import Planned, Stage
 from dbdyno.analysis.why.fix_results import groups_of, judge_fixes, settled_fixes
 from dbdyno.model.plan.fix import Fix, Price, Source
 from dbdyno.model.result.fixes import Fixes
-from dbdyno.report.fixes import fix_lines
+from dbdyno.report.fix_lines import fix_lines
 from synthetic_cells import cell, change
 
 SOURCE = Source("A manual", "A section", "https://example.org/")

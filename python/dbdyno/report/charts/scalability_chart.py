@@ -10,7 +10,7 @@ import altair as alt
 from dbdyno.model.result.scalability import Scalability
 from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.figure import Figure, colour, data, draw, fitted
-from dbdyno.report.scalability import model_name
+from dbdyno.report.scalability_lines import model_name
 
 _HEIGHT = 280
 # More curves than this in one picture cannot be told apart where their bands lie over one another.
