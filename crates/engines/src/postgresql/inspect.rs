@@ -118,19 +118,19 @@ async fn plans(
         };
         // Each text is sent separately, so that a failing one doesn't abort the others.
         let prepared = session
-            .query_one(&format!("prepare dbdyno_protocol::plan as {}", text.numbered))
+            .query_one(&format!("prepare dbdyno_plan as {}", text.numbered))
             .await;
         if prepared.is_err() {
             continue;
         }
         if let Ok(rows) = session
-            .query(&format!("explain (costs off) execute dbdyno_protocol::plan{arguments}"))
+            .query(&format!("explain (costs off) execute dbdyno_plan{arguments}"))
             .await
         {
             let lines = rows.into_iter().flatten().flatten().collect();
             plans.insert(text.statement.name.clone(), lines);
         }
-        session.query("deallocate dbdyno_protocol::plan").await?;
+        session.query("deallocate dbdyno_plan").await?;
     }
     Ok((plans, passed_over))
 }
