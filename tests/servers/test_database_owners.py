@@ -153,8 +153,8 @@ def test_a_run_whose_lock_was_lost_makes_others(place: Place, server_cli: Cli, m
         host.check(cell)
         with host.ready(cell, 0) as ready:
             first = ready.target["database"]
-        host._holding._worker.kill()
-        wait_until(lambda: not host._holding.alive)
+        host._ownership._worker.kill()
+        wait_until(lambda: not host._ownership.alive)
         with host.ready(cell, 1) as ready:
             second = ready.target["database"]
             assert second != first

@@ -15,7 +15,8 @@ from dbdyno.analysis.measured.durable import observe
 from dbdyno.analysis.measured.judging import Pair, judge, why_not_comparable
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.model.events.watched import Observed
-from dbdyno.model.result.cell import Round
+from dbdyno.model.result.cell import Cell, Round
+from dbdyno.model.result.convert import from_json
 from synthetic_cells import a_round, cell
 
 WRITES = """
@@ -94,18 +95,18 @@ def test_syncs_that_a_preloaded_library_swallows_do_not_reach_the_disk(cli: Cli,
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("LD_PRELOAD", str(library))
         swallowed = cli.run(experiment, "--system", "sqlite:")
-    seen = swallowed.cells[0]["observed"]
+    seen = swallowed["cells"][0]["observed"]
     # What SQLite asked for does not tell.
     assert seen["syncs_per_commit"] == honest["cells"][0]["observed"]["syncs_per_commit"] == 4
     assert not honest["cells"][0]["observed"]["contradiction"]
     # The library does not reach the device's own probe.
-    assert swallowed.device["sync_min_us"] > 0
+    assert swallowed["device"]["sync_min_us"] > 0
     flushes = seen["device_flushes"]
     # Other programs may have flushed the disk as often; then nothing shows that these commits did not.
     if flushes is not None and flushes < seen["commits"] / 2:
         assert seen["contradiction"]
     if seen["contradiction"]:
-        assert swallowed.findings[0]["kind"] == "durability contradicted"
+        assert swallowed["findings"][0]["kind"] == "durability contradicted"
 
 
 @needs_postgresql
@@ -118,7 +119,7 @@ def test_a_class_that_the_counts_contradict_is_told_and_not_ranked(server_cli: C
     assert not a["observed"]["contradiction"]
     assert b["observed"]["contradiction"] and b["observed"]["syncs_per_commit"] < 0.5
     assert undone["findings"][0]["text"].startswith("postgresql: is not power-safe, although its settings claim it: ")
-    (comparison,) = judge([Pair(a, b, paired=False)])
+    (comparison,) = judge([Pair(from_json(Cell, a), from_json(Cell, b), paired=False)])
     assert comparison.verdict is None
     assert comparison.not_comparable == ["durability: power-safe against power-safe (contradicted)"]
 

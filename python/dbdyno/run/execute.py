@@ -78,6 +78,8 @@ def _carry_out(
     probe_seconds()
     with nullcontext() if resumed is None else store.interpreting(resumed.id):
         prepared = prepare(request)
+        if resumed is not None:
+            check_prepared(resumed, prepared)
     options = request.options
     if resumed is None:
         _announce_outside_effects(request, prepared.compiled)
@@ -95,7 +97,6 @@ def _carry_out(
             run = replace(run, id=store.begin_run(run))
         else:
             run = resumed
-            check_prepared(run, prepared)
             check_machine(run, host_facts(provisioners.workspace.path))
             check_load_machines(run, machines)
             store.resume_run(run, run.options | {"process": this_process()} | load_machine_facts(machines))

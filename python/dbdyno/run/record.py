@@ -68,10 +68,12 @@ def _leaves_interleaving_open(request: Request, prepared: Prepared) -> bool:
 
 
 def stored_request(run: RunRecord, store: Store, given: list[SystemSpec]) -> Request:
-    """Return the request of a stored run. Raises DbdynoError.
+    """Return the request of a stored run. Raises DbdynoError, and LookupError for damaged options.
 
     ``given``: the systems whose passwords are given again, since none is stored.
     """
+    if "systems" not in run.options:
+        raise LookupError("`systems` is missing")
     experiment = stored_experiment(run, store)
     options = RunOptions.from_stored(run.options)
     systems = [parse_url(url) for url in options.systems]
@@ -90,8 +92,14 @@ def stored_request(run: RunRecord, store: Store, given: list[SystemSpec]) -> Req
 
 
 def check_prepared(run: RunRecord, prepared: Prepared) -> None:
-    """Raise InputError if the stored options of a run, made by another version, don't give its number of rounds."""
-    if (run.design["rounds"], "stopping" in run.design) != (prepared.rounds, prepared.stopping is not None):
+    """Raise InputError if the stored options of a run, made by another version, don't give its number of rounds.
+
+    Raises LookupError or TypeError if the stored design is damaged.
+    """
+    rounds = run.design["rounds"]
+    if not isinstance(rounds, int):
+        raise TypeError("`rounds` is not a number")
+    if (rounds, "stopping" in run.design) != (prepared.rounds, prepared.stopping is not None):
         problem = f"dbdyno {run.version}, which began it, did not store all of its options"
         raise InputError(f"run {run.id}", problem, "start it again")
 

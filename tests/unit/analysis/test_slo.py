@@ -23,7 +23,8 @@ from dbdyno.cli.run import RunCommand, _last_lines
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.model.experiment.objective import read_objective
 from dbdyno.model.result.cell import Bottleneck
-from dbdyno.model.result.schema import json_schema
+from dbdyno.model.result.convert import from_json
+from dbdyno.model.result.shape import Document
 from dbdyno.model.result.slo import SloProbe, SloSearch
 from dbdyno.model.run_options import RunOptions
 from dbdyno.report.charts.slo import _rows
@@ -196,10 +197,10 @@ def test_an_objective_that_every_rate_meets_ends_the_search() -> None:
     assert found.bounds() == Bounds(5000.0, None)
 
 
-def check(document: dict[str, object], metric: str) -> None:
+def check(document: Document, metric: str) -> None:
     """Check what holds of a search, whatever was measured."""
     slo = document.slo
-    assert isinstance(slo, dict)
+    assert slo is not None
     (found,) = slo.searches
     assert found.carries > 0
     assert found.status in ("found", "none", "client", "open")
@@ -210,9 +211,9 @@ def check(document: dict[str, object], metric: str) -> None:
     verdicts = {each.rate: each.verdict for each in found.probes}
     assert found.low is None or verdicts[found.low] == "holds"
     assert found.high is None or verdicts[found.high] == "violated"
-    assert document.answer.text == found.text  # type: ignore[index]
+    assert document.answer.text == found.text
     # Every window is a stored round of an open loop at its rate, but for the closed loop before.
-    cells = {each.id: each for each in document.cells}  # type: ignore[attr-defined]
+    cells = {each.id: each for each in document.cells}
     for each in found.probes:
         assert len(cells[each.cell].rounds) == each.windows + each.approach
         assert cells[each.cell].factors["offered"] == each.rate
@@ -223,12 +224,12 @@ def check(document: dict[str, object], metric: str) -> None:
 @pytest.mark.slow
 def test_sqlite_is_searched_and_shown(cli: Cli, small: Small) -> None:
     file = cli.write("small.toml", small())
-    document = cli.run(
-        file, "--set", "clients=2", "--slo", "p99 < 50 ms and failed < 1 %", "--budget", "12s", "--report", "out.html"
-    )
+    objective = "p99 < 50 ms and failed < 1 %"
+    made = cli.run(file, "--set", "clients=2", "--slo", objective, "--budget", "12s", "--report", "out.html")
+    document = from_json(Document, made)
     check(document, "p99")
-    assert json_schema()
-    assert document.slo.clauses == [{"metric": "p99", "limit": 50.0}, {"metric": "failed", "limit": 0.01}]
+    assert document.slo is not None
+    assert [(each.metric, each.limit) for each in document.slo.clauses] == [("p99", 50.0), ("failed", 0.01)]
     shown = cli("show", "last", "--store", "runs.db")
     assert "p99 ms" in shown
     assert " ".join(document.answer.text[0].split()) in " ".join(shown.split())
@@ -244,10 +245,11 @@ def test_sqlite_is_searched_and_shown(cli: Cli, small: Small) -> None:
 def test_each_configuration_has_a_search_of_its_own(cli: Cli, small: Small) -> None:
     text = small().replace("name =", 'slo = "p50 < 1 us"\nname =', 1)
     systems = ("--system", "sqlite:", "--system", "wal=sqlite:?journal_mode=wal")
-    document = cli.run(cli.write("small.toml", text), *systems, "--set", "clients=2", "--budget", "12s")
-    assert len(document.slo.searches) == 2
+    made = cli.run(cli.write("small.toml", text), *systems, "--set", "clients=2", "--budget", "12s")
+    slo = from_json(Document, made).slo
+    assert slo is not None and len(slo.searches) == 2
     # No request is as quick as that.
-    for each in document.slo.searches:
+    for each in slo.searches:
         assert each.low is None
         assert each.status in ("none", "open")
     assert "carries at most" in cli("show", "last", "--store", "runs.db")
@@ -257,12 +259,8 @@ def test_each_configuration_has_a_search_of_its_own(cli: Cli, small: Small) -> N
 @needs_postgresql
 def test_a_managed_server_is_searched(server_cli: Cli, small: Small) -> None:
     file = server_cli.write("small.toml", small())
-    check(
-        server_cli.run(
-            file, "--set", "clients=2", "--system", "postgresql:", "--slo", "p90 < 100 ms", "--budget", "12s"
-        ),
-        "p90",
-    )
+    options = ("--set", "clients=2", "--system", "postgresql:", "--slo", "p90 < 100 ms", "--budget", "12s")
+    check(from_json(Document, server_cli.run(file, *options)), "p90")
 
 
 @pytest.mark.slow
@@ -270,7 +268,8 @@ def test_a_service_is_searched(cli: Cli) -> None:
     file = cli.write("http.toml", HTTP)
     with service() as (_, port):
         url = f"http://127.0.0.1:{port}/"
-        check(cli.run(file, "--system", url, "--slo", "mean < 20 ms", "--budget", "12s"), "mean")
+        made = cli.run(file, "--system", url, "--slo", "mean < 20 ms", "--budget", "12s")
+        check(from_json(Document, made), "mean")
 
 
 @pytest.mark.parametrize(

@@ -50,4 +50,4 @@ def test_what_there_is_no_time_for_is_said(cli: Cli) -> None:
 def test_a_stop_that_is_none_is_refused(cli: Cli) -> None:
     process = cli.start("tour", "--only", "pk-lokup", "--store", "runs.db")
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 2 and "no stop pk-lokup" in err and "pk-lookup" in err
+    assert process.returncode == 2 and "unknown stop of the tour: pk-lokup" in err and "pk-lookup" in err

@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from conftest import Cli
 from dbdyno.analysis.document import build_document
 from dbdyno.base.errors import InputError, StoreError
+from dbdyno.model.result.convert import to_json
 from dbdyno.store import RunStatus, Store, TrialRecord, open_store
 from dbdyno.store.process import this_process
 from dbdyno.store.run_copy import copy_run, copy_runs
@@ -63,7 +64,7 @@ def all_of(store: Store) -> list[object]:
 
 
 def document(store: Store, run_id: str) -> bytes:
-    return json.dumps(build_document(store.run(run_id), store.trials(run_id))).encode()
+    return json.dumps(to_json(build_document(store.run(run_id), store.trials(run_id)))).encode()
 
 
 def test_a_document_of_a_copy_is_the_same_byte_for_byte(here: Store, there: Store, tmp_path: Path) -> None:
