@@ -22,7 +22,7 @@ from dbdyno.cli.help import EXAMPLES, GROUPS
         (
             ["run", "exec:python3 own.py"],
             "exec:python3 own.py: this is a system, not an experiment; give an experiment, followed by "
-            "`--system 'exec:python3 own.py'` after it",
+            "`--system 'exec:python3 own.py'`",
         ),
         (["run", "postgresql://localhost/d"], "postgresql://localhost/d: this is a system, not an experiment"),
         (["run", "pk-lokup"], "pk-lokup: no such experiment; did you mean `pk-lookup`?"),

@@ -122,7 +122,7 @@ def test_callgrinds_own_file_gives_the_same(cpu: Cli, first: dict[str, Any]) -> 
         if profile.functions[call.place.function].object == "libsqlite3.so"
         and profile.functions[call.callee].object == "dbdyno-worker"
     }
-    assert {re.sub(r".*fixed::(\w+).*", r"\1", name) for name in called} <= {"randomness", "current_time_ms"}
+    assert {re.sub(r".*fixed_vfs::(\w+).*", r"\1", name) for name in called} <= {"randomness", "current_time_ms"}
     assert (place / "sqlite3.c").stat().st_size == build["source_bytes"]
 
 

@@ -191,7 +191,7 @@ def clients(cli: Cli) -> int:
     ("change", "says"),
     [
         (('rows = "${rows}"', "rows = 7"), "`t` does not have as many rows as `rows` says"),
-        (('table = "t"', 'table = "u"'), "unknown table `u`"),
+        (('table = "t"', 'table = "u"'), "there is no table `u`"),
         (("clients = 2", 'clients = 2\nclients_as = "processes"'), "its clients are processes of their own"),
     ],
 )

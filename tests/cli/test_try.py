@@ -53,7 +53,7 @@ def test_two_statements_are_held_against_each_other_and_the_file_stays_as_it_is(
     [
         (["select * from orders where id = ?"], "no values for `?`"),
         (["select 1", " ; "], "the second statement is empty"),
-        (["select 1"] * 9, "give 8 at most"),
+        (["select 1"] * 9, "the limit is 8"),
         (["select * from nowhere"], "no such table: nowhere"),
         (["selct 1"], "syntax error"),
     ],
