@@ -264,10 +264,10 @@ def test_of_a_trial_done_again_the_latest_counts(made: Made) -> None:
 @pytest.mark.parametrize(
     ("name", "of"),
     [
-        ("throughput", lambda cell: cell["throughput"]["mean"]),
-        ("p50", lambda cell: cell["latency_ms"]["service"]["p50"]),
-        ("p99", lambda cell: cell["latency_ms"]["service"]["p99"]),
-        ("p99.9", lambda cell: cell["latency_ms"]["service"]["p99_9"]),
+        ("throughput", lambda cell: cell.throughput.mean),
+        ("p50", lambda cell: cell.latency_ms["service"].p50),
+        ("p99", lambda cell: cell.latency_ms["service"].p99),
+        ("p99.9", lambda cell: cell.latency_ms["service"].p99_9),
     ],
 )
 def test_a_point_is_what_the_run_itself_shows(made: Made, name: str, of: Callable[[Any], float]) -> None:

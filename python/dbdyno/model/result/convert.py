@@ -27,6 +27,15 @@ def to_json(value: Any) -> JsonObject:
     return written
 
 
+def evidence_json(value: Any) -> Any:
+    """Return evidence as JSON: result types in its objects and lists become objects."""
+    if isinstance(value, dict):
+        return {name: evidence_json(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [evidence_json(each) for each in value]
+    return to_json(value) if is_dataclass(value) else value
+
+
 def from_json(kind: type[_T], source: JsonObject) -> _T:
     """Return a result type from its JSON object. The values are not checked.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from dbdyno.model.result.cell import Cell, JsonObject
+from dbdyno.model.result.convert import evidence_json
 from dbdyno.model.result.shape import Finding
 
 
@@ -40,7 +41,7 @@ class Kind:
         if missing:
             lacking = f"no {' and no '.join(missing)}"
             raise UnfoundedError(f"finding `{self.name}`: {lacking}; don't report what was not observed")
-        return Finding(kind=self.name, text=words, cells=list(cells), evidence=dict(evidence))
+        return Finding(kind=self.name, text=words, cells=list(cells), evidence=evidence_json(dict(evidence)))
 
     def missing(self, evidence: Mapping[str, Any]) -> list[str]:
         """Return the needed observations that are missing. A count of 0 is an observation."""
