@@ -230,7 +230,7 @@ def told_of(cli: Cli, text: str, *arguments: str) -> list[dict[str, Any]]:
 def test_a_costly_scan_is_told_with_its_index_and_not_once_it_is_there(cli: Cli, system: str) -> None:
     found = told_of(cli, SHOP, "--system", system)
     assert [(each["evidence"]["table"], each["evidence"]["columns"]) for each in found] == [("orders", ["customer"])]
-    assert "reads all of orders" in found[0]["text"]
+    assert "scans the whole table orders" in found[0]["text"]
     assert "`create index on_orders_customer on orders (customer)`" in found[0]["text"]
     indexed = SHOP.replace("[load]", '[[tables.orders.indexes]]\ncolumns = ["customer"]\n\n[load]')
     assert told_of(cli, indexed, "--system", system) == []
@@ -259,7 +259,7 @@ def test_what_no_index_spares_is_told_without_one(cli: Cli) -> None:
         sql = f"select total from orders where {column} = ?"
         text = text.replace(f'execute = "{sql}"', f"execute = {{ any = '{sql}', mongodb = '{command}' }}")
     (found,) = told_of(cli, text, "--system", "mongodb:")
-    assert "reads all of orders" in found["text"] and "applies the filter itself" in found["text"]
+    assert "scans the whole table orders" in found["text"] and "applies the filter itself" in found["text"]
     assert "sql" not in found["evidence"]
 
 
