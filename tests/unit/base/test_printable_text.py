@@ -27,7 +27,7 @@ from dbdyno.base.text import printable, printable_json
 from dbdyno.cli.gate import Gated, _junit, _markdown
 from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.shape import Document
-from dbdyno.report.charts import drawing, renderer
+from dbdyno.report.charts import figure, renderer
 from dbdyno.report.export import csv_text, write_json
 
 HOSTILE = "a\x1b[31mb\x1b]0;owned\x07\x00\x7f\x9b1m\u202ec\ud800\ufffe[/x] :smile:"
@@ -90,13 +90,13 @@ def test_a_console_shows_any_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_chart_shows_any_text_and_a_crash_costs_one_chart(monkeypatch: pytest.MonkeyPatch) -> None:
     def bar(name: str) -> Any:
-        return alt.Chart(drawing.data([{"name": name, "value": 1}])).mark_bar().encode(x="value:Q", y="name:N")
+        return alt.Chart(figure.data([{"name": name, "value": 1}])).mark_bar().encode(x="value:Q", y="name:N")
 
-    assert "␛[31mb" in drawing.draw(bar(HOSTILE), HOSTILE)
+    assert "␛[31mb" in figure.draw(bar(HOSTILE), HOSTILE)
     # The library ends its process when it measures an escape character.
-    monkeypatch.setattr(drawing, "_printable", lambda chart: chart)
-    assert "could not be drawn" in drawing.draw(bar(HOSTILE), "broken")
-    assert "could not be drawn" not in drawing.draw(bar("plain"), "whole")
+    monkeypatch.setattr(figure, "_printable", lambda chart: chart)
+    assert "could not be drawn" in figure.draw(bar(HOSTILE), "broken")
+    assert "could not be drawn" not in figure.draw(bar("plain"), "whole")
     assert renderer.vegalite_to_svg({"no": "chart"}) is None
 
 
