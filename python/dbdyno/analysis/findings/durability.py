@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.reading import count
 from dbdyno.model.result.shape import Finding
 
@@ -32,7 +31,7 @@ def _contradicted(name: str, durability: str, cells: Sequence[Cell]) -> Finding:
         f"{name} is not {durability}, although its settings claim it: {cells[0].observed.contradiction}{where}. "
         "Something below the engine, or a setting of the session, drops the syncs. dbdyno does not rank it."
     )
-    observed = {cell.id: to_json(cell.observed) for cell in cells}
+    observed = {cell.id: cell.observed for cell in cells}
     return contradicted.found(text, [cell.id for cell in cells], {"durability": durability, "observed": observed})
 
 

@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 
-from dbdyno.analysis.findings import (
-    comparability,
-    connections,
-    disk,
-    durability,
-    factors,
-    failures,
-    growth,
-    indexes,
-    load_machines,
-    memory,
-    noise,
-    plans,
-    rounds,
-    services,
-    settings,
-    unmeasured,
-)
+from dbdyno.analysis import findings
 from dbdyno.analysis.findings.rule import Material, Rule
 from dbdyno.engines import ENGINES, engine_of, known_engine
 from dbdyno.model.result.finding import Kind, Measured
 from dbdyno.model.result.reading import objects, part, text
 from dbdyno.model.result.shape import Finding
-
-_TOPICS = (
-    comparability,
-    connections,
-    disk,
-    durability,
-    factors,
-    failures,
-    growth,
-    indexes,
-    load_machines,
-    memory,
-    noise,
-    plans,
-    rounds,
-    services,
-    settings,
-    unmeasured,
-)
 
 ORDER = (
     # Different work.
@@ -128,7 +94,9 @@ def of_engines(material: Material) -> Iterator[Finding]:
 
 
 def _all_rules() -> tuple[Rule, ...]:
-    rules = [rule for topic in _TOPICS for rule in vars(topic).values() if isinstance(rule, Rule)]
+    names = sorted(each.name for each in pkgutil.iter_modules(findings.__path__, f"{findings.__name__}."))
+    modules = [import_module(name) for name in names if name != __name__]
+    rules = [rule for module in modules for rule in vars(module).values() if isinstance(rule, Rule)]
     rules.append(Rule(of_engines, tuple(kind for name in ENGINES for kind in engine_of(name).finding_kinds)))
     # dict.fromkeys() because a module can import the rule of another one.
     return tuple(sorted(dict.fromkeys(rules), key=_place))

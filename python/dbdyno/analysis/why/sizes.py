@@ -8,9 +8,6 @@ ADDED = (0.2, 0.5, 1.0)
 # The shares of each processor that another program takes.
 TAKEN = (0.1, 0.25, 0.4)
 
-# By how much the cache is made smaller.
-DIVIDED = (2, 4)
-
 
 def delays_us(time_us: float, each: float, room: float = 1.0) -> list[float]:
     """Return the delays of a call in microseconds, that a transaction makes ``each`` times in ``time_us``.
