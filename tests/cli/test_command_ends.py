@@ -190,7 +190,7 @@ def test_no_home_and_no_name(cli: Cli) -> None:
     cli.environment["HOME"] = str(cli.directory)
     ended = broken(cli, code, "try", "select 1", "--system", "postgresql://127.0.0.1:1/d")
     assert ended.returncode == 2
-    assert "no user is given" in ended.stderr and "has no name here" in ended.stderr
+    assert "no user is given" in ended.stderr and "has no name on this system" in ended.stderr
     ended = broken(cli, code, "runs", "--store", "~no-such-user/runs.db")
     assert ended.returncode == 2 and "no such home directory" in ended.stderr
 

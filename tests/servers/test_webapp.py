@@ -303,13 +303,13 @@ def test_it_ends_with_its_parent(tmp_path: Path) -> None:
 def test_hashing_takes_the_web_servers_time(tmp_path: Path) -> None:
     used = []
     with web_database("sqlite:", tmp_path) as database:
-        for rounds in ("0", "100000"):
+        for rounds in ("0", "1000000"):
             with serving(database, tmp_path, "--hash-rounds", rounds) as server:
                 for _ in range(3):
                     assert login(server)[0] == 200
                 used.append(sum(psutil.Process(server.pid).cpu_times()[:2]))
-    # The same requests, and a hundred thousand rounds more for each.
-    assert used[1] > used[0] + 0.03
+    # The same requests, and a million rounds more for each. The system counts CPU time in steps of 10 ms.
+    assert used[1] > used[0] + 0.1
 
 
 def test_it_is_gone_after_its_keeper_was_killed(tmp_path: Path) -> None:
