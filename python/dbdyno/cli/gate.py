@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from rich.console import RenderableType
 from rich.text import Text
 
-from dbdyno.analysis.answer.build import said, without_options
+from dbdyno.analysis.answer.build import text_answer, without_options
 from dbdyno.analysis.compare import Compared, compare, compare_sides, failed_rounds
 from dbdyno.analysis.gate import Judgement, Verdict, exit_code, judge, overall
 from dbdyno.analysis.history.identity import definition_of
@@ -149,7 +149,7 @@ class GateOptions:
 
             document = gated.document
             sentences = [f"Gate: {gated.headline}.", *gated.lines]
-            write_html(replace(document, answer=said(sentences, document.cells)), self.report)
+            write_html(replace(document, answer=text_answer(sentences, document.cells)), self.report)
         summary = os.environ.get(_SUMMARY)
         if summary:
             try:

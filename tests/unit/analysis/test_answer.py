@@ -220,7 +220,7 @@ def test_one_of_which_most_transactions_fail_is_no_measure_for_others() -> None:
     of_two = answered([a_cell(100, busy="0", **failing), a_cell(300, place=1, busy="5000")], busy="choice")
     assert of_two.recommended.configuration == "busy=5000"
     assert of_two.recommended.changes == {"busy": "5000"}
-    assert of_two.text == ["98 % of the transactions of busy=0 fail, and of busy=5000 none."]
+    assert of_two.text == ["98 % of the transactions fail with busy=0, and none with busy=5000."]
     cells = [a_cell(100, busy="0", **failing), a_cell(300, place=1, busy="5"), a_cell(900, place=2, busy="9")]
     of_three = answered(cells, busy="choice")
     assert of_three.recommended.configuration == "busy=9"
@@ -270,7 +270,7 @@ def test_what_removes_failures_is_a_gain() -> None:
 def test_where_nothing_is_shown_to_be_faster_the_first_is_kept() -> None:
     made = answered([a_cell(100, index="no"), a_cell(100.2, place=2, index="yes")], index="choice")
     assert made.recommended.changes == {}
-    assert made.text == ["Keep index=no: no other differs by more than 2.0 %."]
+    assert made.text == ["Keep index=no: no alternative differs by more than 2.0 %."]
 
 
 def test_of_cells_that_did_other_work_none_is_ahead() -> None:
@@ -278,7 +278,7 @@ def test_of_cells_that_did_other_work_none_is_ahead() -> None:
     for each, rows in ((a, 1.0), (b, 0.0)):
         each.rows_per_transaction, each.rows_standard_error = rows, 0.0
     made = answered([a, b])
-    assert "did other work and is not ranked" in made.text[0]
+    assert "did different work and is not ranked" in made.text[0]
     assert made.recommended.changes == {}
 
 
@@ -438,7 +438,7 @@ def test_two_of_three_are_compared_if_one_returns_other_rows() -> None:
         each.rows_per_transaction, each.rows_standard_error = rows, 0.0
     made = answered(cells)
     assert made.text[0].startswith("mysql is faster than sqlite: 300.0 against 100.0 1/s (3.00x [")
-    assert "postgresql did other work and is not ranked" in made.text[1]
+    assert "postgresql did different work and is not ranked" in made.text[1]
 
 
 def test_all_configurations_that_are_not_ranked_are_named() -> None:
@@ -447,7 +447,7 @@ def test_all_configurations_that_are_not_ranked_are_named() -> None:
     ]
     for each, rows in zip(cells, (1.0, 0.0, 0.0), strict=True):
         each.rows_per_transaction, each.rows_standard_error = rows, 0.0
-    assert answered(cells).text[0].startswith("postgresql, mysql did other work and are not ranked: ")
+    assert answered(cells).text[0].startswith("postgresql, mysql did different work and are not ranked: ")
 
 
 @pytest.mark.parametrize("systems", [SYSTEMS, (*SYSTEMS, "duckdb:")])
@@ -459,7 +459,7 @@ def test_a_load_without_a_result_of_the_first_system_ranks_none(systems: tuple[s
         if (clients, place) != (8, 0)
     ]
     text = " ".join(answered(cells, clients="load").text)
-    assert "carries most" in text and "at clients=1." in text
+    assert "has the highest throughput" in text and "at clients=1." in text
     assert "No measurable difference" not in text and "at clients=8" not in text
 
 
@@ -565,8 +565,8 @@ def test_a_reason_to_keep_is_that_all_others_have_a_price() -> None:
         for place, (index, rate, durable) in enumerate([("no", 100, "power-safe"), ("yes", 300, "process-safe")])
     ]
     made = answered(cells)
-    assert made.text == ["Keep index=no: each other configuration has a price."]
-    assert made.recommended.why == "each other configuration has a price"
+    assert made.text == ["Keep index=no: every other configuration has a price."]
+    assert made.recommended.why == "every other configuration has a price"
 
 
 def test_the_fastest_is_ahead_of_all_at_each_load() -> None:
@@ -582,7 +582,9 @@ def test_the_fastest_is_ahead_of_all_at_each_load() -> None:
     assert why({"a": (100, 200), "b": (50, 150)}).startswith("it is faster (200.0 against 150.0 1/s")
     assert why({"a": (100, 200), "b": (10, 220)}) == "it is faster over all loads"
     # One is faster at one load, and much slower over both.
-    assert why({"a": (100, 200), "b": (10, 220), "c": (60, 170)}) == "each other configuration is slower over all loads"
+    assert (
+        why({"a": (100, 200), "b": (10, 220), "c": (60, 170)}) == "every other configuration is slower over all loads"
+    )
 
 
 def test_nothing_is_promised_that_takes_more_than_an_hour_or_has_no_command() -> None:
@@ -592,7 +594,7 @@ def test_nothing_is_promised_that_takes_more_than_an_hour_or_has_no_command() ->
         (3.0, COMMAND, "about 2 min 36 s: `dbdyno run mine.toml --rounds 26`"),
         # `try` measures as many rounds as fit.
         (3.0, ["dbdyno", "try", "a", "b", "--budget=5s"], "about 2 min 36 s: `dbdyno try a b --budget 3m`"),
-        (300.0, COMMAND, "not settled within an hour"),
+        (300.0, COMMAND, "settling it would take more than an hour"),
     ):
         cells = [
             cell(name, rates, {"system": "sqlite:", "index": name}, durations={"total_s": seconds})

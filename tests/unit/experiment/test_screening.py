@@ -126,7 +126,7 @@ def test_a_screening_run_tells_effects_and_what_to_measure_whole(cli: Cli) -> No
     document = cli.run(path, "--design", "screening")
     assert len(document["cells"]) == 10
     answer = document["answer"]
-    assert answer["text"][0].startswith(("Ahead by their effects: ", "No choice is shown to be ahead "))
+    assert answer["text"][0].startswith(("Measurably faster: ", "No level is measurably faster "))
     assert "10 of 16 cells were measured" in answer["text"][1]
     command = answer["text"][1].partition("dbdyno run ")[2]
     assert command.startswith("./queue.toml ") and "--set there=false,true" in command

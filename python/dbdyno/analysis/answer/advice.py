@@ -1,4 +1,4 @@
-"""Advice on each choice: take it, consider it, skip it, or measure on."""
+"""Advice on each choice: take it, consider it, skip it, or measure more."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dbdyno.base.numbers import factor_words, times
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.effects import Advice, Effect
 
-# A gain of at most this, as a ratio, is not worth more rounds.
+# More rounds are not worthwhile if the largest possible gain is at most this ratio.
 _SMALL_GAIN = 1.1
-# A largest gain from here on says only that nothing is known.
+# From this ratio on, the largest possible gain carries no information.
 _UNKNOWN = 100
-# How BEGIN can take SQLite's locks.
+# Modes of SQLite's BEGIN, which decide when it takes locks.
 _BEGINS = frozenset({"deferred", "immediate", "exclusive", "concurrent"})
 
 Pairs = Sequence[tuple[Cell, Cell]]
@@ -28,10 +28,10 @@ Levels = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Choice:
-    """A change of levels, with what was measured of it against the first configuration.
+    """A change of levels and its measured effect compared with the first configuration.
 
-    ``pairs``: cells that differ in it, without and with it; ``ratio`` and ``ci95``: more is better; ``slower_than``:
-    the configuration to take that is faster; ``pooled``: the ratio is the mean over levels of other choices.
+    ``pairs``: cells without and with the change; ``ratio`` and ``ci95``: more is better; ``slower_than``: the faster
+    configuration that is recommended instead; ``pooled``: whether the ratio is a mean over levels of other choices.
     """
 
     levels: Levels
@@ -48,12 +48,12 @@ class Choice:
 
     @property
     def cures(self) -> bool:
-        """Whether it removes failures at no price."""
+        """Whether it reduces failures without a price."""
         return any(each.startswith("failures") for each in self.gain) and not self.price
 
     @property
     def gains(self) -> bool:
-        """Whether it is shown to be faster, or to improve failures or durability."""
+        """Whether it is measurably faster, or improves failures or durability."""
         return self.verdict == "faster" or any(not each.startswith("slowest") for each in self.gain)
 
     @property
@@ -64,7 +64,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Advised:
-    """The rows, and the levels of all choices to take."""
+    """Advice rows, and the levels of all choices to take."""
 
     rows: list[Advice]
     takes: Levels
@@ -79,9 +79,10 @@ def advise(
     apply: Callable[[Cell, Cell], Sequence[str]],
     settle: Callable[[Sequence[Choice]], str],
 ) -> Advised:
-    """Advise on each choice: of several factors by their effects, of one by its configurations.
+    """Return advice on each choice, from effects if there are several factors and from configurations otherwise.
 
-    ``apply``: the statements that lead from one cell to another; ``settle``: what would settle open choices.
+    ``apply``: returns the statements that change the first cell's system into the second's; ``settle``: returns how to
+    settle open choices.
     """
     factors = [name for name, _ in ranking.first.levels]
     chosen = [
@@ -90,7 +91,7 @@ def advise(
     if len(factors) > 1 and chosen:
         taken, rest = _by_effects(ranking, chosen, cells, systems)
         if not taken and ranking.best is not ranking.first:
-            # A combination may gain what none of its levels does by itself.
+            # A combination may gain even if none of its levels does so alone.
             best = _of_configuration(ranking.best, ranking)
             taken, rest = [best], [each for each in rest if not each.levels.items() <= best.levels.items()]
     else:
@@ -115,7 +116,7 @@ def advise(
 
 
 def _is_open(each: Choice) -> bool:
-    """Whether it may gain more than a little, and more rounds would probably settle that."""
+    """Whether the result is inconclusive and a gain worth measuring is still possible."""
     if each.gains or each.verdict != "inconclusive":
         return False
     return each.ratio is not None and each.most > _SMALL_GAIN
@@ -124,10 +125,10 @@ def _is_open(each: Choice) -> bool:
 def _by_effects(
     ranking: Ranking, effects: Sequence[Effect], cells: Sequence[Cell], systems: Mapping[str, str]
 ) -> tuple[list[Choice], list[Choice]]:
-    """Take one level of each factor after another: first those that cure failures, then those that gain most.
+    """Return the levels to take and the others. Levels that reduce failures come first, then the largest gains.
 
-    Prices are those beside the first configuration with all that was taken before, so that a price which only another
-    level brings, such as failures that a taken level removes, is not counted.
+    Prices are relative to the first configuration with all levels chosen so far. A price that a chosen level removes,
+    such as failures, is therefore not counted.
     """
     by_id = {cell.id: cell for cell in cells}
     base = dict(ranking.first.levels)
@@ -153,7 +154,7 @@ def _by_effects(
 def _left_behind(
     whole: Sequence[Effect], taken: Sequence[Choice], choice_of: Callable[[Effect], Choice]
 ) -> list[Choice]:
-    """Return the other levels of the factors of which one is taken, as far as they gain more than that, at a price."""
+    """Return levels that gain more than the level taken for the same factor but have a price."""
     made = []
     for each in whole:
         best = next((one for one in taken if each.factor in one.levels), None)
@@ -174,7 +175,7 @@ def _choice(
     systems: Mapping[str, str],
     price_of: Price,
 ) -> Choice:
-    """Read an effect; at the level of another factor that was taken, if it depends on that factor."""
+    """Make a choice from an effect, measured at the levels taken so far if it depends on them."""
     factor, level = effect.factor, effect.level
     same = [each for each in effects if each.factor == factor and each.level == level and each.at]
     at_base = next((each for each in same if all(base.get(name) == own for name, own in each.at.items())), effect)
@@ -183,7 +184,7 @@ def _choice(
     price, gain = price_of(near or pairs)
     failed = effect.failed
     if failed is not None and failed[1] < failed[0] and not any("failures" in each for each in (*price, *gain)):
-        # Shown over all contexts; the figures are those of the context that is changed.
+        # The difference is significant over all contexts; report the shares of the context that is changed.
         before, after = (max(failing(cell) for cell in side) for side in zip(*(near or pairs), strict=True))
         gain += [failures_words(before, after)] if is_cure(before, after) else []
     return Choice(
@@ -214,7 +215,7 @@ def _change_name(factor: str, level: Any, systems: Mapping[str, str]) -> str:
 
 
 def _by_configurations(ranking: Ranking) -> tuple[list[Choice], list[Choice]]:
-    """Take the best configuration, and those that do not differ from it measurably."""
+    """Return the best configuration with those that do not differ from it measurably, and the other ones."""
     first, best = ranking.first, ranking.best
     choices = {
         each.name: _of_configuration(each, ranking) for each in ranking.configurations[1:] if not each.not_ranked
@@ -275,7 +276,7 @@ def _row(action: Any, each: Choice, apply: Callable[[Cell, Cell], Sequence[str]]
 
 
 def _skipped(skipped: Sequence[Choice]) -> list[Advice]:
-    """Make a row of the choices without a gain, with the largest gain that is not excluded."""
+    """Make one row for the choices without a gain, with the largest gain that is not excluded."""
     if not skipped:
         return []
     most = max((each.most for each in skipped if each.verdict != "slower"), default=None)

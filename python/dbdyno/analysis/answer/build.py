@@ -1,4 +1,4 @@
-"""The answer of a run, put together."""
+"""Build the answer to a run's question."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dbdyno.base.numbers import level as level_text
 from dbdyno.engines.lookup import known_engine
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.effects import Advice, Answer, Effect, LoadComparison, RecommendedConfiguration
-from dbdyno.model.result.effects import Configuration as Told
+from dbdyno.model.result.effects import Configuration as ReportedConfiguration
 from dbdyno.model.result.reading import JsonObject, number, objects, part, text, texts
 from dbdyno.model.result.shape import Finding
 from dbdyno.stats import Criteria
@@ -31,9 +31,9 @@ from dbdyno.stats import Criteria
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The run whose question is answered.
+    """The run to answer.
 
-    ``definition``: the experiment's file, whose claims are confirmed or refuted; ``command``: the command line.
+    ``definition``: the parsed experiment file, with claims to confirm or refute; ``command``: the command line.
     """
 
     experiment: str
@@ -51,32 +51,32 @@ def build_answer(
     effects: Sequence[Effect] = (),
     findings: Sequence[Finding] = (),
 ) -> Answer:
-    """Answer the question of a run, as far as it was measured. ``effects``: of its factors."""
+    """Answer the question of a run from the cells measured so far. ``effects``: the effects of its factors."""
     design, experiment = run.design, run.experiment
     systems = short_systems(list(dict.fromkeys(cell.system.name for cell in cells)))
     measured = [cell for cell in cells if cell.throughput.mean is not None]
     report, screening = part(design, "report"), part(design, "screening")
     if not measured:
-        return _said([], systems)
+        return _text_answer([], systems)
     if screening:
         own = [each for each in effects if each.role == "choice" and not each.at and each.metric != ANSWERS]
-        return _said(words.of_screening(own, screening, systems, _whole(experiment, own)), systems)
+        return _text_answer(words.screening_words(own, screening, systems, _whole(experiment, own)), systems)
     factors = {name: list(levels) for name, levels in part(design, "factors").items() if isinstance(levels, list)}
     claims = judged_claims(run.definition, measured, factors, systems, findings, criteria)
-    missing = words.of_missing(measured, cells, systems)
+    missing = words.missing_words(measured, cells, systems)
     axis = _chained(report, measured)
     if axis is not None:
-        return _said(
-            [*(claims or words.of_chain(measured, axis, criteria.confidence, criteria.family)), *missing], systems
+        return _text_answer(
+            [*(claims or words.chain_words(measured, axis, criteria.confidence, criteria.family)), *missing], systems
         )
     ranking = rank(measured, roles, systems, criteria)
     if len(ranking.configurations) <= 1:
         times = report.get("times") is True
-        said = words.of_times(measured) if times else words.of_loads(measured, ranking.loads, systems)
-        hurting = decision.hurts(measured[-1], systems.get(measured[-1].system.name, ""), findings)
-        # A run of one cell says all but the urgent findings in one sentence.
+        said = words.times_words(measured) if times else words.loads_words(measured, ranking.loads, systems)
+        hurting = decision.describe_problems(measured[-1], systems.get(measured[-1].system.name, ""), findings)
+        # With one cell, the sentence above already reports failures and slow requests.
         said = [*said, *(each for each in hurting if len(measured) > 1 or not each.startswith("With "))]
-        return _said([*(claims or said), *missing], systems)
+        return _text_answer([*(claims or said), *missing], systems)
     engines = {cell.system.engine for cell in measured}
     advised = advise(
         ranking,
@@ -90,24 +90,24 @@ def build_answer(
     text: list[str] = []
     if ranking.set_aside is not None:
         text.append(f"{decision.failing_words(ranking.set_aside, ranking.first)}.")
-    # Of several settings, the advice says which ones matter.
+    # If settings of one system vary, the advice shows which ones matter.
     compared = len(engines) > 1 or (len(ranking.loads) > 1 and len(ranking.first.levels) == 1)
     if compared:
-        text += decision.leading(ranking, systems)
+        text += decision.describe_leaders(ranking, systems)
     if not claims and len(engines) == 1:
-        text += decision.hurts(list(ranking.first.cells.values())[-1], ranking.first.name, findings)
+        text += decision.describe_problems(list(ranking.first.cells.values())[-1], ranking.first.name, findings)
     others = [each for each in ranking.configurations[1:] if each is not ranking.set_aside]
-    decided = decision.deciding(ranking, best, advised.rows, criteria.margin)
-    # With several loads, the sentences above say what is not settled.
+    decided = decision.describe_decision(ranking, best, advised.rows, criteria.margin)
+    # With several loads, the sentences above already report what is not settled.
     if others and len(engines) == 1 and not (compared and decided.startswith("Not settled")):
         text.append(decided)
-    # Engines are compared by the table: which to take depends on more than the figures.
+    # Don't recommend an engine: that choice depends on more than performance.
     rows = [each for each in advised.rows if len(engines) == 1 or each.action == "open" or _is_setting(each)]
     return Answer(
         text=[*claims, *text][: 4 if claims else None] + missing,
         systems=systems,
         advice=rows,
-        configurations=[_told(each) for each in ranking.configurations],
+        configurations=[_reported(each) for each in ranking.configurations],
         recommended=_recommended(
             ranking, best, advised.rows, margin=criteria.margin, design=design, experiment=experiment
         ),
@@ -115,45 +115,43 @@ def build_answer(
 
 
 def _is_setting(row: Advice) -> bool:
-    """Whether a row is about a choice beside the systems that are compared."""
+    """Whether a row is about a setting, not about a system."""
     return bool(row.levels) and SYSTEM not in row.levels
 
 
 def _best(ranking: Ranking, takes: Mapping[str, Any]) -> Configuration:
-    """Return the configuration of all levels to take, if it was measured and has no price; else the first one."""
+    """Return the configuration with all levels to take if it was measured and has no price, otherwise the first one."""
     wanted = {**dict(ranking.first.levels), **takes}
     return next((each for each in ranking.free if dict(each.levels) == wanted), ranking.first)
 
 
 def _settling(choices: Sequence[Choice], cells: Sequence[Cell], command: Sequence[str]) -> str:
-    """Return the command that would probably settle open choices, and how long it takes."""
+    """Return the command that would probably settle open choices, and its duration."""
     rounds = max(len(cell.rounds) for cell in cells)
     known = [each.more_rounds for each in choices if each.more_rounds]
     if not known and rounds > 1:
-        return "not settled by 1,000 more rounds"
+        return "1,000 more rounds would not settle it"
     wanted = rounds + max(known, default=_FIRST_ROUNDS - rounds)
     lengths = [fmean(seconds) for cell in cells if (seconds := _seconds(cell))]
     seconds_s = sum(lengths) * wanted
     if seconds_s > _LONGEST_S:
-        return f"not settled within {_LONGEST}"
+        return f"settling it would take more than {_LONGEST}"
     took = f"about {duration(seconds_s)}: " if lengths else ""
     return took + (f"`{_again(command, wanted, seconds_s)}`" if command else f"{wanted} rounds")
 
 
-# Nobody waits longer for a choice to be settled.
+# Don't suggest longer measurements.
 _LONGEST_S, _LONGEST = 3600.0, "an hour"
-# Options of a command that say how long it measures or where its results go.
+# Options that set the length of a measurement or the output files.
 _ENDS = frozenset({"--rounds", "--budget", "--target", "--min-rounds", "--max-rounds"})
 _OUTPUTS = frozenset({"--report", "--json", "--csv", "--markdown", "--parquet", "--openmetrics"})
-
-
-# Commands whose budget decides the number of rounds.
 _MINUTE_S = 60.0
+# Commands whose budget decides the number of rounds.
 _BY_BUDGET = frozenset({"try", "queries"})
 
 
 def _again(command: Sequence[str], rounds: int, seconds_s: float) -> str:
-    """Return the command with another number of rounds, or with a budget that is long enough."""
+    """Return the command with a new number of rounds, or with a sufficient budget."""
     words = without_options(command, _ENDS | _OUTPUTS)
     if _BY_BUDGET & set(words[1:2]):
         return join(
@@ -163,7 +161,7 @@ def _again(command: Sequence[str], rounds: int, seconds_s: float) -> str:
 
 
 def without_options(command: Iterable[str], options: Container[str]) -> list[str]:
-    """Leave options out of a command line, each with its value."""
+    """Return a command line without the given options and their values."""
     kept: list[str] = []
     words = iter(command)
     for word in words:
@@ -178,42 +176,41 @@ def _seconds(cell: Cell) -> list[float]:
     return [seconds for each in cell.rounds if (seconds := number(each.durations, "total_s")) is not None]
 
 
-def said(sentences: list[str], cells: Sequence[Cell]) -> Answer:
-    """Make the answer of a run that is about no choice; ``sentences``: of it."""
-    return _said(sentences, short_systems(list(dict.fromkeys(cell.system.name for cell in cells))))
+def text_answer(sentences: list[str], cells: Sequence[Cell]) -> Answer:
+    """Make an answer that consists of sentences only."""
+    return _text_answer(sentences, short_systems(list(dict.fromkeys(cell.system.name for cell in cells))))
 
 
-def _said(sentences: list[str], systems: dict[str, str]) -> Answer:
-    """Make an answer where there is nothing to choose."""
+def _text_answer(sentences: list[str], systems: dict[str, str]) -> Answer:
     return Answer(text=sentences, systems=systems, advice=[], configurations=[], recommended=None)
 
 
 def _chained(report: JsonObject, measured: Sequence[Cell]) -> str | None:
-    """Give the factor whose levels are a chain of changes, where cells differ in nothing else."""
+    """Return the factor whose levels are a chain of changes, if cells differ in no other factor."""
     axis = text(report, "x")
     return axis if report.get("chain") and len(measured) > 1 and varied(measured) == [axis] else None
 
 
-# How a statement begins that makes an index on a table that is there.
+# Matches the start of a statement that creates an index.
 _INDEX = re.compile(r"\s*create\s+(unique\s+)?index\b", re.IGNORECASE)
 
-# One round settles nothing; so many usually do.
+# One round settles nothing; this many usually do.
 _FIRST_ROUNDS = 5
-# An open effect of less is not followed.
+# Inconclusive effects up to this ratio are ignored.
 _AHEAD = 1.05
 
 
 def _whole(experiment: str, effects: Sequence[Effect]) -> str:
-    """Give the command that measures, in all combinations, the levels that are ahead by their effects.
+    """Return the command that measures all combinations of the promising levels.
 
-    ``effects``: of the choices on throughput.
+    ``effects``: effects of the choices on throughput.
     """
     command = ["dbdyno", "run", quote(experiment)]
     for factor in dict.fromkeys(each.factor for each in effects):
-        of = [each for each in effects if each.factor == factor]
-        # What is open and may be ahead is worth measuring; what is not is left as it is.
-        ahead = [each for each in of if each.verdict in ("faster", "inconclusive") and (each.ratio or 0.0) > _AHEAD]
-        levels = [of[0].against, *([max(ahead, key=lambda each: each.ratio or 0.0).level] if ahead else [])]
+        own = [each for each in effects if each.factor == factor]
+        # Include the best inconclusive level too; otherwise keep the factor at its first level.
+        ahead = [each for each in own if each.verdict in ("faster", "inconclusive") and (each.ratio or 0.0) > _AHEAD]
+        levels = [own[0].against, *([max(ahead, key=lambda each: each.ratio or 0.0).level] if ahead else [])]
         if factor == SYSTEM:
             command += [word for level in levels for word in ("--system", quote(str(level)))]
         else:
@@ -221,10 +218,10 @@ def _whole(experiment: str, effects: Sequence[Effect]) -> str:
     return " ".join(command)
 
 
-def _told(each: Configuration) -> Told:
+def _reported(each: Configuration) -> ReportedConfiguration:
     ratio, cells = each.against, list(each.cells.values())
     classes = [class_of(cell) for cell in cells]
-    return Told(
+    return ReportedConfiguration(
         name=each.name,
         levels=dict(each.levels),
         cells=[cell.id for cell in cells],
@@ -258,18 +255,18 @@ def _recommended(
     design: JsonObject,
     experiment: str,
 ) -> RecommendedConfiguration | None:
-    """Return the configuration to take or to keep; None while a choice is open and none is to be taken."""
+    """Return the configuration to use; None if choices are still open or need to be combined."""
     before = ranking.first if ranking.set_aside is None else ranking.set_aside
     if best is before:
         if any(each.action in ("take", "open") for each in rows):
             return None
-        why = decision.keeping(ranking, margin)
+        why = decision.explain_keeping(ranking, margin)
         return RecommendedConfiguration(configuration=best.name, why=why, changes={}, price=[], apply=[], command="")
     changed = {name: level for (name, level), (_, old) in zip(best.levels, before.levels, strict=True) if level != old}
     of_best, of_before = (next(iter(each.cells.values())) for each in (best, before))
     return RecommendedConfiguration(
         configuration=best.name,
-        why=decision.taking(ranking, best),
+        why=decision.describe_gain(ranking, best),
         changes=changed,
         price=list(best.price),
         apply=_lines(design, of_best, of_before),
@@ -278,7 +275,7 @@ def _recommended(
 
 
 def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:
-    """Give what makes the indexes and sets the settings that differ, in the engine's own words."""
+    """Return the engine's statements that create the missing indexes and change the settings that differ."""
     planned = {text(each, "id"): each for each in objects(design.get("cells"))}
     of_best, of_first = (planned.get(cell.id, {}) for cell in (best, first))
     engine = text(part(of_best, "system"), "engine")
@@ -292,7 +289,7 @@ def _lines(design: JsonObject, best: Cell, first: Cell) -> list[str]:
 
 
 def _command(experiment: str, changed: Mapping[str, Any]) -> str:
-    """Give a command that measures with what was chosen; none where `run` cannot choose it."""
+    """Return a `run` command with the changed levels; empty if `run` cannot select them."""
     if not experiment and set(changed) != {SYSTEM}:
         return ""
     parts = ["dbdyno", "run", *([experiment] if experiment else [])]

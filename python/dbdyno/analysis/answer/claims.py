@@ -1,4 +1,4 @@
-"""What an experiment's source found, confirmed or refuted by the run."""
+"""Confirm or refute the claims of an experiment's source with the results of a run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dbdyno.model.result.reading import JsonObject, objects, part, text
 from dbdyno.model.result.shape import Finding
 from dbdyno.stats import Criteria
 
-# Characters of a finding that answers a claim: the whole text is among the findings.
+# Maximum characters of a finding quoted for a claim; the findings contain the whole text.
 _FINDING = 160
-# So many pairs of cells are written for a claim.
+# Maximum pairs of cells shown per claim.
 _PAIRS = 3
 _OPPOSITE = {"faster": "slower", "slower": "faster"}
 _WORDS = {"confirmed": "Confirmed:", "refuted": "Refuted:", "open": "Not settled whether"}
@@ -32,10 +32,10 @@ def judged_claims(
     findings: Sequence[Finding],
     criteria: Criteria,
 ) -> list[str]:
-    """Return a sentence for each claim of the experiment that the run's cells can answer, with figures in units.
+    """Return a sentence with measured values for each claim that the run's cells can confirm or refute.
 
-    The first finding of a kind answers a claim about that kind. ``criteria``: of the run's table, so that a comparison
-    has the same interval there.
+    A claim about a kind of finding is confirmed by the first finding of that kind. ``criteria``: the criteria of the
+    run's table, so that intervals are the same in both.
     """
     claims = objects(definition.get("claims"))
     pairs = [_pairs(each, cells, factors) for each in claims]
@@ -72,7 +72,7 @@ def judged_claims(
 
 
 def _pairs(claim: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Sequence[Any]]) -> list[tuple[Cell, Cell]]:
-    """Return the pairs of cells that differ in the claim's levels only, those that were measured."""
+    """Return the pairs of measured cells that differ only in the claim's levels."""
     sides = [_levels(part(claim, name), cells, factors) for name in ("against", "of")]
     if not all(sides):
         return []
@@ -89,7 +89,7 @@ def _pairs(claim: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Seque
 
 
 def _levels(levels: JsonObject, cells: Sequence[Cell], factors: Mapping[str, Sequence[Any]]) -> JsonObject:
-    """Replace `first` and `last` by the first and last level that was measured."""
+    """Replace `first` and `last` with the first and last measured level."""
     made = {}
     for name, level in levels.items():
         measured = [each for each in factors.get(name, ()) if any(cell.factors.get(name) == each for cell in cells)]
@@ -106,9 +106,9 @@ def _has(cell: Cell, levels: Mapping[str, Any]) -> bool:
 
 
 def _verdict(ratio: float | None, ci95: Sequence[float] | None, verdict: str | None, expect: str) -> str:
-    """Return whether a comparison confirms what was expected.
+    """Return whether a comparison confirms or refutes the expected verdict, or leaves it open.
 
-    Cells that are not comparable have no verdict; a difference that the interval shows still answers the claim.
+    If the cells are not comparable, and so have no verdict, the interval decides.
     """
     if ratio is None or ci95 is None:
         return "open"
@@ -137,7 +137,7 @@ def _figures(a: Cell, b: Cell, ratio: float | None, ci95: Sequence[float] | None
 
 
 def _where(cell: Cell, claim: JsonObject, pairs: Sequence[tuple[Cell, Cell]], systems: Mapping[str, str]) -> str:
-    """Name a pair by the levels in which it differs from the claim's other pairs."""
+    """Name a pair by the levels that differ between the claim's pairs."""
     others = [b for _, b in pairs]
     own = {
         name: level

@@ -1,4 +1,4 @@
-"""Configurations, which are combinations of choices, ranked at equal load."""
+"""Rank configurations (combinations of choices) at equal load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from dbdyno.analysis.answer.prices import other_rows_of_statement, price_of
-from dbdyno.analysis.answer.short import Levels, by_themselves, configuration_names
+from dbdyno.analysis.answer.short import Levels, configuration_names, unambiguous_levels
 from dbdyno.analysis.measured.alike import varied
 from dbdyno.analysis.measured.effects import contrast_of
 from dbdyno.analysis.measured.judging import hardly_any, more_is_better, noise_of_cells, rows_differ
@@ -18,12 +18,12 @@ from dbdyno.stats.effects import Contrast, pooled
 from dbdyno.stats.intervals import Noise
 
 Price = Callable[[Sequence[tuple[Cell, Cell]]], tuple[list[str], list[str]]]
-"""Returns what the second of each pair of cells costs, and what it improves."""
+"""Returns the costs and the gains of the second cell of each pair."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How one cell stands to another at the same load: the ratio of rates, or of times that clients waited."""
+    """A cell compared with the first configuration's at the same load: the ratio of throughputs or response times."""
 
     load: Levels
     ratio: Ratio | None
@@ -35,8 +35,8 @@ class Standing:
 class Configuration:
     """A combination of choices with its cells by load.
 
-    ``against``: how it stands to the first one, over all loads where they share them, and ``at`` each; ``price``: what
-    it costs that the first one does not, clauses; ``not_ranked``: why it cannot be held against the first one.
+    ``against``: ratio to the first configuration over all shared loads, and ``at`` each load; ``price`` and ``gain``:
+    clauses that compare it with the first one; ``not_ranked``: why it cannot be compared with the first one.
     """
 
     levels: Levels
@@ -51,31 +51,31 @@ class Configuration:
 
     @property
     def faster(self) -> bool:
-        """Whether it is shown to be faster than the first one, over all loads."""
+        """Whether it is measurably faster than the first one over all loads."""
         return self.decision is not None and self.decision.verdict == "faster"
 
     @property
     def failed(self) -> float:
-        """The greatest share of failed transactions among its cells."""
+        """The largest share of failed transactions among its cells."""
         return max(map(failing, self.cells.values()))
 
     @property
     def fails_mostly(self) -> bool:
-        """Whether so much of one of its cells failed that its rate is that of what is left."""
+        """Whether so many transactions of a cell failed that its throughput cannot be compared."""
         return any(hardly_any(cell, cell) for cell in self.cells.values())
 
     @property
     def factor(self) -> float:
-        """By what it multiplies the first one's rate, as far as is known; that of a time is inverted."""
+        """The ratio to the first configuration, more is better (inverted for times); 1 if unknown."""
         return 1.0 if self.against is None else self.against.mean
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Configurations in the order of the run; the loads; what most pairs of cells are compared by.
+    """Configurations in the order of the run, the loads, and the metric that most pairs are compared by.
 
     ``price``: returns costs and gains of pairs of cells (:func:`dbdyno.analysis.answer.prices.price_of`).
-    ``set_aside``: the run's first one, where most of its transactions fail: the first one that does better comes first.
+    ``set_aside``: the run's first configuration if most of its transactions fail. The first working one replaces it.
     """
 
     configurations: Sequence[Configuration]
@@ -86,20 +86,19 @@ class Ranking:
 
     @property
     def first(self) -> Configuration:
-        """The one that others are held against."""
+        """The configuration that others are compared with."""
         return self.configurations[0]
 
     @property
     def free(self) -> list[Configuration]:
-        """Those that cost nothing that the first one does not, and can be held against it."""
+        """The ranked configurations without a price, including the first one."""
         return [each for each in self.configurations if not each.price and not each.not_ranked]
 
     @property
     def best(self) -> Configuration:
-        """The one to take: of the free ones that are shown to be faster than the first the fastest, else the first.
+        """The fastest free configuration that is measurably faster than the first one; otherwise the first one.
 
-        Where some of its transactions fail, however few, one of which none fails is taken in its place, as long as the
-        fastest is not shown to be ahead of that.
+        A configuration without failures is preferred if it is not measurably slower than the fastest one.
         """
         shown = [each for each in self.free if each.faster]
         if not shown:
@@ -115,12 +114,12 @@ def rank(
     systems: Mapping[str, str],
     criteria: Criteria,
 ) -> Ranking:
-    """Rank the configurations of measured cells, of which there is at least one."""
+    """Rank the configurations of at least one measured cell. ``roles``: by factor, ``load`` or another role."""
     confidence = criteria.confidence
     factors = varied(measured)
     choices = [name for name in factors if roles.get(name) != "load"]
     loads = [name for name in factors if roles.get(name) == "load"]
-    alone = by_themselves({name: [cell.factors.get(name) for cell in measured] for name in choices})
+    alone = unambiguous_levels({name: [cell.factors.get(name) for cell in measured] for name in choices})
     combinations = list(dict.fromkeys(_levels(cell, choices) for cell in measured))
     names = configuration_names(combinations, systems, alone)
     found = {own: Configuration(own, name, {}) for own, name in zip(combinations, names, strict=True)}
@@ -132,7 +131,7 @@ def rank(
     noises = {metric: noise_of_cells(measured, metric) for metric in ("throughput", ANSWERS)}
     price = partial(price_of, confidence=1 - (1 - confidence) / max(criteria.family, 1), noise=noises[ANSWERS])
     for each in others:
-        _hold_against(first, each, confidence, noises)
+        _compare_with_first(first, each, confidence, noises)
         if not each.not_ranked:
             shared = [(cell, each.cells[load]) for load, cell in first.cells.items() if load in each.cells]
             each.price, each.gain = price(shared)
@@ -144,12 +143,12 @@ def rank(
 
 
 def behind(each: Configuration, best: Configuration) -> bool:
-    """Whether the interval of one lies below that of the best; both are held against the same first one."""
+    """Whether a configuration is measurably slower than ``best``: its interval ends below the other one."""
     return is_below(each.against, best.against)
 
 
 def is_below(a: Ratio | None, b: Ratio | None) -> bool:
-    """Whether the interval of ``a`` ends before that of ``b`` begins; not where one of them has no interval."""
+    """Whether the interval of ``a`` ends below the interval of ``b``; False if either has none."""
     return a is not None and b is not None and a.high is not None and b.low is not None and a.high < b.low
 
 
@@ -157,12 +156,12 @@ def _levels(cell: Cell, names: Sequence[str]) -> Levels:
     return tuple((name, cell.factors.get(name)) for name in names)
 
 
-def _hold_against(
+def _compare_with_first(
     first: Configuration, other: Configuration, confidence: float, noises: Mapping[str, Noise | None]
 ) -> None:
     shared = [load for load in first.cells if load in other.cells]
     if not shared:
-        other.not_ranked = f"it was measured at no load that {first.name} was"
+        other.not_ranked = f"it has no load in common with {first.name}"
         return
     pairs = [(load, first.cells[load], other.cells[load]) for load in shared]
     apart = [
@@ -190,7 +189,7 @@ _OPEN = Decision(None, "inconclusive", None, None)
 
 
 def _decide(configurations: Sequence[Configuration], margin: float, family: int) -> None:
-    """Decide each configuration over its loads, and at each of them."""
+    """Set the verdict of each configuration over all loads and at each load."""
     for each, decision in zip(
         configurations, decide([each.against for each in configurations], margin, family), strict=True
     ):

@@ -1,4 +1,4 @@
-"""The sentences that decide between configurations: what hurts today, which one leads, and which one to take."""
+"""Sentences that compare configurations: problems of the first one, the fastest one, and the one to use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Finding
 from dbdyno.stats import inverse
 
-# The slowest request is worth a word from this many milliseconds.
+# Report the slowest request if it takes at least this long.
 _SLOW_MS = 1000.0
-# Kinds of findings that a reader must know before the figures.
+# Kinds of findings that a reader must know before the results.
 _URGENT = ("backlog full", "durability contradicted", "lost updates", "unsettled", "two levels")
 _MESSAGE = 60
 _MOST_NAMES = 4
@@ -29,8 +29,8 @@ _PAIR = 2
 _FEW_LOADS = 4
 
 
-def hurts(cell: Cell, name: str, findings: Sequence[Finding]) -> list[str]:
-    """Say what is wrong with a cell as it is: failures and their message, the slowest request, what limits it."""
+def describe_problems(cell: Cell, name: str, findings: Sequence[Finding]) -> list[str]:
+    """Describe the problems of a cell: failures and their message, a slow request, the bottleneck, urgent findings."""
     parts = []
     share = failing(cell)
     if share:
@@ -67,16 +67,16 @@ def _message(cell: Cell) -> str:
 
 
 def failing_words(aside: Configuration, first: Configuration) -> str:
-    """Say what share of its transactions the run's first configuration fails, and the one that replaces it."""
+    """Write the share of failed transactions of the run's first configuration and of the one that replaces it."""
     own = percent(first.failed) if first.failed else "none"
-    return f"{percent(aside.failed)} of the transactions of {aside.name} fail, and of {first.name} {own}"
+    return f"{percent(aside.failed)} of the transactions fail with {aside.name}, and {own} with {first.name}"
 
 
-def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
-    """Say at each load which configuration leads, with the figures of all; loads of one result are told together."""
-    said = _carried(ranking, systems)
+def describe_leaders(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
+    """Name the best configuration at each load with the values of all; loads with the same result share a sentence."""
+    said = _served(ranking, systems)
     results = [(load, *_leaders(ranking, load)) for load in ranking.loads]
-    # The throughput of an open loop is the rate offered, or what `_carried` says.
+    # The throughput of an open loop is the offered rate, or what `_served` describes.
     results = [each for each in results if len(each[1]) > 1 and not (each[4] == "throughput" and said)]
     groups = [list(group) for _, group in groupby(results, key=_result)]
     # The highest load comes first.
@@ -99,8 +99,8 @@ def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
             text = f"No measurable difference{_of(metric)}: {figures}{unit}"
         elif rivals:
             close = listed([each.name for each in rivals])
-            text = f"{best.name} {_leads(metric)} ({by_name[best.name]}{unit}), not measurably more than {close}: "
-            text += ", ".join(others)
+            text = f"{best.name} {_leads(metric)} ({by_name[best.name]}{unit}), "
+            text += f"with no measurable difference from {close}: {', '.join(others)}"
         else:
             text = f"{best.name} {_leads(metric)}: {by_name[best.name]}{unit}, {', '.join(others)}"
         said.append(f"{text}{where}.")
@@ -108,7 +108,7 @@ def leading(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
 
 
 def _shortest_p99(ranking: Ranking) -> list[str]:
-    """Say at the last load which of several has a shorter p99 than all others in each round, if it does not lead."""
+    """Name the configuration with the shortest p99 in every round of the last load, if it is not the fastest one."""
     ranked, best, _, metric = _leaders(ranking, ranking.loads[-1])
     if metric != "throughput" or len(ranked) <= 1:
         return []
@@ -124,7 +124,7 @@ def _shortest_p99(ranking: Ranking) -> list[str]:
 
 
 def _result(each: tuple[Levels, list[Configuration], Configuration, list[Configuration], str]) -> object:
-    """Return what loads have in common that are told together."""
+    """Return a key that is equal for loads with the same result."""
     _, ranked, best, rivals, metric = each
     if len(rivals) == len(ranked) - 1:
         return metric
@@ -141,7 +141,7 @@ def _two(
     values: Mapping[str, str],
     metric: str,
 ) -> str:
-    """Compare the two ranked configurations, with the ratio that decides."""
+    """Compare two ranked configurations, with the ratio that the verdict is based on."""
     standing = _standing(_other(ranking, ranked), load)
     behind = next(each for each in ranked if each is not best)
     how = _times(ranking, ranked, load, best)
@@ -155,12 +155,12 @@ def _two(
 
 
 def _other(ranking: Ranking, ranked: Sequence[Configuration]) -> Configuration:
-    """Return the ranked one of two that the first configuration is compared with."""
+    """Return the configuration that is compared with the first one."""
     return next(each for each in ranked if each is not ranking.first)
 
 
 def _times(ranking: Ranking, ranked: Sequence[Configuration], load: Levels, best: Configuration) -> str:
-    """Write how many times as fast the better one of two is at a load, with the interval."""
+    """Write the ratio of the better configuration to the other one at a load, with its interval."""
     standing = _standing(_other(ranking, ranked), load)
     if standing is None or standing.ratio is None:
         return ""
@@ -177,7 +177,7 @@ def _of(metric: str) -> str:
 
 
 def _leads(metric: str) -> str:
-    return "carries most" if metric == "throughput" else f"has the shortest {metric}"
+    return "has the highest throughput" if metric == "throughput" else f"has the shortest {metric}"
 
 
 def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -> str:
@@ -194,7 +194,7 @@ def _where(loads: Sequence[Levels], several: bool, systems: Mapping[str, str]) -
 def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Configuration, list[Configuration], str]:
     """Return a load's ranked configurations, best first; the best; those that may equal it; and the metric.
 
-    None is ranked at a load that gave no result with the first configuration, which all are compared with.
+    All are compared with the first configuration, so none is ranked at a load where it has no result.
     """
     first = ranking.first
     if load not in first.cells:
@@ -218,7 +218,7 @@ def _leaders(ranking: Ranking, load: Levels) -> tuple[list[Configuration], Confi
 
 
 def _is_ahead(best: Standing | None, other: Standing | None, best_first: bool, other_first: bool) -> bool:
-    """Whether the intervals against the first configuration tell the best and another one apart."""
+    """Whether the best configuration is measurably better than another one."""
     if best_first:
         return other is not None and other.decision.verdict == "slower"
     if other_first:
@@ -238,8 +238,8 @@ def _value(cell: Cell, metric: str) -> str:
     return f"{bound}{milliseconds(getattr(waits, metric))} ms" if waits else "-"
 
 
-def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
-    """Say which configurations serve the highest rate that was offered; nothing for closed loops."""
+def _served(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
+    """Name the configurations that serve the highest offered rate; empty for closed loops."""
     load = ranking.loads[-1]
     cells = [(each.name, each.cells[load]) for each in ranking.configurations if load in each.cells]
     offered = [rate for _, cell in cells if (rate := offered_rate(cell)) is not None]
@@ -248,16 +248,16 @@ def _carried(ranking: Ranking, systems: Mapping[str, str]) -> list[str]:
     where = named(dict(load), systems) or f"the {figure(max(offered))}/s offered"
     behind = [(name, cell) for name, cell in cells if not keeps_up(cell)]
     if not behind:
-        return [f"{'Both' if len(cells) == _PAIR else f'All {len(cells)}'} carry {where}."]
+        return [f"{'Both' if len(cells) == _PAIR else f'All {len(cells)}'} serve {where}."]
     lost = [f"{name} only {figure(cell.throughput.mean)}/s" for name, cell in behind]
     kept = [name for name, cell in cells if keeps_up(cell)]
     if not kept:
-        return [f"None carries {where}: {listed(lost, _MOST_NAMES)}."]
-    return [f"{listed(kept, _MOST_NAMES)} carr{'ies' if len(kept) == 1 else 'y'} {where}; {'; '.join(lost)}."]
+        return [f"None serves {where}: {listed(lost, _MOST_NAMES)}."]
+    return [f"{listed(kept, _MOST_NAMES)} serve{'s' if len(kept) == 1 else ''} {where}; {'; '.join(lost)}."]
 
 
 def _apart(ranking: Ranking) -> list[str]:
-    """Say what keeps configurations from being ranked, and the prices of the others."""
+    """Write why configurations are not ranked, and the prices of the others."""
     others = ranking.configurations[1:]
     apart = [each for each in others if each.not_ranked]
     said = []
@@ -265,17 +265,17 @@ def _apart(ranking: Ranking) -> list[str]:
         names = listed([each.name for each in apart], _MOST_NAMES)
         verb = "is" if len(apart) == 1 else "are"
         reasons = "; ".join(dict.fromkeys(each.not_ranked for each in apart))
-        said.append(f"{names} did other work and {verb} not ranked: {reasons}.")
+        said.append(f"{names} did different work and {verb} not ranked: {reasons}.")
     priced = [f"{each.name}: {', '.join(each.price)}" for each in others if each.price]
-    return said + ([f"Price against {ranking.first.name}: {'; '.join(priced[:2])}."] if priced else [])
+    return said + ([f"Price compared with {ranking.first.name}: {'; '.join(priced[:2])}."] if priced else [])
 
 
-def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], margin: float) -> str:
-    """Say which configuration to take or to keep and why; that nothing is settled if a choice is open."""
+def describe_decision(ranking: Ranking, best: Configuration, rows: Sequence[Advice], margin: float) -> str:
+    """Name the configuration to use and why, or write that the result is not settled."""
     first = ranking.first
     before = ranking.set_aside or first
     if best is not before:
-        return f"Take {best.name}: {taking(ranking, best)}."
+        return f"Take {best.name}: {describe_gain(ranking, best)}."
     apart = [each for each in ranking.configurations[1:] if each.not_ranked]
     if apart and len(ranking.free) <= 1:
         return f"{first.name} cannot be compared with {apart[0].name}: {apart[0].not_ranked}."
@@ -289,11 +289,11 @@ def deciding(ranking: Ranking, best: Configuration, rows: Sequence[Advice], marg
         return f"Consider {priced.change}: {priced.effect}, but {priced.price}."
     if unsettled is not None:
         return f"Not settled: {_top(ranking) or _open_words(unsettled)}."
-    return f"Keep {first.name}: {keeping(ranking, margin)}."
+    return f"Keep {first.name}: {explain_keeping(ranking, margin)}."
 
 
 def _together(ranking: Ranking, takes: Sequence[Mapping[str, Any]]) -> str:
-    """Say what the combination of choices to take costs, or why that is not known. The first choice goes first."""
+    """Write the price of the combination of choices, or why it is unknown. Earlier choices override later ones."""
     wanted = dict(ranking.first.levels)
     for levels in reversed(takes):
         wanted |= levels
@@ -310,7 +310,7 @@ def _open_words(row: Advice) -> str:
 
 
 def _top(ranking: Ranking) -> str:
-    """Write the figures of the inconclusive configuration that may be ahead; empty if each one is settled."""
+    """Compare the most promising inconclusive configuration with the first one; empty if all are settled."""
     load = ranking.loads[-1]
     known = [
         each
@@ -331,12 +331,12 @@ def _top(ranking: Ranking) -> str:
     return f"{top.name} {values[0]}, {ranking.first.name} {values[1]}{unit}{ratio}"
 
 
-def taking(ranking: Ranking, best: Configuration) -> str:
-    """Say what the configuration to take gains over the one before, in units."""
+def describe_gain(ranking: Ranking, best: Configuration) -> str:
+    """Write how the configuration to use improves on the run's first one, in units."""
     before = ranking.set_aside or ranking.first
     loads = [load for load in before.cells if load in best.cells]
     if not loads:
-        return "it gains most"
+        return "it gains the most"
     a, b = before.cells[loads[-1]], best.cells[loads[-1]]
     unit = a.throughput.unit
     parts = [f"{_value(b, 'throughput')} {unit} instead of {_value(a, 'throughput')}"]
@@ -349,15 +349,15 @@ def taking(ranking: Ranking, best: Configuration) -> str:
     return ", ".join(parts)
 
 
-def keeping(ranking: Ranking, margin: float) -> str:  # noqa: PLR0911 - the first rule that applies
-    """Say why no other configuration is taken: it is the fastest, none differs, or how small a gain can be at most."""
+def explain_keeping(ranking: Ranking, margin: float) -> str:  # noqa: PLR0911 - the first rule that applies
+    """Write why the first configuration stays: it is the fastest, none differs, or the largest gain still possible."""
     first, others = ranking.first, ranking.configurations[1:]
     free = [each for each in ranking.free if each is not first]
     apart = [each for each in others if each.not_ranked]
     if not free:
         if apart:
             return f"it cannot be compared with {apart[0].name}: {apart[0].not_ranked}"
-        return "each other configuration has a price"
+        return "every other configuration has a price"
     verdicts = {"inconclusive" if each.decision is None else each.decision.verdict for each in free}
     if verdicts == {"slower"}:
         if all(_is_slower_everywhere(each, ranking) for each in others):
@@ -365,25 +365,25 @@ def keeping(ranking: Ranking, margin: float) -> str:  # noqa: PLR0911 - the firs
             return f"{words} ({_next(ranking, free)})"
         if len(others) == 1:
             return "it is faster over all loads"
-        which = "each other ranked configuration" if apart else "each other configuration"
+        which = "every other ranked configuration" if apart else "every other configuration"
         which += " without a price" if any(each.price for each in others) else ""
         return f"{which} is slower" + (" over all loads" if len(ranking.loads) > 1 else "")
     if verdicts == {"equivalent"}:
-        return f"no other differs by more than {percent(margin)}"
+        return f"no alternative differs by more than {percent(margin)}"
     known = [each.against.high for each in free if each.against is not None and each.against.high is not None]
     if len(known) == len(free) and known:
-        return f"no other was measurably faster; the largest gain that is not excluded is {times(max([*known, 1.0]))}x"
-    return "no other was measurably faster"
+        return f"no alternative is measurably faster; a gain of up to {times(max([*known, 1.0]))}x is not excluded"
+    return "no alternative is measurably faster"
 
 
 def _is_slower_everywhere(each: Configuration, ranking: Ranking) -> bool:
-    """Whether a configuration is ranked and shown to be slower than the first one at every load."""
+    """Whether a configuration is ranked and measurably slower than the first one at every load."""
     slower = sum(standing.decision.verdict == "slower" for standing in each.at)
     return not each.not_ranked and slower == len(ranking.loads)
 
 
 def _next(ranking: Ranking, free: Sequence[Configuration]) -> str:
-    """Write its figures and those of the next one."""
+    """Write the values of the first configuration and of the fastest alternative."""
     nearest = max(free, key=lambda each: each.factor)
     load = [each for each in ranking.loads if each in ranking.first.cells and each in nearest.cells][-1]
     values = [_value(each.cells[load], ranking.metric) for each in (ranking.first, nearest)]

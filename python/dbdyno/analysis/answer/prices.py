@@ -1,4 +1,4 @@
-"""What a change costs, and what it saves besides its throughput."""
+"""Costs and gains of a change other than throughput: durability, failures, response times, memory."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _MAY_LOSE = {
     PROCESS_SAFE: "may lose the last commits when power fails",
     "none": "may lose the last commits at a crash",
 }
-# Fewer failures are a gain if at most this share of them is left.
+# Fewer failures are a gain if at most this share of them remains.
 _CURE = 0.5
-# A p99 counts as a price if the whole interval of its ratio lies above this.
+# A longer p99 is a price if the whole interval of its ratio is above this.
 _SLOWER_ANSWERS = 1.1
-# Transactions do different work if one has more than this many times the statements of the other.
+# Transactions do different work if their numbers of statements differ by more than this factor.
 _AS_MUCH = 1.5
-# The slowest request counts if it differs by this factor and by this many milliseconds between all rounds of both.
+# The slowest request is a cost or gain if all rounds differ by at least this factor and this time.
 _SLOWEST, _SLOWEST_MS = 2.0, 100.0
-# Memory counts if it differs by this factor and by this many bytes between all rounds of both.
+# Memory is a cost if all rounds differ by at least this factor and this many bytes.
 _MEMORY, _MEMORY_BYTES = 1.25, 32e6
 
 
 def price_of(
     pairs: Sequence[tuple[Cell, Cell]], *, confidence: float, noise: Noise | None
 ) -> tuple[list[str], list[str]]:
-    """Return what the second of each pair costs that the first does not, and what it improves, as clauses.
+    """Return the costs and the gains of the second cell of each pair compared with the first, as clauses.
 
     Costs are a weaker durability class, more failures, a longer p99 or slowest request, and more memory.
-    ``confidence``: of the interval of the p99; ``noise``: of the p99 of a trial.
+    ``confidence``: confidence of the p99's interval; ``noise``: noise of a trial's p99.
     """
     price, gain = [], []
     changes = {(class_of(a), class_of(b)) for a, b in pairs if durability_differs(a, b)}
@@ -67,7 +67,7 @@ def price_of(
 
 
 def is_cure(before: float, after: float) -> bool:
-    """Whether failures fall by so much that it is worth a change."""
+    """Whether the share of failures falls enough to justify a change."""
     return before > 0 and after <= _CURE * before
 
 
@@ -93,7 +93,7 @@ def _p99(cell: Cell) -> float:
 
 
 def _slowest(pairs: Sequence[tuple[Cell, Cell]], *, rise: bool) -> list[str]:
-    """Compare the slowest requests of cells of which the second is to be slower in all rounds."""
+    """Compare the slowest requests if those of the second cells are longer in all rounds."""
     of_a, of_b = ([value for cell in side for value in slowest_by_round(cell)] for side in zip(*pairs, strict=True))
     if len(of_a) <= 1 or len(of_b) <= 1:
         return []
@@ -111,7 +111,7 @@ def slowest_by_round(cell: Cell) -> list[float]:
 
 
 def _memory(pairs: Sequence[tuple[Cell, Cell]]) -> list[str]:
-    """Compare the memory of the process that holds an embedded engine."""
+    """Compare the memory of the process that runs an embedded engine."""
     # A mapped file counts as resident memory, though the kernel can drop it at any time.
     if any("mmap" in name for a, b in pairs for name in a.factors if a.factors[name] != b.factors.get(name)):
         return []

@@ -1,4 +1,4 @@
-"""Short names: systems by what tells them apart, and combinations of levels."""
+"""Short, unique names of systems and of combinations of levels."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ SYSTEM = "system"
 AS_IT_IS = "as it is"
 """The name of the first of several configurations that differ in more than one factor."""
 
-# From so many levels on, `all but` one is shorter than the names.
+# With at least this many levels, `all but X` is shorter than the list of names.
 _ALL_BUT_ONE = 3
 LONGEST_NAME = 24
-"""The most characters of a configuration's name."""
+"""Maximum length of a configuration's name in characters."""
 
 Levels = tuple[tuple[str, Any], ...]
 """Levels by factor."""
 
 STATEMENT = "statement"
-"""The factor of a file of statements, or of several that are held against each other."""
+"""The factor whose levels are the statements of a file, or several statements to compare."""
 
 
 def short_systems(names: Sequence[str]) -> dict[str, str]:
-    """Give each system, by its name (a URL), a name of what tells it apart: ``wal``, ``postgresql``, a label.
+    """Return a short name for each system name (a URL): what distinguishes it, such as ``wal`` or ``postgresql``.
 
-    A system whose short name is another's as well, or that cannot be read, keeps its own.
+    A system keeps its own name if the short name is not unique or the URL is invalid.
     """
     specs: dict[str, SystemSpec] = {}
     for name in names:
@@ -49,7 +49,7 @@ def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
     if spec.label and not spec.label.isdecimal():
         return spec.label
     if spec.command:
-        return _words_of_its_own(spec, everything)
+        return _distinct_words(spec, everything)
     alike = [each for each in everything if each.engine == spec.engine]
     engine = spec.engine if len(alike) < len(everything) else ""
     if len(alike) == 1:
@@ -60,8 +60,8 @@ def _short(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
     return " ".join([engine, *parts] if engine else parts) or spec.engine
 
 
-def _words_of_its_own(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
-    """Give a program by the words of its command that no other's has in the same place, from its beginning or end."""
+def _distinct_words(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str:
+    """Return the words of a command without the words that all commands share at the start and at the end."""
     commands = [(each.command or "").split() for each in everything]
     if not all(commands) or len(commands) <= 1:
         return spec.name
@@ -74,7 +74,7 @@ def _words_of_its_own(spec: SystemSpec, everything: Sequence[SystemSpec]) -> str
 
 
 def _place(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
-    """Give where it is, where that differs: a file's own name, a server's host and database."""
+    """Return a server's host and database, or a file's name, if systems differ in it."""
     if len({(each.host, each.port, each.database) for each in alike}) == 1:
         return []
     if spec.host:
@@ -89,7 +89,7 @@ def _settings(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
         if len({each.settings.get(name) for each in alike}) > 1
     ]
     given = [name for name in differing if name in spec.settings]
-    # A value that says by itself what it is of: no number, no truth value.
+    # Words don't need the setting's name; numbers and Booleans do.
     values = [each.settings[name] for each in alike for name in differing if name in each.settings]
     if all(value[:1].isalpha() and value not in ("on", "off", "true", "false", "yes", "no") for value in values):
         return [spec.settings[name] for name in given]
@@ -97,44 +97,44 @@ def _settings(spec: SystemSpec, alike: Sequence[SystemSpec]) -> list[str]:
 
 
 def named(levels: Mapping[str, Any], systems: Mapping[str, str]) -> str:
-    """Write levels as ``threads=2 cache=private``, systems by their short names."""
+    """Write levels such as ``threads=2 cache=private``, with the short names of systems."""
     return " ".join(level_name(name, value, systems) for name, value in levels.items())
 
 
 def level_name(factor: str, value: Any, systems: Mapping[str, str]) -> str:
-    """Write one level with its factor; a system says by itself what it is."""
+    """Write one level with its factor; a system without it."""
     if factor == SYSTEM:
         return systems.get(str(value), str(value))
     return f"{factor}={level_text(value)}"
 
 
-# Levels that do not say what they are of.
-_OF_ANYTHING = frozenset({"on", "off", "yes", "no", "true", "false", "default", "none", "full", "normal", "all"})
+# Levels that are ambiguous without their factor.
+_AMBIGUOUS = frozenset({"on", "off", "yes", "no", "true", "false", "default", "none", "full", "normal", "all"})
 
 
-def by_themselves(levels: Mapping[str, Iterable[Any]]) -> frozenset[str]:
-    """Give the levels that need no factor beside them: words that no other factor has; ``levels``: by factor."""
+def unambiguous_levels(levels: Mapping[str, Iterable[Any]]) -> frozenset[str]:
+    """Return the levels that can be written without their factor: words that only one factor has."""
     factors: dict[str, set[str]] = {}
     for name, own in levels.items():
         if name != SYSTEM:
             for each in own:
                 factors.setdefault(str(each), set()).add(name)
     words = {each for own in levels.values() for each in own if isinstance(each, str) and each[:1].isalpha()}
-    return frozenset(each for each in words if len(factors.get(each, ())) == 1 and each not in _OF_ANYTHING)
+    return frozenset(each for each in words if len(factors.get(each, ())) == 1 and each not in _AMBIGUOUS)
 
 
 def configuration_names(
     combinations: Sequence[Levels], systems: Mapping[str, str], alone: Collection[str]
 ) -> list[str]:
-    """Name combinations of levels, each uniquely and by at most 24 characters: by what the first one does not have.
+    """Return a unique name of at most 24 characters for each combination: its differences from the first one.
 
-    ``alone``: levels that say by themselves which factor they belong to (:func:`by_themselves`).
+    ``alone``: levels that are written without their factor (:func:`unambiguous_levels`).
     """
     first = combinations[0]
     several = len({value for levels in combinations for name, value in levels if name == SYSTEM}) > 1
     made = [_candidates(levels, first, systems, alone, several) for levels in combinations]
     if len(first) == 1 and any(len(options[0]) > LONGEST_NAME for options in made):
-        # Levels of one factor are named alike.
+        # Write all levels of one factor in the same form.
         made = [options[1:] for options in made]
     shared = Counter(options[0] for options in made)
     names: list[str] = []

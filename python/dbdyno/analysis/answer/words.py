@@ -1,4 +1,4 @@
-"""The sentences of an answer."""
+"""Sentences about what a run measured, for its answer."""
 
 from __future__ import annotations
 
@@ -15,21 +15,19 @@ from dbdyno.model.result.reading import JsonObject, number, shown_times
 from dbdyno.stats import Ratio, decide
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
-
-
-# Half the width of an interval, as a share of the mean, from which it is told by its ends.
+# An interval is written with its ends if half its width exceeds this share of the mean.
 _WIDE = 0.5
 
 
 def ratio_words(ratio: Ratio | None) -> str:
-    """Write a ratio with its interval, as ``5.3 [4.9, 5.7]``."""
+    """Write a ratio with its interval, such as ``5.3 [4.9, 5.7]``."""
     if ratio is None:
         return "an unknown number of"
     return bracketed(ratio.mean, ratio.ends) + (" (one round)" if ratio.count <= 1 else "")
 
 
 def rate_words(cell: Cell) -> str:
-    """Write a cell's throughput with how sure it is, as ``8,568 lookups/s (±1.4 %)``."""
+    """Write a cell's throughput with its uncertainty, such as ``8,568 lookups/s (±1.4 %)``."""
     throughput = cell.throughput
     words = f"{figure(throughput.mean)} {throughput.unit}"
     mean, ci95 = throughput.mean, throughput.ci95
@@ -41,8 +39,8 @@ def rate_words(cell: Cell) -> str:
     return f"{words} (±{percent(share)})"
 
 
-def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[str, str]) -> list[str]:
-    """Say what was measured where there is nothing to choose: the figure, or its greatest and its least."""
+def loads_words(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[str, str]) -> list[str]:
+    """Summarize the throughput of a run without choices: one value, or the lowest and the highest."""
     by_rate = sorted(cells, key=lambda cell: cell.throughput.mean or 0.0)
     worst, best = by_rate[0], by_rate[-1]
     if len(cells) == 1:
@@ -62,7 +60,7 @@ def of_loads(cells: Sequence[Cell], loads: Sequence[Levels], systems: Mapping[st
 
 
 def served_words(cell: Cell) -> str:
-    """Say how much of what was offered an open loop served; empty for a closed loop."""
+    """Write the share of the offered rate that an open loop served; empty for a closed loop."""
     offered = offered_rate(cell)
     if offered is None:
         return ""
@@ -81,7 +79,7 @@ def offered_rate(cell: Cell) -> float | None:
 
 
 def waits_words(cell: Cell) -> str:
-    """Say how long clients waited, and how much failed, as the rest of a sentence."""
+    """Write the p99, the longest response time and the share of failures, to end a sentence with."""
     times = shown_times(cell.latency_ms)
     if not times or times.p99 is None:
         return ""
@@ -92,16 +90,16 @@ def waits_words(cell: Cell) -> str:
     return words + (f", {percent(failing(cell))} failed" if failing(cell) else "")
 
 
-def of_missing(measured: Sequence[Cell], cells: Sequence[Cell], systems: Mapping[str, str]) -> list[str]:
-    """Say of which cells the answer is, where others gave no result and nothing can be compared."""
+def missing_words(measured: Sequence[Cell], cells: Sequence[Cell], systems: Mapping[str, str]) -> list[str]:
+    """Name the cells with a result if some have none."""
     if len(measured) == len(cells):
         return []
     names = [named(cell.factors, systems) or cell.id for cell in measured]
     return [f"Only {len(measured)} of {len(cells)} cells produced a result ({listed(names)})."]
 
 
-def of_chain(cells: Sequence[Cell], axis: str, confidence: float, family: int) -> list[str]:
-    """Say what each change of a chain did to the one before, and which make transactions fail."""
+def chain_words(cells: Sequence[Cell], axis: str, confidence: float, family: int) -> list[str]:
+    """Describe the effect of each change of a chain compared with the step before, including failures."""
     said = []
     steps = list(pairwise(cells))
     ratios = ratios_of([Pair(*step, metric="throughput", confidence=confidence) for step in steps], cells)
@@ -109,24 +107,24 @@ def of_chain(cells: Sequence[Cell], axis: str, confidence: float, family: int) -
         words = f"{cell.factors[axis]} {_TIMES}{ratio_words(decision.ratio)}"
         shares = [failing(each) for each in (before, cell)]
         if failures_differ(before, cell):
-            words += f", {percent(shares[1])} of transactions fail and not {percent(shares[0])}"
+            words += f", {percent(shares[1])} of transactions fail instead of {percent(shares[0])}"
         said.append(words)
-    return [f"Beginning with {rate_words(cells[0])} at {cells[0].factors[axis]}, each change: {'; '.join(said)}."]
+    start = f"{rate_words(cells[0])} at {cells[0].factors[axis]}"
+    return [f"Starting from {start}, the effect of each change: {'; '.join(said)}."]
 
 
-def of_screening(effects: Sequence[Effect], part: JsonObject, systems: Mapping[str, str], command: str) -> list[str]:
-    """Say which levels are ahead by their effects, of what part of the design, and how to measure them whole.
+def screening_words(effects: Sequence[Effect], part: JsonObject, systems: Mapping[str, str], command: str) -> list[str]:
+    """Name the levels that are measurably faster in a screening, and the command that measures their combinations.
 
-    ``effects``: of the choices on throughput.
+    ``effects``: effects of the choices on throughput; ``part``: the run's ``screening``, with the number of measured
+    cells and of all cells.
     """
     ahead = [each for each in effects if each.verdict == "faster"]
     ahead.sort(key=lambda each: -(each.ratio or 0.0))
     said = [_one_ahead(each, systems) for each in ahead]
-    first = (
-        f"Ahead by their effects: {'; '.join(said)}." if said else "No choice is shown to be ahead of the first one."
-    )
-    measured = f"{part.get('cells')} of {part.get('of')} cells were measured: what combinations do is not known."
-    return [first, f"{measured} To measure what is ahead whole: {command}"]
+    first = f"Measurably faster: {'; '.join(said)}." if said else "No level is measurably faster than the first one."
+    measured = f"Only {part.get('cells')} of {part.get('of')} cells were measured, so combinations are unknown."
+    return [first, f"{measured} To measure the combinations of promising levels: {command}"]
 
 
 def _one_ahead(effect: Effect, systems: Mapping[str, str]) -> str:
@@ -140,16 +138,16 @@ def _one_ahead(effect: Effect, systems: Mapping[str, str]) -> str:
 
 
 def durability_words(effect: Effect) -> str:
-    """Say to which class of durability a level leads, from which, and in how many pairs if not in all; else nothing."""
+    """Write how a level changes the durability class, with the number of pairs if not all change; empty if none do."""
     if effect.durability is None:
         return ""
     before, after = effect.durability
-    pairs, of = effect.durability_in, len(effect.cells)
-    return f"{after} and not {before}" + (f" in {pairs} of {of} pairs" if pairs < of else "")
+    pairs, total = effect.durability_in, len(effect.cells)
+    return f"{after} instead of {before}" + (f" in {pairs} of {total} pairs" if pairs < total else "")
 
 
-def of_times(cells: Sequence[Cell]) -> list[str]:
-    """Say which of several statements takes most of the time of running each once."""
+def times_words(cells: Sequence[Cell]) -> list[str]:
+    """Name the statement that takes longest, and its share of the time of running each statement once."""
     times = {cell.id: time_of(cell) for cell in cells}
     total = sum(each or 0.0 for each in times.values())
     if not total:
@@ -160,18 +158,18 @@ def of_times(cells: Sequence[Cell]) -> list[str]:
     name = str(longest.factors.get(STATEMENT, longest.id))
     if len(cells) == 1:
         return [f"{name} takes {milliseconds(most)}{span} ms."]
-    rest = f"{percent(most / total)} of the {milliseconds(total)} ms that all {len(cells)} take together"
+    rest = f"{percent(most / total)} of the {milliseconds(total)} ms that all {len(cells)} statements take"
     return [f"{name} takes {milliseconds(most)}{span} ms: {rest}, each run once."]
 
 
 def time_of(cell: Cell) -> float | None:
-    """Give the milliseconds that one execution takes of a client."""
+    """Return the mean time of one execution in milliseconds; None if nothing was measured."""
     mean = cell.throughput.mean
     return 1e3 * _clients(cell) / mean if mean else None
 
 
 def interval_of(cell: Cell) -> tuple[float, float] | None:
-    """Give the 95 % interval of that."""
+    """Return the 95 % interval of :func:`time_of` in milliseconds; None if unknown."""
     ci95 = cell.throughput.ci95
     if not ci95 or ci95[0] <= 0:
         return None
@@ -183,6 +181,6 @@ def _clients(cell: Cell) -> float:
 
 
 def listed(names: Sequence[str], most: int = 2) -> str:
-    """Write the first names and how many others there are."""
+    """Join the first ``most`` names and the number of others."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} others" if rest > 1 else " and 1 other" if rest == 1 else "")

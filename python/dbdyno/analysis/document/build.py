@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dbdyno.analysis.answer.build import RunFacts, build_answer, said
+from dbdyno.analysis.answer.build import RunFacts, build_answer, text_answer
 from dbdyno.analysis.findings.registry import find_all
 from dbdyno.analysis.findings.rule import Material
 from dbdyno.analysis.gate import settled as settled_pairs
@@ -130,7 +130,7 @@ def build_document(
             findings=findings,
         )
         if choices
-        else said(_told(why, slo), cells),
+        else text_answer(_told(why, slo), cells),
         effects=found,
         scalability=scalability(cells, factors_of_clients(definition), confidence) if slo is None else [],
         comparisons=list(material.comparisons),
