@@ -120,7 +120,7 @@ def test_data_in_memory_are_not_said_to_be_safe(cli: Cli, small: Small) -> None:
         document = cli.run(cli.write("small.toml", small()), "--rounds", "1", "--dir", memory)
     system = document["cells"][0]["system"]
     assert system["durability"] == "process-safe"
-    assert system["durability_because"].startswith("the data lie in memory, on tmpfs, whatever the settings: ")
+    assert system["durability_because"].startswith("the data is in memory (tmpfs), regardless of the settings: ")
 
 
 def test_another_build_of_the_library_is_measured(cli: Cli, small: Small) -> None:

@@ -160,7 +160,7 @@ def test_an_index_on_a_file_of_one_s_own_is_built_on_a_copy(cli: Cli) -> None:
     assert "USING COVERING INDEX on_words_word_collate_nocase" in plan(document, index["cell"])
     other = tried["case_sensitive_like=on"]
     assert other["verdict"] == "disqualified"
-    assert other["reason"].startswith("rows returned by a transaction")
+    assert other["reason"].startswith("rows returned per transaction")
     assert document["why"]["fixes"]["recommended"] == "index words (word collate nocase)"
     assert digest(path) == before
     # The windows of a file of statements are longer, so of it one round has to do.

@@ -197,7 +197,7 @@ def test_a_sync_that_is_far_too_quick_for_the_device_was_none() -> None:
         found = looked([replace(made, segments={"sync": sync_us * 4000 / 1e6})], quickest_us=quickest_us)
         return cast("str", found.contradiction)
 
-    assert at_files(2.8, 412.0) == "a sync took 2.8 µs, but the quickest one of the idle device took 412 µs"
+    assert at_files(2.8, 412.0) == "a sync took 2.8 µs, but the fastest sync of the idle device took 412 µs"
     # A device that was busy when it was measured, one that is as quick as that, and one that was not measured.
     assert not at_files(90.0, 4000.0)
     assert not at_files(2.8, 9.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from dbdyno.analysis.measured.data import asked_of_device, memory_limit, tree
+from dbdyno.analysis.measured.data import device_calls, memory_limit, tree
 from dbdyno.base.numbers import NONE, figure, percent, short
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Document
@@ -30,8 +30,8 @@ def data_columns(document: Document) -> list[CellColumn]:
         "log bytes": lambda cell: short(cell.observed.counters.get("log_bytes")),
         "page images": lambda cell: figure(cell.observed.counters.get("page_images")),
         "cache misses": _misses,
-        "reads": lambda cell: figure(asked_of_device(cell, "reads")),
-        "writes": lambda cell: figure(asked_of_device(cell, "writes")),
+        "reads": lambda cell: figure(device_calls(cell, "reads")),
+        "writes": lambda cell: figure(device_calls(cell, "writes")),
         "queue": lambda cell: figure(cell.disk.queue_length),
         "read ms": lambda cell: figure(cell.disk.read_ms or None),
         "write ms": lambda cell: figure(cell.disk.write_ms or None),

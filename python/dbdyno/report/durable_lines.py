@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.analysis.measured.durable import class_of, worth_telling
+from dbdyno.analysis.measured.durable import class_of, notable_backlog
 from dbdyno.base.numbers import rough
 from dbdyno.engines import engine_of_product
 from dbdyno.model.result.cell import Cell
@@ -43,7 +43,7 @@ def left_unpaid(document: Document) -> list[str]:
     for cell in document.cells:
         parts = [
             f"{_amount(name, value)} {_LEFT[name]}"
-            for name, value in worth_telling(cell.observed.backlog).items()
+            for name, value in notable_backlog(cell.observed.backlog).items()
             if name in _LEFT
         ]
         if parts:

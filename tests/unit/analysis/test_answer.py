@@ -233,7 +233,7 @@ def test_a_configuration_of_which_most_fail_is_not_said_to_be_without_a_price() 
     failing = {"failed": {"locked": 980}, "completed": 20}
     cells = [a_cell(100, busy="5000"), a_cell(900, place=1, busy="0", **failing)]
     made = answered([*cells, a_cell(800, place=2, busy="1", **failing)], busy="choice")
-    assert made.text[0].startswith("busy=5000 cannot be compared with busy=0: transactions that failed")
+    assert made.text[0].startswith("busy=5000 cannot be compared with busy=0: failed transactions")
 
 
 def test_a_statement_that_returns_other_rows_is_not_to_be_taken() -> None:

@@ -221,9 +221,9 @@ def test_where_more_transactions_fail_what_is_left_is_not_ranked() -> None:
     a = document("r1", {"1": STEADY})
     b = failing(document("r2", {"1": scaled(2.0)}), [0.5, 0.51, 0.49, 0.5, 0.5, 0.5])
     compared = compare(Side(a), Side(b))
-    assert compared.comparisons[0].not_comparable == ["transactions that failed: 0 % against 50 %"]
+    assert compared.comparisons[0].not_comparable == ["failed transactions: 0 % against 50 %"]
     (judged,) = judge(compared, 0.03)
-    assert (judged.verdict, judged.reason) == ("not settled", "not ranked: transactions that failed: 0 % against 50 %")
+    assert (judged.verdict, judged.reason) == ("not settled", "not ranked: failed transactions: 0 % against 50 %")
     # Few that fail, and shares that differ as much from round to round, are ranked.
     few = failing(document("r2", {"1": scaled(1.0)}), [0.009] * 6)
     assert compare(Side(a), Side(few)).comparisons[0].verdict == "equivalent"
@@ -237,14 +237,14 @@ def test_where_both_did_little_but_fail_neither_is_ranked() -> None:
     a, b = (failing(document(name, {"1": STEADY}), [0.95] * 6) for name in ("r1", "r2"))
     (found,) = compare(Side(a), Side(b)).comparisons
     assert found.verdict is None
-    assert found.not_comparable == ["transactions that failed: 95 % against 95 %, more than ended well"]
+    assert found.not_comparable == ["failed transactions: 95 % against 95 %, more than half"]
     a, b = (failing(document(name, {"1": STEADY}), [0.2] * 6) for name in ("r1", "r2"))
     assert compare(Side(a), Side(b)).comparisons[0].verdict == "equivalent"
     full = [{"start_s": at, "end_s": at + 1, "ok": 100 * (at < 4), "failed": 100} for at in range(5)]
     for each in b.cells[0].rounds:
         each.intervals = full
     (found,) = compare(Side(a), Side(b)).comparisons
-    assert found.not_comparable == ["transactions that failed: for 20 % of the window none ended well"]
+    assert found.not_comparable == ["failed transactions: none succeeded for 20 % of the window"]
 
 
 @pytest.mark.parametrize(

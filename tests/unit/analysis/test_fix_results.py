@@ -177,7 +177,7 @@ def test_more_failures_are_no_fix() -> None:
     failing.rounds = cell("", rates(500.0), failed={"locked": 200}, issued=1000).rounds
     (one,) = judged([base(), failing], FREE).tried
     assert one.verdict == "disqualified"
-    assert one.reason.startswith("transactions that failed")
+    assert one.reason.startswith("failed transactions")
 
 
 def test_fewer_failures_are_no_harm() -> None:

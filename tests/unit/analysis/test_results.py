@@ -474,9 +474,9 @@ def test_systems_that_are_not_comparable_are_not_ranked() -> None:
     assert {each.verdict for each in not_comparable} == {None}
     assert [each.not_comparable for each in not_comparable] == [
         # The table refuses what `compare` does, within a system too.
-        ["transactions that failed: 0 % against 50 %"],
+        ["failed transactions: 0 % against 50 %"],
         ["durability: power-safe against process-safe"],
-        ["durability: power-safe against process-safe", "transactions that failed: 50 % against 25 %"],
+        ["durability: power-safe against process-safe", "failed transactions: 50 % against 25 %"],
         ["durability: power-safe against process-safe"],
     ]
     assert document.findings[0].text == (
@@ -503,7 +503,7 @@ def test_different_rows_are_not_comparable() -> None:
         for name, rows in (("one", 1950), ("two", 1980))
     ]
     document = build_document(run_record(design), trials)
-    assert document.comparisons[0].not_comparable == ["rows returned by a transaction: 195 against 198"]
+    assert document.comparisons[0].not_comparable == ["rows returned per transaction: 195 against 198"]
     assert document.comparisons[0].verdict is None
 
 
@@ -525,7 +525,7 @@ def test_rows_that_differ_by_chance_are_no_different_work() -> None:
         return document.comparisons[0].not_comparable
 
     assert not_comparable(1030) == not_comparable(970) == not_comparable(1030, rounds=1) == []
-    assert not_comparable(1200) == ["rows returned by a transaction: 3.4 against 3.88"]
+    assert not_comparable(1200) == ["rows returned per transaction: 3.4 against 3.88"]
     # All return the same number, and then there is no chance in it.
     assert len(not_comparable(1030, rows_returned_squared=0.0)) == 1
 

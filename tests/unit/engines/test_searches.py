@@ -461,7 +461,7 @@ def test_recommendations_are_measured_beside_the_cells_they_are_for(cli: Cli) ->
         next(each for each in texts(document) if f"Recommendation {name} " in each) for name in ("by-case", "nocase")
     )
     assert " times the throughput (" in by_case
-    assert "but not for the same work: rows returned by a transaction: 7 against 5" in by_case
+    assert "but not for the same work: rows returned per transaction: 7 against 5" in by_case
     assert ": pattern=ab%,more=nocase versus pattern=ab%,more=none" in nocase
     assert "it returns different rows: 5 for `word like 'ab%'` instead of 7" in by_case
     assert "different rows" not in nocase

@@ -135,7 +135,7 @@ def test_runs_that_do_not_follow_the_law_are_refused() -> None:
     superlinear = Simulated(CLIENTS, 0, 0, 5, 0.01, form=lambda clients: RATE * clients**1.3)
     for simulated in (ceiling, superlinear):
         told = tell(simulated, 5)
-        assert told.refused == {"the rates contradict the form": 5}
+        assert told.refused == {"the rates contradict the model": 5}
 
 
 # The peak
@@ -208,18 +208,18 @@ def test_what_the_data_support_is_fitted() -> None:
 
 
 @pytest.mark.parametrize(("cells", "others", "why"), [
-    (cells_of((1, 4, 16)), (), "3 numbers of clients were measured, and the form has 3 parameters"),
-    (cells_of((8, 9, 10, 11)), (), "the largest number of clients is 1.4 times the smallest, and not 4"),
-    (cells_of(blocks=2), (), "2 rounds have a result at all levels of clients"),
+    (cells_of((1, 4, 16)), (), "3 numbers of clients were measured, but the model has 3 parameters"),
+    (cells_of((8, 9, 10, 11)), (), "the largest number of clients is 1.4 times the smallest; it must be 4 times"),
+    (cells_of(blocks=2), (), "only 2 rounds have a result at all levels of clients"),
     (without_trials(cells_of(), 4, 5), (), "at clients=16 no trial gave a result"),
     (without_trials(cells_of(), 4, 3), (), "at clients=16 3 of 5 trials gave no result"),
     (without_trials(without_trials(cells_of(), 4, 2), 3, 2), (), None),
     (cells_of(failed={"locked": 50}), (), "at clients=1,2,4,8,16 5.0 % of the transactions failed"),
     (cells_of(latency_ms={"response": {}, "service": {}}), (), "at clients=1,2,4,8,16 transactions start by the clock"),
-    (with_last(bottleneck=CLIENT | {"evidence": "it"}, share_of_ceiling=BUSY), (), "at clients=16 the client did 80 %"),
-    (with_last(share_of_ceiling=BUSY), (), "at clients=16 the client did 80 % of what it can with an engine that does"),
+    (with_last(bottleneck=CLIENT | {"evidence": "it"}, share_of_ceiling=BUSY), (), "at clients=16 the client ran at"),
+    (with_last(share_of_ceiling=BUSY), (), "at clients=16 the client ran at 80 % of its maximum rate (with an engine"),
     (with_last(bottleneck=CLIENT), (), "at clients=16 a thread of the clients used 99 % of one CPU"),
-    (cells_of(), ["system.sqlite.cache"], "clients decides more than the number of clients: system.sqlite.cache"),
+    (cells_of(), ["system.sqlite.cache"], "clients sets more than the number of clients: system.sqlite.cache"),
 ])  # fmt: skip
 def test_what_the_data_do_not_support_is_refused(cells: list[Any], others: list[str], why: str | None) -> None:
     model = only(cells, others)
@@ -340,9 +340,9 @@ def test_all_views_but_the_first_say_why_there_is_no_model() -> None:
 def test_the_first_view_says_why_there_is_none_where_enough_levels_were_measured() -> None:
     document = document_of()
     model = document.scalability[0]
-    model.curve, model.refused = None, "the rates contradict the form"
+    model.curve, model.refused = None, "the rates contradict the model"
     brief = "\n".join(line.plain for line in brief_lines(document, 200))
-    assert "No scalability model: the rates contradict the form (by threads)." in brief
+    assert "No scalability model: the rates contradict the model (by threads)." in brief
 
 
 def test_a_run_without_a_factor_of_clients_has_no_section() -> None:

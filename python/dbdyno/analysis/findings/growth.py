@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.words import with_interval
 from dbdyno.analysis.measured.alike import cells_along, words_of
-from dbdyno.analysis.measured.data import asked_of_device, memory_limit, tree
+from dbdyno.analysis.measured.data import device_calls, memory_limit, tree
 from dbdyno.analysis.measured.judging import Pair, judge
 from dbdyno.analysis.measured.keys import ANYWHERE, AT_THE_EDGE, NewKeys
 from dbdyno.engines import engine_of_product
@@ -129,7 +129,7 @@ def _what_limits(before: Cell, end: Cell) -> str:
     """Return a sentence about an insert's device requests at the largest size and before the fall."""
     told = []
     for word in ("reads", "writes", "flushes"):
-        first, last = asked_of_device(before, word), asked_of_device(end, word)
+        first, last = device_calls(before, word), device_calls(end, word)
         if first is not None and last is not None and last >= 0.01 and (last > 1.25 * first):
             told.append(f"{last:.2g} {word} ({first:.2g} before)")
     words = f" At the largest size, an insert causes {', '.join(told)} on the device." if told else ""

@@ -1,4 +1,4 @@
-"""Cells that differ in one factor alone."""
+"""Groups of cells that differ in one factor only."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dbdyno.model.result.cell import Cell
 
 
 def varied(cells: Sequence[Cell]) -> list[str]:
-    """Return the factors of which cells have more levels than one, as people read levels."""
+    """Return the factors with more than one level among the cells. Levels are compared as they are displayed."""
     names = dict.fromkeys(name for cell in cells for name in cell.factors)
     return [name for name in names if len({level(cell.factors.get(name)) for cell in cells}) > 1]
 
 
 def cells_but_for(cells: Sequence[Cell], factor: str) -> Iterator[tuple[dict[str, Any], list[Cell]]]:
-    """Give the cells that differ in a factor alone, with the levels of the other factors that are several."""
+    """Yield groups of cells that differ only in ``factor``, each with the levels of the other factors that vary."""
     groups: dict[tuple[tuple[str, Any], ...], list[Cell]] = {}
     for cell in cells:
         if factor in cell.factors:
@@ -28,7 +28,7 @@ def cells_but_for(cells: Sequence[Cell], factor: str) -> Iterator[tuple[dict[str
 
 
 def cells_along(cells: Sequence[Cell], factor: str) -> Iterator[tuple[dict[str, Any], list[Cell]]]:
-    """Give those of :func:`cells_but_for` that were measured, where they are several."""
+    """Yield the groups of :func:`cells_but_for`, reduced to measured cells, that have more than one cell."""
     for levels, group in cells_but_for(cells, factor):
         measured = [cell for cell in group if cell.throughput.mean is not None]
         if len(measured) > 1:
@@ -36,5 +36,5 @@ def cells_along(cells: Sequence[Cell], factor: str) -> Iterator[tuple[dict[str, 
 
 
 def words_of(levels: Mapping[str, Any]) -> str:
-    """Write levels with their factors, for a sentence."""
+    """Write levels with their factors, such as ``threads=2, cache=private``."""
     return ", ".join(f"{name}={level}" for name, level in levels.items())

@@ -1,4 +1,4 @@
-"""The bottleneck of a trial, from what is stored of it."""
+"""Find the bottleneck of a stored trial."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dbdyno.model.result.reading import count, objects, part, text
 
 
 def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
-    """Name the resource that stopped a trial from going faster; None where it gave no result, or nothing is known.
+    """Return the resource that limited a trial; None if the trial has no result or the bottleneck is unknown.
 
-    ``trial``: as :func:`dbdyno.analysis.measured.derived.derived` gives it.
+    ``trial``: a trial returned by :func:`dbdyno.analysis.measured.derived.derived`.
     """
     if trial.status != "done" or not isinstance(trial.result, TrialResult):
         return None
@@ -25,13 +25,13 @@ def bottleneck_of(trial: ReadTrial) -> Bottleneck | None:
     engine = known_engine(planned) if planned else engine_of_product(trial.result.engine.engine)
     statements = {str(each.get("name")): str(each.get("sql")) for each in objects(task.get("statements"))}
     modes = begins(task) if task.get("transactions") else None
-    asked = (trial.result, count(task, "clients") or 1, modes, statements)
+    arguments = (trial.result, count(task, "clients") or 1, modes, statements)
     found = in_transport(trial.result, trial.listeners)
     if found is None and engine.is_server:
         processors, load = (None, None) if trial.allowed is None else (trial.allowed.processors, trial.allowed.load)
-        found = diagnose_server(*asked, processors=processors, load=load)
+        found = diagnose_server(*arguments, processors=processors, load=load)
     elif found is None:
-        found = diagnose(*asked)
+        found = diagnose(*arguments)
     if found is None:
         return None
     return Bottleneck(

@@ -1,4 +1,4 @@
-"""One cell: its rounds taken together."""
+"""Build a cell of the result document from its trials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from dbdyno.analysis.measured.bottlenecks import bottleneck_of
-from dbdyno.analysis.measured.data import cell_growth, cell_memory_limit, cell_space, cell_timed, not_looked_at
+from dbdyno.analysis.measured.data import cell_growth, cell_memory_limit, cell_space, cell_timed, unmeasured_data
 from dbdyno.analysis.measured.durable import POWER_SAFE, observe
 from dbdyno.analysis.measured.histograms import Histogram, HistogramError, merge
 from dbdyno.analysis.measured.metrics import merged, rate_of
@@ -24,7 +24,7 @@ from dbdyno.model.events import watched
 from dbdyno.model.events.facts import Facts, LostUpdates
 from dbdyno.model.events.program import ProgramResult
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.events.watched import Observed as Told
+from dbdyno.model.events.watched import Observed as EngineCounts
 from dbdyno.model.result.cell import (
     Bottleneck,
     Cell,
@@ -61,18 +61,18 @@ def build_cell(
     latencies: bool = True,
     diagnosed: bool = True,
 ) -> tuple[Cell, list[str]]:
-    """Turn a planned cell and its trials (one for each block, in order) into a cell and the troubles with its data.
+    """Return the cell of a planned cell and its trials (one per block, in order), and errors in its data.
 
-    ``confidence``: of the interval, which is more than 95 % where looking at it decided when the run ended. Without
-    ``latencies`` the histograms of its rounds are not merged; without ``diagnosed`` those of its operations are not,
-    and no bottleneck is looked for.
+    ``confidence``: confidence of the interval, above 95 % if the run stopped as soon as its intervals were narrow
+    enough. Without ``latencies`` the histograms of rounds are not merged. Without ``diagnosed`` the histograms of
+    operations are not merged and bottlenecks are not determined.
     """
     measure = Measure.of(run.design)
     rounds = [build_round(trial, measure, bottleneck_of(trial) if diagnosed else None) for trial in trials]
     done = [each for each in rounds if each.status == "done"]
     read = [trial for trial, each in zip(trials, rounds, strict=True) if each.status == "done"]
     results = [trial.result for trial in read if trial.result is not None]
-    # What is known of what went on within: of a program nothing is.
+    # Results of external programs contain no internals.
     within = [result for result in results if isinstance(result, TrialResult)]
     measured = [each for each in done if each.throughput is not None]
     for index in outliers([each.throughput or 0.0 for each in measured]):
@@ -98,7 +98,7 @@ def build_cell(
         io_per_transaction=_io_per_transaction(done),
         observed=observe(
             done,
-            [_told(each) for each in results],
+            [_engine_counts(each) for each in results],
             system.durability,
             next((trial.plan for trial in trials if trial.plan), {}),
             number(run.device or {}, "sync_min_us"),
@@ -119,21 +119,21 @@ def build_cell(
         growth=cell_growth(read, windows),
         space=cell_space(read),
         timed=cell_timed(read),
-        not_looked_at=not_looked_at(read),
+        not_looked_at=unmeasured_data(read),
         memory_limit=cell_memory_limit(read),
         rounds=rounds,
     )
     return cell, [*troubles, *unreadable]
 
 
-def _told(result: TrialResult | ProgramResult) -> Told | None:
+def _engine_counts(result: TrialResult | ProgramResult) -> EngineCounts | None:
     return result.observed if isinstance(result, TrialResult) else None
 
 
 def _rows_standard_error(done: Sequence[Round]) -> float | None:
-    """Return the standard error of the rows returned by a transaction: from how its transactions differ, or its rounds.
+    """Return the standard error of the rows per transaction; None if squares were not counted.
 
-    The greater of the two; null where the squares were not counted.
+    The larger one of the estimates from the differences between transactions and between rounds.
     """
     counted = [(each.completed, each.rows, each.rows_squared) for each in done if each.completed]
     known = [(ok, rows, squared) for ok, rows, squared in counted if rows is not None and squared is not None]
@@ -156,9 +156,9 @@ def _throughput(measured: Sequence[Round], measure: Measure, confidence: float, 
 
 
 def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str], list[str]]:
-    """Merge the histograms of the rounds.
+    """Merge the histograms of the rounds; return latencies, encoded histograms and errors.
 
-    A single round's own percentiles serve where it has no histogram: those of several rounds cannot be averaged.
+    A single round without a histogram keeps its own percentiles. Percentiles of several rounds cannot be averaged.
     """
     latency: dict[str, Latency] = {}
     histograms: dict[str, str] = {}
@@ -168,7 +168,7 @@ def _latencies(done: Sequence[Round]) -> tuple[dict[str, Latency], dict[str, str
         try:
             merged = merge(each.histograms[name] for each in done if name in each.histograms)
         except HistogramError as error:
-            troubles.append(f"the {name} latencies could not be merged over the rounds: {error}")
+            troubles.append(f"the {name} latencies could not be merged across rounds: {error}")
             continue
         if merged is not None:
             latency[name] = merged.latency_ms()
@@ -205,7 +205,7 @@ def _system(planned: JsonObject, results: Sequence[TrialResult | ProgramResult])
 
 
 def _lost_updates(engines: Sequence[Facts]) -> JsonObject:
-    """Add up what was tried before each trial."""
+    """Add up the lost-update tests before the trials."""
     tried: list[LostUpdates] = [each.lost_updates for each in engines if each.lost_updates is not None]
     if not tried:
         return {}
@@ -217,7 +217,7 @@ def _lost_updates(engines: Sequence[Facts]) -> JsonObject:
 
 
 def _averaged(kind: type[_Part], parts: Sequence[_Part]) -> _Part:
-    """Return the mean of each number of the parts, also by name, and the first known value of the other fields."""
+    """Average numeric fields, also within dictionaries; use the first known value of other fields."""
     hints = get_type_hints(kind)
     return kind(**{name: _mean_of(hint, [getattr(each, name) for each in parts]) for name, hint in hints.items()})
 
@@ -244,7 +244,7 @@ def _time(done: Sequence[Round], results: Sequence[TrialResult]) -> Time | None:
         return None
     names = dict.fromkeys(chain.from_iterable(each.segments for each in done))
     segments = {name: _sum(each.segments.get(name) for each in done) for name in names}
-    # A segment that was not looked at in a round is no share of that round's time.
+    # Leave out rounds that did not measure a segment.
     seen_s = {name: _sum(each.client_s for each in done if each.segments.get(name) is not None) for name in names}
     return Time(
         client_s=client_s,
@@ -255,7 +255,7 @@ def _time(done: Sequence[Round], results: Sequence[TrialResult]) -> Time | None:
 
 
 def _mutex(results: Sequence[TrialResult]) -> Mutex | None:
-    """Add up the contended mutexes of all rounds by function and mutex; the longest wait lends its stack."""
+    """Add up the contended mutexes by function and mutex, with the stack of the longest wait."""
     recorded = [(each.mutex, each.time.client_s) for each in results if each.mutex is not None]
     if not recorded:
         return None
@@ -279,7 +279,7 @@ def _mutex(results: Sequence[TrialResult]) -> Mutex | None:
 
 
 def _waits(results: Sequence[TrialResult]) -> Waits | None:
-    """Add up what the sessions of a server were seen doing in all rounds."""
+    """Average the sampled states of a server's sessions over all samples."""
     looked = [each.waits for each in results if isinstance(each.waits, watched.Waits)]
     samples = sum(waits.samples for waits in looked)
     if not samples:
@@ -296,24 +296,24 @@ def _waits(results: Sequence[TrialResult]) -> Waits | None:
 
 
 def _bottleneck(done: Sequence[Round]) -> Bottleneck | None:
-    """Return the bottleneck most rounds agree on, in the words of the round of that kind with the median throughput."""
+    """Return the most frequent bottleneck, with the evidence of the agreeing round with the median throughput."""
     diagnosed = [(each.bottleneck, each.throughput or 0.0) for each in done if each.bottleneck is not None]
     if not diagnosed:
         return None
     resource, rounds = Counter(bottleneck.resource for bottleneck, _ in diagnosed).most_common(1)[0]
     agreeing = [(bottleneck, value) for bottleneck, value in diagnosed if bottleneck.resource == resource]
     middle = median(value for _, value in agreeing)
-    spokesman = min(agreeing, key=lambda each: abs(each[1] - middle))[0]
-    return replace(spokesman, rounds=rounds, of=len(diagnosed))
+    typical = min(agreeing, key=lambda each: abs(each[1] - middle))[0]
+    return replace(typical, rounds=rounds, of=len(diagnosed))
 
 
 def _shares(run: RunRecord, done: Sequence[Round], system: System) -> ShareOfCeiling:
-    """Say how near to the ceilings of this machine the cell came, in its window seconds of all rounds."""
+    """Return the cell's shares of the maximum rates of this machine, averaged over rounds."""
     clients = mean(count(each.window, "clients") for each in done)
     one_client = number(run.ceiling or {}, "operations_per_s")
     cores = next((each.cpu_percent.cores for each in done if each.cpu_percent.cores), None)
     cores = next((len(own) for each in done if (own := each.cpu_percent.processors.get("load"))), cores)
-    # The null engine shares nothing between clients: its ceiling rises with them until the cores are full.
+    # The null engine has no shared state: its rate grows with clients until all cores are busy.
     ceiling = one_client * min(clients, cores or clients) if one_client and clients else one_client
     commits = mean(each.transactions_per_s for each in done)
     of_each = ratio(_sum(each.statements for each in done), sum(each.completed for each in done))
@@ -329,6 +329,6 @@ def _shares(run: RunRecord, done: Sequence[Round], system: System) -> ShareOfCei
 
 
 def _sum(values: Any) -> Any:
-    """Add up the values that are there; None where none is."""
-    there = [value for value in values if value is not None]
-    return sum(there) if there else None
+    """Return the sum of the known values; None if all are unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,4 +1,4 @@
-"""Which cells of a run are compared with which."""
+"""Select the pairs of a run's cells to compare."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dbdyno.model.result.shape import Comparison
 from dbdyno.stats import CONFIDENCE
 
 SIDE, BASELINE, CANDIDATE = "side", "baseline", "candidate"
-"""The factor that tells the cells of a gate apart that were measured in the same blocks, and its levels."""
+"""The factor that distinguishes a gate's baseline from its candidate, and its levels. Both share blocks."""
 
 
 def compare_with_baseline(
     cells: Sequence[Cell], margin: float, confidence: float = CONFIDENCE, questions: Sequence[str] = ()
 ) -> list[Comparison]:
-    """Compare cells with their baselines (:func:`baselines`), within blocks. ``margin`` is a share."""
+    """Compare cells with their baselines (:func:`baselines`) within blocks. ``margin``: as a share."""
     return judge(baseline_pairs(cells, confidence, questions), margin)
 
 
 def baseline_pairs(
     cells: Sequence[Cell], confidence: float, questions: Sequence[str], *, of_sides: bool = False
 ) -> list[Pair]:
-    """Give the pairs of a baseline and of what is compared with it. ``confidence``: of their intervals.
+    """Return pairs of a baseline and the cell to compare with it. ``confidence``: confidence of the intervals.
 
-    ``of_sides``: the run is a gate's, and each cell of the candidate is compared with that of the baseline.
+    ``of_sides``: whether the run is a gate's, so that candidate cells are compared with baseline cells.
     """
     levels = [cell.factors for cell in cells]
     places = side_pairs(levels) if of_sides else baselines(levels, questions)
@@ -34,15 +34,15 @@ def baseline_pairs(
 
 
 def gate_pairs(cells: Sequence[Cell], confidence: float, metric: str | None = None) -> list[Pair]:
-    """Give the cells of a gate's two sides that were measured in the same rounds, by what judges them."""
+    """Return pairs of a gate's baseline and candidate cells, with the metric to compare them by."""
     sides = [(cells[a], cells[b]) for a, b in side_pairs([cell.factors for cell in cells])]
     return [Pair(a, b, metric=metric or gate_metric(a, b), confidence=confidence) for a, b in sides]
 
 
 def side_pairs(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
-    """Give for each cell of the candidate the place of the baseline's that has its other levels, and its own.
+    """Return index pairs of baseline and candidate cells with the same levels of the other factors.
 
-    Where the baseline has another system, it is the one that has its levels of the other factors.
+    If the baseline has a different system, the system may differ too.
     """
     baseline = {place: dict(own) for place, own in enumerate(levels) if own.get(SIDE) == BASELINE}
     found = []
@@ -58,7 +58,7 @@ def side_pairs(levels: Sequence[Mapping[str, object]]) -> list[tuple[int, int]]:
 
 
 def without_side(cell_id: str) -> str:
-    """Return the name of a gate's cell as its experiment calls it."""
+    """Return the id of a gate's cell without its side."""
     first, comma, rest = cell_id.partition(",")
     return rest if comma and first in (f"{SIDE}={BASELINE}", f"{SIDE}={CANDIDATE}") else cell_id
 
@@ -68,22 +68,22 @@ def _without(levels: Mapping[str, object], names: Sequence[str]) -> dict[str, ob
 
 
 def baselines(levels: Sequence[Mapping[str, object]], questions: Sequence[str] = ()) -> list[tuple[int, int]]:
-    """Give what each cell is compared with: the places of the two, the baseline's first.
+    """Return index pairs of a baseline and the cell to compare with it.
 
-    ``levels``: those of each cell's factors. Each cell has a first one: of those that have its levels of the factors
-    ``questions``, the first of the first system, or the first where that system has none. A cell of another system than
-    its first one is compared with the cell of that system that differs from it in nothing else; where there is none,
-    and within that system, with the first one, if that is not itself. Another load on another system would say nothing
-    of either, nor would the answer to another question.
+    ``levels``: each cell's levels by factor. Cells are grouped by their levels of the factors ``questions``. Each group
+    has a first cell: the first one with the run's first system, or otherwise the group's first. A cell with another
+    system is compared with the cell that differs from it only by having the first cell's system. If that cell does not
+    exist, and within the same system, a cell is compared with the group's first cell. Cells of different systems are
+    thus compared at equal load if possible, and never across questions.
     """
     of_all = [dict(each) for each in levels]
-    asked = [[each.get(name) for name in questions] for each in levels]
+    groups = [[each.get(name) for name in questions] for each in levels]
     made = []
     for place, own in enumerate(of_all):
-        alike = [index for index, each in enumerate(asked) if each == asked[place]]
+        alike = [index for index, each in enumerate(groups) if each == groups[place]]
         first = next((index for index in alike if of_all[index].get("system") == of_all[0].get("system")), alike[0])
         counterpart = own | {"system": of_all[first].get("system")}
-        # A cell of that system is its own counterpart.
+        # A cell with that system equals its counterpart.
         base = of_all.index(counterpart) if counterpart != own and counterpart in of_all else first
         if base != place:
             made.append((base, place))

@@ -1,4 +1,4 @@
-"""The data that the trials of a cell worked on: how they grew, what they take on disk, what was timed on them."""
+"""The data that a cell's trials used: growth, size on disk, timed statements, and the memory limit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dbdyno.model.result.reading import mean, ratio
 
 
 def cell_growth(trials: Sequence[ReadTrial], windows: int) -> Growth | None:
-    """Return how the growing table stood at the cell's trials, and what it took to fill it so far.
+    """Return the size of the growing table in the cell's trials and the cost of filling it; None without one.
 
-    ``windows``: trials at each size of a growth.
+    ``windows``: trials per size of the table.
     """
     growing = [each.growing for each in trials if each.growing is not None]
     if not growing:
@@ -40,26 +40,26 @@ def _rows_at_end(trials: Sequence[ReadTrial]) -> float:
 
 
 def cell_space(trials: Sequence[ReadTrial]) -> list[StoredObject]:
-    """Return the tables and indexes as they were last looked at."""
+    """Return the tables and indexes as last measured."""
     after = _last(trials)
     return [] if after is None else [StoredObject(**each.model_dump()) for each in after.space]
 
 
 def tree(cell: Cell) -> StoredObject | None:
-    """Return what new keys go into: the largest index, or the table where it has none of its own; none: not known."""
+    """Return the B-tree that receives new keys: the largest index, or the table without one; None if unknown."""
     indexes = [each for each in cell.space if each.kind == "index"]
     return max(indexes or cell.space, key=lambda each: each.bytes, default=None)
 
 
-def asked_of_device(cell: Cell, what: Literal["reads", "writes", "flushes"]) -> float | None:
-    """Return how often a transaction made the device read, write or flush, as the kernel counts."""
+def device_calls(cell: Cell, what: Literal["reads", "writes", "flushes"]) -> float | None:
+    """Return the device reads, writes or flushes per transaction, as counted by the kernel; None if unknown."""
     disk, rounds = cell.disk, cell.rounds
     per_s = {"reads": disk.reads_per_s, "writes": disk.writes_per_s, "flushes": disk.flushes_per_s}
     return ratio(per_s[what], mean(each.transactions_per_s for each in rounds))
 
 
 def cell_timed(trials: Sequence[ReadTrial]) -> dict[str, float]:
-    """Return the mean seconds of each statement that was timed when a trial was over, by its name."""
+    """Return the mean seconds of each statement timed after a trial, by name."""
     seconds: dict[str, list[float]] = {}
     for trial in trials:
         for each in trial.after.timed if trial.after is not None else ():
@@ -67,20 +67,20 @@ def cell_timed(trials: Sequence[ReadTrial]) -> dict[str, float]:
     return {name: fmean(values) for name, values in seconds.items()}
 
 
-def not_looked_at(trials: Sequence[ReadTrial]) -> dict[str, str]:
-    """Return what of the data could not be looked at or timed, and why."""
+def unmeasured_data(trials: Sequence[ReadTrial]) -> dict[str, str]:
+    """Return the reasons why data could not be inspected or timed, by what failed."""
     after = _last(trials)
     return {} if after is None else after.failed
 
 
 def memory_limit(cell: Cell) -> float | None:
-    """Return the bytes that a cell's memory was limited to; none where it was not, whatever was asked for."""
+    """Return the memory limit in effect in bytes; None if no limit was set or it could not be applied."""
     limit = cell.memory_limit
     return None if limit is None or limit["refused"] is not None else float(limit["bytes"])
 
 
 def cell_memory_limit(trials: Sequence[ReadTrial]) -> JsonObject | None:
-    """Return the limit to memory that was asked for: ``bytes``, its ``means``, and why it was ``refused`` if it was."""
+    """Return the requested memory limit: ``bytes``, ``means`` and, if it could not be applied, why (``refused``)."""
     limits = [each.limited for each in trials if each.limited is not None]
     if not limits:
         return None

@@ -1,7 +1,7 @@
-"""What follows from what the workers of trials said and what the laboratory saw around them.
+"""Derive trials from the stored events of workers and the events recorded around them.
 
-The store keeps both as they were. A trial's document is built from what is derived here, each time that it is looked
-at, so that a better rule holds for old runs too.
+The store keeps raw events. They are interpreted each time a document is built, so that improved rules apply to old runs
+too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.result.reading import JsonObject, text
 from dbdyno.store.records import TrialRecord
 
-# What lies around a trial, by the field that it is read into: its name in the store, and what it is.
+# Events recorded around a trial, by field of ReadTrial: the name in the store, and the type.
 _PARTS: Mapping[str, tuple[str, type[Part]]] = {
     "loading": ("loaded", Loading),
     "refused": ("refused", Refused),
@@ -49,11 +49,11 @@ _PARTS: Mapping[str, tuple[str, type[Part]]] = {
 
 
 def derived(trials: Iterable[TrialRecord]) -> list[ReadTrial]:
-    """Give trials, in their order, each with one result for all that it is built from.
+    """Read trials, in order, each with one merged result.
 
-    That is: the workers of its clients as one, what was counted and loaded around it, the class of durability that its
-    place allows, and of the machine's processors what was not used by the trials that it was interleaved with. A trial
-    of which something is not as it is written is a failed one.
+    The results of several workers are merged, and the events around the trial are read. The durability class is lowered
+    if the data is in memory. The machine's CPU use excludes interleaved trials. A trial with invalid stored data counts
+    as failed.
     """
     made = [_read(each) for each in trials]
     together: dict[str, list[TrialResult]] = {}
@@ -70,7 +70,6 @@ def derived(trials: Iterable[TrialRecord]) -> list[ReadTrial]:
 
 
 def _read(trial: TrialRecord) -> ReadTrial:
-    """Read what is stored of a trial."""
     read = ReadTrial(
         cell=trial.cell,
         block=trial.block,
@@ -90,55 +89,55 @@ def _read(trial: TrialRecord) -> ReadTrial:
         result = None if trial.result is None else read_result(trial.result)
         return replace(read, **_around(trial, result, [read_interval(each) for each in trial.intervals]))
     except NotAnEvent as error:
-        words = f"what is stored of it is not what a worker writes: {error}"
+        words = f"its stored data is invalid: {error}"
     except (HistogramError, ValueError) as error:
-        words = f"what its processes said cannot be put together: {error}"
-    # One that came to nothing has said why.
+        words = f"the results of its processes cannot be merged: {error}"
+    # Keep the error of a failed trial.
     return read if read.status == "failed" else replace(read, status="failed", error=words, error_kind="unreadable")
 
 
-def _parts_of(said: Sequence[JsonObject]) -> list[tuple[TrialResult, list[Interval]]]:
-    """Read what the workers of a trial said whose clients are divided among several."""
+def _parts_of(stored: Sequence[JsonObject]) -> list[tuple[TrialResult, list[Interval]]]:
+    """Read the results and intervals of each worker of a trial."""
     parts: list[tuple[TrialResult, list[Interval]]] = []
-    for number, each in enumerate(said):
-        words, told = each.get("result"), each.get("intervals")
-        if not isinstance(words, dict) or not isinstance(told, list):
-            raise NotAnEvent(f"`parts.{number}`: it should have a `result` and `intervals`")
+    for number, each in enumerate(stored):
+        words, intervals = each.get("result"), each.get("intervals")
+        if not isinstance(words, dict) or not isinstance(intervals, list):
+            raise NotAnEvent(f"`parts.{number}`: `result` or `intervals` is missing")
         result = read_result(words)
         if not isinstance(result, TrialResult):
-            raise NotAnEvent(f"`parts.{number}.result.event`: it should be 'result'")
-        parts.append((result, [read_interval(interval) for interval in told]))
+            raise NotAnEvent(f"`parts.{number}.result.event`: expected 'result'")
+        parts.append((result, [read_interval(interval) for interval in intervals]))
     return parts
 
 
 def _as_one(
     parts: Sequence[tuple[TrialResult, list[Interval]]], hosts: Sequence[str]
 ) -> tuple[TrialResult, list[Interval]]:
-    """Put together what they said. ``hosts``: on which machine each was."""
+    """Merge the results and intervals of workers. ``hosts``: the machine of each."""
     intervals: dict[int, list[tuple[Interval, str]]] = {}
-    for (_, told), host in zip(parts, hosts, strict=True):
-        for interval in told:
+    for (_, own), host in zip(parts, hosts, strict=True):
+        for interval in own:
             intervals.setdefault(interval.index, []).append((interval, host))
     merged = [merge_intervals(*map(list, zip(*intervals[index], strict=True))) for index in sorted(intervals)]
     return merge_results([result for result, _ in parts], hosts), merged
 
 
 def _hosts(trial: TrialRecord, parts: int) -> list[str]:
-    """Give the machine of each part of a trial: the same for all, unless its load came from several."""
-    told = trial.around.get("load_machines")
-    machines = [] if told is None else read_part(LoadMachines, told, "load_machines").machines
+    """Return the machine of each worker: its boot id with several load machines, otherwise an empty string."""
+    stored = trial.around.get("load_machines")
+    machines = [] if stored is None else read_part(LoadMachines, stored, "load_machines").machines
     return [each.boot for each in machines] if len(machines) == parts else [""] * parts
 
 
 def _around(trial: TrialRecord, result: TrialResult | ProgramResult | None, intervals: list[Interval]) -> JsonObject:
-    """Give what a trial's own words and what lay around it come to, as fields of a :class:`ReadTrial`."""
+    """Combine a trial's result with the events around it; return fields of a :class:`ReadTrial`."""
     around = trial.around
     in_memory = text(around, "in_memory")
     if around.get("behind") and isinstance(result, TrialResult):
-        # What clients spoke to is no database, and what lies behind it is what a commit survives by.
+        # Clients spoke to a service; the database behind it decides durability.
         result = result.model_copy(update={"engine": read_part(Facts, around["behind"], "behind")})
     if around.get("allowed") and isinstance(result, TrialResult):
-        # Workers that are kept to some processors know of no others.
+        # A worker pinned to CPUs doesn't see the other CPUs.
         cores = read_part(Allowed, around["allowed"], "allowed").cores
         result = result.model_copy(update={"cpu": result.cpu.model_copy(update={"cores": cores})})
     if in_memory and isinstance(result, TrialResult):
@@ -155,24 +154,24 @@ def _around(trial: TrialRecord, result: TrialResult | ProgramResult | None, inte
 
 
 def _kept_in_memory(result: TrialResult, file_system: str) -> TrialResult:
-    """Lower the class of durability: engines know nothing of where their data lie, and no setting can keep these."""
+    """Lower the durability class to process-safe, because data in memory is lost on power failure."""
     durability = result.engine.durability
     if durability.durability_class != POWER_SAFE:
         return result
-    because = f"the data lie in memory, on {file_system}, whatever the settings: {durability.because}"
+    because = f"the data is in memory ({file_system}), regardless of the settings: {durability.because}"
     lowered = durability.model_copy(update={"durability_class": PROCESS_SAFE, "because": because})
     return result.model_copy(update={"engine": result.engine.model_copy(update={"durability": lowered})})
 
 
 def _used_s(results: Sequence[TrialResult]) -> float:
-    """Add up the seconds of processors that trials used in their own windows."""
+    """Return the CPU seconds that trials used in their windows."""
     return sum(each.cpu.process_percent / 100 * (each.watched_s or each.elapsed_s) for each in results)
 
 
 def _without_others(result: TrialResult, used_s: float) -> TrialResult:
-    """Take what interleaved trials used from what a result says of the whole machine (``machine_percent``).
+    """Subtract the CPU time of interleaved trials from a result's ``machine_percent``.
 
-    ``used_s``: what all of them used, this one included, in seconds of processors.
+    ``used_s``: CPU seconds used by all of them, including this one.
     """
     own, machine = result.cpu.process_percent, result.cpu.machine_percent
     real_s = 0.0 if result.interleaving is None else result.interleaving.real_s

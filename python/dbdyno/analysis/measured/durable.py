@@ -1,7 +1,7 @@
-"""What an engine was seen to do for the commits that it acknowledged, and what it put off.
+"""Compare the syncs and flushes counted during a cell's rounds with its durability class.
 
-A class of durability is read from settings. A transaction can undo them for itself, a layer below can swallow what is
-asked of it, and a setting can mean less than its name: so what was asked of the device is counted beside the class.
+The durability class is derived from settings. A transaction can override them, a lower layer can ignore syncs, and a
+setting can do less than its name promises. The syncs and flushes that really happened are therefore counted too.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbdyno.base.numbers import rough
-from dbdyno.model.events.watched import Observed as Told
+from dbdyno.model.events.watched import Observed as EngineCounts
 from dbdyno.model.result.cell import Cell, Observed, Round
 from dbdyno.model.result.reading import JsonObject, mean, part, ratio
 
 POWER_SAFE = "power-safe"
 
-# Of fewer commits a count says too little: one checkpoint, or one file's first sync, is a great part of it.
+# With fewer commits, a single checkpoint or a file's first sync is a large part of the count.
 _FEWEST = 20
 
-# Transactions that fail sync as well, and are no commits: where more do, there is no figure for a commit.
+# Failed transactions sync too but are not commits. Rounds with a larger share of failures are left out.
 _FAILED = 0.01
 
-# A commit waits for a sync, which it can share with one of each other client. Half of that still contradicts nothing.
+# A commit waits for a sync that it may share with one commit of each other client. Require only half of these syncs.
 _LEAST = 0.5
 
-# What is put off for a transaction, from which it is worth a word: bytes, and else pages or versions.
+# Deferred work per transaction that is worth reporting: bytes, and pages or versions.
 _BYTES = 10.0
 _THINGS = 0.01
 
-# A sync did not reach the device if it took less than this share of the idle device's quickest one. The device may have
-# been busy when it was measured, so the sync must also be as short as a call that does nothing.
+# A sync did not reach the device if it took less than this share of the idle device's fastest sync. The device may have
+# been busy when that was measured, so the sync must also be as short as a system call that does nothing.
 _SWALLOWED = 0.1
 _NO_SYNC_US = 20.0
 
 
 @dataclass(slots=True)
 class _Counted:
-    """What was counted over a cell's rounds.
+    """Sums over a cell's rounds.
 
-    ``commits``: acknowledged transactions that changed rows, in the rounds in which ``syncs`` were counted;
-    ``flushed_commits``: the same, in those in which the disk's ``flushes`` were.
+    ``commits``: acknowledged transactions that changed rows, in rounds in which ``syncs`` were counted;
+    ``flushed_commits``: the same, in rounds in which the disk's ``flushes`` were counted.
     """
 
     commits: float = 0.0
@@ -53,25 +53,25 @@ class _Counted:
     disk: str = ""
     clients: float = 1.0
 
-    def add(self, each: Round, engine: Told | None) -> None:
-        """Add a round. ``engine``: what the engine told of it."""
+    def add(self, each: Round, engine: EngineCounts | None) -> None:
+        """Add a round. ``engine``: the engine's own counts."""
         changing = float(each.transactions_changing or 0)
         acknowledged = 0 if engine is None else engine.acknowledged
         counters = {} if engine is None else engine.counters
         clients = int(each.window["clients"] or 1)
-        # What a server did it did for all that were interleaved.
+        # A server's counts include all interleaved cells.
         alone = not each.interleaving
         files, disk = each.io.get("syncs"), each.flushes
         flushes = None if not disk else float(disk["flushes"] + disk["forced_writes"])
         commits = changing
         if files is not None:
-            # Rows set to what they are have changed for the client, and nothing was written for them.
+            # A row updated to the same value counts as changed, but the engine writes nothing for it.
             written = each.io.get("writes")
             commits = changing if written is None else min(changing, float(written))
             self.sync_s += each.segments.get("sync") or 0.0
             self._add_syncs(commits, files, "files", 1.0)
         elif alone and "syncs" in counters:
-            # The same, and the server wrote none.
+            # As above: the server counts only the rows that it wrote.
             share = ratio(changing, each.completed) or 0.0
             commits = min(acknowledged * share, counters.get("rows", acknowledged))
             self._add_syncs(commits, counters["syncs"], "server", clients)
@@ -86,7 +86,7 @@ class _Counted:
         self.seen_by, self.most_per_sync = seen_by, max(self.most_per_sync, most_per_sync)
 
     def contradiction(self, quickest_us: float | None) -> str:
-        """Say why commits cannot have been durable; empty if they can. ``quickest_us``: of the idle device's syncs."""
+        """Return why commits cannot have been durable; empty if they can. ``quickest_us``: see :func:`observe`."""
         commits, own = f"{self.commits:,.0f} commits were acknowledged", ""
         if self.seen_by in _COUNTED_BY:
             own = f"{_COUNTED_BY[self.seen_by]} {_times(self.syncs, 'sync')}"
@@ -99,7 +99,7 @@ class _Counted:
         each_us = ratio(self.sync_s * 1e6, self.syncs) if self.seen_by == "files" else None
         none_us = min(_SWALLOWED * (quickest_us or 0.0), _NO_SYNC_US)
         if each_us is not None and each_us < none_us and self.commits >= _FEWEST:
-            quickest = f"the quickest one of the idle device took {rough(quickest_us or 0.0)} µs"
+            quickest = f"the fastest sync of the idle device took {rough(quickest_us or 0.0)} µs"
             found.append(f"a sync took {rough(each_us)} µs, but {quickest}")
         return "; ".join(found)
 
@@ -108,25 +108,25 @@ class _Counted:
         return commits >= _FEWEST and syncs < _LEAST * commits / most_per_sync
 
 
-_COUNTED_BY = {"files": "its files got", "server": "the server counted"}
+_COUNTED_BY = {"files": "its files received", "server": "the server counted"}
 
 
 def observe(
     done: Sequence[Round],
-    told: Sequence[Told | None],
+    counts: Sequence[EngineCounts | None],
     durability: str | None,
     plan: JsonObject,
     quickest_us: float | None = None,
 ) -> Observed:
-    """Add up what was counted in a cell's rounds, and compare it with the class of durability.
+    """Sum the counts of a cell's rounds and compare them with its durability class.
 
-    ``told``: each round's counts by the engine; ``plan``: that of the rounds; ``quickest_us``: microseconds of the
-    shortest sync of the idle device.
+    ``counts``: the engine's own counts of each round; ``plan``: the plan of the rounds; ``quickest_us``: the fastest
+    sync of the idle device in microseconds.
     """
     counted = _Counted()
     put_off: list[dict[str, float]] = []
     counters: list[dict[str, float]] = []
-    for each, engine in zip(done, told, strict=True):
+    for each, engine in zip(done, counts, strict=True):
         if sum(each.failed.values()) > _FAILED * each.issued:
             continue
         counted.add(each, engine)
@@ -150,27 +150,27 @@ def observe(
 
 
 def class_of(cell: Cell) -> str | None:
-    """Return a cell's class of durability; one that was contradicted is marked as such."""
+    """Return a cell's durability class, marked if the counts contradict it; None if unknown."""
     durability = cell.system.durability
     return f"{durability} (contradicted)" if cell.observed.contradiction else durability
 
 
-def worth_telling(backlog: dict[str, float]) -> dict[str, float]:
-    """Return what a transaction left unpaid, as far as it is more than next to nothing."""
+def notable_backlog(backlog: dict[str, float]) -> dict[str, float]:
+    """Return the work deferred per transaction without negligible amounts."""
     return {name: value for name, value in backlog.items() if value >= (_BYTES if "bytes" in name else _THINGS)}
 
 
 def _means(figures: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Give the mean of each figure over those that have it."""
+    """Return the mean of each value over the dictionaries that contain it."""
     names = sorted({name for each in figures for name in each})
     return {name: mean(each.get(name) for each in figures) or 0.0 for name in names}
 
 
-def _put_off(told: Told) -> dict[str, float]:
-    """Give by how much what is put off grew for each transaction."""
+def _put_off(counts: EngineCounts) -> dict[str, float]:
+    """Return the growth of each kind of deferred work per transaction."""
     return {
-        name: max(value - told.backlog_before.get(name, 0.0), 0.0) / told.acknowledged
-        for name, value in told.backlog.items()
+        name: max(value - counts.backlog_before.get(name, 0.0), 0.0) / counts.acknowledged
+        for name, value in counts.backlog.items()
     }
 
 
@@ -180,7 +180,7 @@ def _times(count: float, what: str) -> str:
 
 
 def _rolls_back(plan: JsonObject) -> bool:
-    """Whether transactions may take back what they changed, so that nothing need be durable."""
+    """Whether transactions may roll back, so that their changes need not be durable."""
     return _holds_rollback(part(plan, "task").get("transactions"))
 
 

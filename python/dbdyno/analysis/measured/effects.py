@@ -1,4 +1,4 @@
-"""What each factor does: its levels against its first one, pooled over all else; and where that depends on another."""
+"""Effects of factors: each level compared with the first one, pooled over the other factors, and interactions."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from dbdyno.model.result.effects import Effect
 from dbdyno.stats import Decision, decide
 from dbdyno.stats.effects import Contrast, contrast_of_rates, contrast_of_values, difference, pooled
 
-# An effect that depends on another factor by less than this is told as one.
+# Smaller interactions are ignored: the effect is reported as one value.
 _DEPENDS = 1.1
 
 
 @dataclass(frozen=True)
 class _Context:
-    """Two cells that differ in a factor's level alone, the levels that they share, and what leads from a to b."""
+    """Two cells that differ only in the level of one factor, their other levels, and their contrast (b to a)."""
 
     a: Cell
     b: Cell
@@ -47,9 +47,9 @@ class _Context:
 
 @dataclass(frozen=True)
 class _Change:
-    """A factor's level against its first one, by what it is measured, and where.
+    """A level of a factor compared with its first level by one metric.
 
-    ``usual``: whether that is what its cells are compared by; ``at``: levels of others that it is restricted to.
+    ``usual``: whether cells are ranked by this metric; ``at``: the levels of other factors it is restricted to.
     """
 
     factor: str
@@ -62,11 +62,11 @@ class _Change:
 
     @property
     def contrasts(self) -> list[Contrast]:
-        """What leads from one to the other, in each context."""
+        """The contrast in each context."""
         return [each.contrast for each in self.contexts]
 
     def at_level(self, other: str, level: Any) -> _Change:
-        """Give the same change where another factor has a level."""
+        """Return the change restricted to a level of another factor."""
         contexts = [each for each in self.contexts if _key(each.others.get(other)) == _key(level)]
         return replace(self, contexts=contexts, at={other: level})
 
@@ -81,16 +81,16 @@ def effects(
     questions: Collection[str] = (),
     family: int = 1,
 ) -> list[Effect]:
-    """Return the effects of all factors, in their order: on throughput (of open loops that keep up, on p99), then p99.
+    """Return the effects of all factors, in order: on throughput (p99 for open loops that keep up), then on p99.
 
-    A factor whose effect depends on another has an effect at each of that one's levels as well. Cells that returned
-    other rows, or of which hardly a transaction ended well, are left out; another class of durability, or other
-    failures, are told as the price. ``factors``: their levels in order, of which the first is what others are held
-    against; ``questions``: those whose levels ask something else each, which have no effects, and which others' effects
-    may depend on. ``family``: the number of comparisons of the run's table (:func:`dbdyno.stats.decide`).
+    If an effect depends on another factor, its effect at each level of that factor is returned too. Cells that returned
+    different rows or whose transactions mostly failed are left out. Changes of the durability class and of failures are
+    reported as the price. ``factors``: the levels of each factor; others are compared with the first one.
+    ``questions``: factors whose levels are different questions: they have no effects, but other effects may depend on
+    them. ``family``: the number of comparisons in the run's table (:func:`dbdyno.stats.decide`).
     """
-    asked = {name: levels for name, levels in factors.items() if name not in questions}
-    changes = [each for name, levels in asked.items() for each in _changes(cells, name, levels)]
+    tested = {name: levels for name, levels in factors.items() if name not in questions}
+    changes = [each for name, levels in tested.items() for each in _changes(cells, name, levels)]
     pairs = [
         (change, other, a, b)
         for change in changes
@@ -108,7 +108,7 @@ def effects(
         )
         for change, other, a, b in pairs
     ]
-    # Each name once, in order.
+    # A dict as an ordered set.
     depends: dict[int, dict[str, None]] = {}
     for (change, other, _, _), ratio, decision in zip(pairs, apart, decide(apart, margin, family), strict=True):
         if ratio is None or decision.verdict not in ("faster", "slower"):
@@ -123,16 +123,16 @@ def effects(
         ]
         for change in changes
     }
-    every = [*changes, *(each for of in parts.values() for each in of)]
+    every = [*changes, *(each for own in parts.values() for each in own)]
     ratios = [more_is_better(pooled(each.contrasts, confidence, noises[each.metric]), each.metric) for each in every]
-    told = {
+    decided = {
         id(each): replace(decision, ratio=more_is_better(decision.ratio, each.metric))
         for each, decision in zip(every, decide(ratios, margin, family), strict=True)
     }
     made: list[Effect] = []
     for change in changes:
-        made.append(_effect(change, told[id(change)], roles, list(depends.get(id(change), ()))))
-        made += [_effect(each, told[id(each)], roles, []) for each in parts[id(change)]]
+        made.append(_effect(change, decided[id(change)], roles, list(depends.get(id(change), ()))))
+        made += [_effect(each, decided[id(each)], roles, []) for each in parts[id(change)]]
     return made
 
 
@@ -156,7 +156,7 @@ def _changes(cells: Sequence[Cell], factor: str, levels: Sequence[Any]) -> Itera
 
 
 def contrast_of(a: Cell, b: Cell, metric: str) -> Contrast:
-    """Give what leads from one cell to the other; nothing where the metric does not tell them apart."""
+    """Return the contrast of b to a by a metric; empty if the metric cannot compare them."""
     if metric == "throughput":
         return contrast_of_rates(rates_by_block(a), rates_by_block(b)) if usual_metric(a, b) == metric else Contrast()
     if any(lower_bounds(cell, metric) for cell in (a, b)):
@@ -165,20 +165,20 @@ def contrast_of(a: Cell, b: Cell, metric: str) -> Contrast:
 
 
 def _key(level: Any) -> tuple[str, Any]:
-    # True is 1 to a dictionary, and two levels to a person.
+    # In a dictionary, True and 1 are the same key.
     return (type(level).__name__, level)
 
 
 def _pairs_of_levels(change: _Change, other: str, factors: Mapping[str, Sequence[Any]]) -> Iterator[tuple[Any, Any]]:
-    """Give the levels of another factor at which a change was measured, each further one with the first."""
+    """Yield pairs of levels of another factor at which a change was measured: the first with each later one."""
     if other != change.factor:
         levels = _levels_of(change, other, factors)
         yield from ((levels[0], each) for each in levels[1:])
 
 
 def _levels_of(change: _Change, other: str, factors: Mapping[str, Sequence[Any]]) -> list[Any]:
-    there = {_key(each.others.get(other)) for each in change.contexts}
-    return [each for each in factors[other] if _key(each) in there]
+    measured = {_key(each.others.get(other)) for each in change.contexts}
+    return [each for each in factors[other] if _key(each) in measured]
 
 
 def _effect(change: _Change, decision: Decision, roles: Mapping[str, str], depends: list[str]) -> Effect:
@@ -206,7 +206,7 @@ def _effect(change: _Change, decision: Decision, roles: Mapping[str, str], depen
 
 
 def _durability(contexts: Sequence[_Context]) -> tuple[list[str], int] | None:
-    """Give the classes of durability that a change leads from and to, and in how many contexts it leads to another."""
+    """Return the durability classes before and after a change and the number of contexts; None if not unique."""
     found = [(class_of(each.a), class_of(each.b)) for each in contexts if durability_differs(each.a, each.b)]
     if len(set(found)) != 1:
         return None
@@ -215,7 +215,7 @@ def _durability(contexts: Sequence[_Context]) -> tuple[list[str], int] | None:
 
 
 def _failed(contexts: Sequence[_Context]) -> list[float] | None:
-    """Give the shares of transactions that failed, from and to, where chance does not explain the difference."""
+    """Return the shares of failed transactions before and after; None unless the difference is significant."""
     if not any(failures_differ(each.a, each.b) for each in contexts):
         return None
     return [

@@ -1,7 +1,6 @@
-"""Histograms of the worker (HdrHistogram V2): decoding, merging over rounds, percentiles, distribution.
+"""The worker's histograms (HdrHistogram V2, nanoseconds): decoding, merging, percentiles, distribution.
 
-The values are nanoseconds. The recording's precision (3 digits) is kept: merging adds counts, it never averages
-percentiles.
+Merging adds counts and never averages percentiles, so the precision of 3 digits is preserved.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ _DEFLATED_COOKIE = 0x1C849304
 _WORD_SIZE_BITS = 0xF0
 _NINE_BYTE_WORDS = 0x10
 
-# A percentile that may be greater by less than this is known, as in the worker.
+# A percentile counts as known if it can be larger by at most this factor, as in the worker.
 _KNOWN = 1.01
 
-# An hour, as the worker's histograms: what takes longer counts as an hour.
+# One hour, as in the worker: longer times count as one hour.
 _LONGEST_NS = 3_600_000_000_000
 
 
 def no_latency() -> Latency:
-    """Give what is told of times where there are none."""
+    """Return the latency of an empty histogram."""
     return Latency(
         p50=None,
         p90=None,
@@ -48,33 +47,33 @@ def no_latency() -> Latency:
 
 
 class HistogramError(ValueError):
-    """An encoded histogram cannot be read or does not fit the others."""
+    """An encoded histogram is invalid or has another precision than the others."""
 
 
 class Histogram:
-    """A histogram of nanoseconds, as counts by value."""
+    """A histogram of times in nanoseconds."""
 
     def __init__(self, encoded: str) -> None:
-        """Decode base64 of an HdrHistogram V2, deflated or not. ``HistogramError`` where it is none."""
+        """Decode a base64 HdrHistogram V2, compressed or not. Raises HistogramError if it is invalid."""
         try:
             self._inner: Any = HdrHistogram.decode(_deflated(encoded))
-        except Exception as error:  # the library lets through whatever its parts raise, C extension included
-            raise HistogramError(f"a histogram cannot be read ({type(error).__name__}: {error})") from error
-        # The library makes a cycle of references, which would keep some 100 kB until garbage is collected.
+        except Exception as error:  # the library passes on any exception, including those of its C extension
+            raise HistogramError(f"invalid histogram ({type(error).__name__}: {error})") from error
+        # The library creates a reference cycle that keeps about 100 kB until the garbage collector runs.
         self._inner.encoder.histogram = weakref.proxy(self._inner)
 
     def add(self, other: Histogram) -> Histogram:
-        """Return the sum of both, made in the longer one. ``HistogramError`` where their precision differs."""
+        """Return the sum, modifying the longer histogram. Raises HistogramError if the precision differs."""
         mine, theirs = self._inner, other._inner
         if (mine.unit_magnitude, mine.sub_bucket_count) != (theirs.unit_magnitude, theirs.sub_bucket_count):
-            raise HistogramError("histograms of different precision cannot be added")
+            raise HistogramError("cannot add histograms of different precision")
         if theirs.counts_len > mine.counts_len:
             return other.add(self)
         if theirs.counts_len == mine.counts_len:
             mine.add(theirs)
             return self
-        # Index i means the same value in both: a histogram that was allowed to grow is only longer. The library would
-        # go through every index in Python here.
+        # Index i is the same value in both, since growing only makes a histogram longer. The library would loop over
+        # all indexes in Python.
         longer, shorter = self._counts(), other._counts()
         longer[: len(shorter)] += shorter
         mine.total_count += theirs.total_count
@@ -84,22 +83,22 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """Return the number of recorded events."""
+        """Number of recorded events."""
         return int(self._inner.total_count)
 
     def encode(self) -> str:
-        """Return base64 of the HdrHistogram V2, deflated."""
+        """Return the histogram as base64 of a compressed HdrHistogram V2."""
         return bytes(self._inner.encode()).decode("ascii")
 
     def points(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the recorded values in nanoseconds (the highest of each bucket), rising, and their counts."""
+        """Return the values in ascending order (the highest of each bucket, in nanoseconds) and their counts."""
         counts = self._counts()
-        # Of truth values it takes a third of the time.
+        # `flatnonzero` is three times as fast on Booleans.
         index = np.flatnonzero(counts != 0)
         half = self._inner.sub_bucket_half_count
         magnitude = self._inner.sub_bucket_half_count_magnitude
-        # As HdrHistogram lays its buckets out: the first holds a full set of sub-buckets, each later one the upper half
-        # of a set twice as wide.
+        # The layout of HdrHistogram: the first bucket has a full set of sub-buckets; each later bucket has the upper
+        # half of a set with twice the width.
         bucket = (index >> magnitude) - 1
         sub_bucket = (index & (half - 1)) + half
         sub_bucket = np.where(bucket < 0, sub_bucket - half, sub_bucket)
@@ -110,10 +109,10 @@ class Histogram:
     def latency_ms(self, at_least: Histogram | None = None) -> Latency:
         """Return percentiles, maximum, mean and count in milliseconds.
 
-        A percentile is the highest value of the first bucket at which the share of events reaches it, as HdrHistogram
-        defines it; the mean takes the middle of each bucket. ``at_least``: times that would have been so long or
-        longer. What is then a lower bound is named: a percentile is known where it is the same (to 1 %) whether these
-        are as long as they are known to be, or without an end. ``HistogramError`` where the two do not fit.
+        A percentile is the highest value of the first bucket at which the share of events reaches it, as in
+        HdrHistogram. The mean uses the middle of each bucket. ``at_least``: lower bounds of further times. The result's
+        ``at_least`` lists the values that are then only lower bounds. A percentile is known if it is the same (within
+        1 %) for times equal to the bounds and for infinite times. Raises HistogramError if the precisions differ.
         """
         known = self.points()
         bounded = at_least is not None and at_least.count > 0
@@ -132,7 +131,7 @@ class Histogram:
                 if found >= len(own) or float(known[0][found]) / NS_PER_MS > at[name] * _KNOWN:
                     lower.append(name)
             lower += ["max", "mean"]
-        # Bucket widths are at most a thousandth of the value: the middle is half of that below the top.
+        # The middle of a bucket is half its width (at most a thousandth of the value) below its highest value.
         middle = values - self._half_widths(values)
         return Latency(
             p50=at["p50"],
@@ -146,11 +145,11 @@ class Histogram:
         )
 
     def _with(self, other: Histogram) -> Histogram:
-        """Return the sum of both, in neither of them."""
+        """Return the sum without modifying either histogram."""
         return Histogram(self.encode()).add(Histogram(other.encode()))
 
     def _half_widths(self, values: NDArray[np.int64]) -> NDArray[np.float64]:
-        # The width of the bucket that holds v is 2^(bits of v - bits of a sub-bucket), at least the unit.
+        # The bucket of v has the width 2^(bits of v - bits of a sub-bucket), at least one unit.
         bits = np.floor(np.log2(np.maximum(values, 1))).astype(np.int64) + 1
         sub_bits = self._inner.sub_bucket_half_count_magnitude + 1
         width = np.maximum(bits - sub_bits, self._inner.unit_magnitude)
@@ -162,7 +161,7 @@ class Histogram:
 
 
 def encode_ns(values: Iterable[int]) -> str:
-    """Return the histogram of some nanoseconds, in the form and with the bounds of a worker's."""
+    """Encode times in nanoseconds as a histogram with the worker's format and bounds."""
     histogram = HdrHistogram(1, _LONGEST_NS, 3)
     for value in values:
         histogram.record_value(min(max(value, 1), _LONGEST_NS))
@@ -170,7 +169,7 @@ def encode_ns(values: Iterable[int]) -> str:
 
 
 def merge(encoded: Iterable[str]) -> Histogram | None:
-    """Return the sum of encoded histograms, or None without any. ``HistogramError`` where one does not fit."""
+    """Return the sum of encoded histograms; None if there are none. Raises HistogramError if one is invalid."""
     total: Histogram | None = None
     for each in encoded:
         histogram = Histogram(each)
@@ -179,7 +178,7 @@ def merge(encoded: Iterable[str]) -> Histogram | None:
 
 
 def _deflated(encoded: str) -> str:
-    """Wrap a V2 histogram that is not deflated as one that is: the library reads only those."""
+    """Compress an uncompressed V2 histogram, because the library reads only compressed ones."""
     raw = base64.b64decode(encoded, validate=True)
     cookie = int.from_bytes(raw[:4], "big") & ~_WORD_SIZE_BITS
     if cookie != _PLAIN_COOKIE:

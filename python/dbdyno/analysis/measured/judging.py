@@ -1,7 +1,7 @@
-"""The one place that decides what may be ranked, by what, and what a comparison shows.
+"""Compare pairs of cells: whether they may be ranked, by which metric, and with what verdict.
 
-The table of a run, its headline, the sentences about several cells, ``compare``, ``gate``, ``history`` and the rule
-that ends a run ask here.
+All comparisons use this module: a run's table, headline and answer, ``compare``, ``gate``, ``history`` and the rule
+that stops a run.
 """
 
 from __future__ import annotations
@@ -39,37 +39,37 @@ from dbdyno.stats import (
 from dbdyno.stats.intervals import Noise
 from dbdyno.stats.moderation import noise_of
 
-# What is drawn differs between runs of the same work: by so many standard errors once in 16,000 comparisons.
+# Random values differ between runs of the same work: by more than 4 standard errors in one of 16,000 comparisons.
 _CHANCE = 4.0
-# Rows of a transaction that differ by so small a share are the same either way.
+# Numbers of rows per transaction that differ by at most this share count as equal.
 _SAME_ROWS = 0.005
-# A share of failed transactions that differs by less is nothing either way.
+# Smaller differences between shares of failed transactions are ignored.
 _FAILING = 0.01
-# Where more fail than this share, or nothing else happens for this share of the window, what ended well says how much
-# there was room for, and not how fast it was.
+# If a larger share of transactions fails, or all fail for a larger share of the window, the throughput of the
+# successful ones does not measure speed.
 _MOST = 0.5
 _NOTHING_ELSE = 0.1
-# Shares of the clients' time. They waited for a CPU for more than the first beyond what they make one another wait, or
-# for more than the second beyond what the clients of the other side waited: a side was disturbed.
+# A side was disturbed if its clients waited for a CPU for longer than they make each other wait plus _QUEUED, or for
+# longer than the other side's clients plus _APART. Both are shares of the clients' time.
 _QUEUED = 0.3
 _APART = 0.1
 
-ROWS = "rows returned by a transaction"
-"""How a difference in rows begins."""
+ROWS = "rows returned per transaction"
+"""The start of the text that describes a difference in rows."""
 
-FAILED = "transactions that failed"
-"""How a difference in failures begins."""
+FAILED = "failed transactions"
+"""The start of the text that describes a difference in failures."""
 
 DURABILITY = "durability"
-"""How a difference in what a power failure leaves begins."""
+"""The start of the text that describes a difference in durability."""
 
 
 @dataclass(frozen=True)
 class RunNoise:
-    """How much the logarithm of a cell's throughput differs from run to run where nothing has changed.
+    """Variation of the logarithm of a cell's throughput between runs of the same system.
 
-    ``deviation``: its standard deviation; ``freedom``: the degrees of freedom that this is known with; ``runs``: from
-    how many runs, 0 where it is assumed.
+    ``deviation``: standard deviation; ``freedom``: its degrees of freedom; ``runs``: the number of runs it was
+    estimated from, 0 if it is assumed.
     """
 
     deviation: float
@@ -78,23 +78,22 @@ class RunNoise:
 
     @property
     def least(self) -> float:
-        """The deviation that runs have at least, with a confidence of 95 %."""
+        """Lower bound of the deviation with 95 % confidence."""
         from scipy.special import chdtri
 
         return self.deviation * math.sqrt(self.freedom / float(chdtri(self.freedom, 0.05)))
 
 
 ASSUMED = RunNoise(0.05, 10.0, 0)
-"""What is assumed of a machine of which nobody has measured it: what was found on shared virtual processors."""
+"""Default for machines without measured noise: the value found on shared virtual CPUs."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two cells to compare, the baseline's first.
+    """Two cells to compare, the baseline first.
 
-    ``apart``: what else is known that keeps them from being ranked. ``paired``: they have blocks in common. ``metric``:
-    of ``METRICS``, or None for the usual one. ``between``: of two runs, how much runs differ
-    of which nothing has changed.
+    ``apart``: further reasons not to rank them. ``paired``: whether they share blocks. ``metric``: one of ``METRICS``,
+    or None for the usual one. ``between``: the noise between runs if the cells belong to different runs.
     """
 
     a: Cell
@@ -107,34 +106,34 @@ class Pair:
 
     @property
     def by(self) -> str:
-        """What they are compared by."""
+        """The metric that the cells are compared by."""
         return self.metric or usual_metric(self.a, self.b)
 
     @property
     def drift(self) -> tuple[float, float] | None:
-        """The standard deviation from run to run, and its degrees of freedom."""
+        """The standard deviation between runs and its degrees of freedom; None within one run."""
         return None if self.between is None else (self.between.deviation, self.between.freedom)
 
     @property
     def not_comparable(self) -> list[str]:
-        """Why they are not ranked; empty where they are."""
+        """Reasons why the cells are not ranked; empty if they are."""
         return [*self.apart, *why_not_comparable(self.a, self.b)]
 
     @property
     def is_bounded(self) -> bool:
-        """Whether what they are compared by is a lower bound on either side, which no number of rounds settles."""
+        """Whether the metric is a lower bound in either cell, so that more rounds cannot settle the comparison."""
         return any(lower_bounds(cell, self.by) for cell in (self.a, self.b))
 
 
 def judge(
     pairs: Sequence[Pair], margin: float = MARGIN, family: int | None = None, cells: Sequence[Cell] = ()
 ) -> list[Comparison]:
-    """Compare pairs of cells as one family (:func:`dbdyno.stats.decide`). ``margin`` is a share.
+    """Compare pairs of cells as one family (:func:`dbdyno.stats.decide`). ``margin``: as a share.
 
-    ``family``: the number of comparisons in the family, if it is not the number of pairs. ``cells``: all cells of the
-    run, which show its noise together; by default those of the pairs. Less is better for every
-    metric except throughput, so the reciprocal is judged. Two cells that are not comparable are not ranked: the ratio
-    is there, the verdict is not. A time that is a lower bound on either side settles nothing.
+    ``family``: the number of comparisons in the family, by default the number of pairs. ``cells``: all cells of the
+    run, used to estimate its noise; by default the cells of the pairs. For metrics other than throughput, less is
+    better and the reciprocal is judged. Cells that are not comparable have a ratio but no verdict. If a time is a
+    lower bound in either cell, the verdict is inconclusive.
     """
     ratios = [more_is_better(ratio, each.by) for each, ratio in zip(pairs, ratios_of(pairs, cells), strict=True)]
     made: list[Comparison] = []
@@ -163,12 +162,12 @@ def judge(
 
 
 def more_is_better(ratio: Ratio | None, metric: str) -> Ratio | None:
-    """Return a ratio for which more is better, or such a ratio as it was measured: the reciprocal for a time."""
+    """Invert a ratio unless it is one of throughputs: from measured to more-is-better, or back."""
     return ratio if ratio is None or metric == "throughput" else inverse(ratio)
 
 
 def ratios_of(pairs: Sequence[Pair], cells: Sequence[Cell] = ()) -> list[Ratio | None]:
-    """Return the ratio b / a of each pair by its metric; None if either has no value, or they have no round in common.
+    """Return the ratio b / a of each pair by its metric; None without a value on both sides or a shared round.
 
     ``cells``: as in :func:`judge`.
     """
@@ -178,12 +177,12 @@ def ratios_of(pairs: Sequence[Pair], cells: Sequence[Cell] = ()) -> list[Ratio |
 
 
 def noise_of_cells(cells: Sequence[Cell], metric: str) -> Noise | None:
-    """Return the noise of a trial as all cells of a run show it; None of too few cells, and of exact counts."""
+    """Return the noise of a trial, estimated from all cells of a run; None for too few cells or exact counts."""
     return None if metric == "instructions" else noise_of([logs_by_block(cell, metric) for cell in cells])
 
 
 def ratio_of_pair(pair: Pair, noise: Noise | None = None) -> Ratio | None:
-    """Return the ratio b / a of a pair by its metric. ``noise``: of a trial, as all cells of the run show it."""
+    """Return the ratio b / a of a pair by its metric. ``noise``: noise of a trial, from :func:`noise_of_cells`."""
     a, b = pair.a, pair.b
     if pair.by == "throughput":
         rates = rates_by_block(a), rates_by_block(b)
@@ -199,28 +198,28 @@ def ratio_of_pair(pair: Pair, noise: Noise | None = None) -> Ratio | None:
 
 
 def _lacking(pair: Pair, ratio: Ratio | None) -> str:
-    """Say why a ratio settles nothing, whatever it is; empty where it may."""
+    """Return why no verdict can follow from a ratio; empty if one can."""
     for cell in (pair.a, pair.b):
         bounds = lower_bounds(cell, pair.by)
         if bounds:
             return (
-                f"{pair.by} is a lower bound in {bounds} of {len(done(cell))} rounds of {cell.id}: what failed or "
-                "was skipped has no response time"
+                f"{pair.by} is a lower bound in {bounds} of {len(done(cell))} rounds of {cell.id}: failed and "
+                "skipped transactions have no response time"
             )
     if ratio is not None and ratio.count > 1 and ratio.low is None:
-        return "all rounds gave the same figure to the last digit, which says nothing of how sure it is"
+        return "all rounds gave exactly the same value, so its uncertainty is unknown"
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """What decides whether a cell may be ranked with another one: a few figures that stand for all of its rounds."""
+    """Properties of a cell that decide whether it may be ranked with another one."""
 
     system: str
     """The system's name."""
     factors: dict[str, object]
     durability: str | None
-    """Its class, marked if observations contradict it."""
+    """The durability class, marked if observations contradict it."""
     contradicted: bool
     writes: bool
     """Whether rows were changed, or may have been."""
@@ -229,17 +228,17 @@ class Comparable:
     rows_error: float
     """Standard error of ``rows``; 0 if unknown."""
     failing: list[float]
-    """Share of transactions that failed, of each round that began any."""
+    """Share of failed transactions in each round that started any."""
     lost: float
     """Share of the windows in which transactions failed and none succeeded."""
     queued: float | None
     """Share of the clients' time in which they waited for a CPU; None if unknown."""
     own_queue: float
-    """The share that clients make one another wait because there are more of them than CPUs."""
+    """Share of their time that clients wait for each other because they outnumber the CPUs."""
 
 
 def comparable(cell: Cell | Comparable) -> Comparable:
-    """Return what decides whether a cell may be ranked."""
+    """Return the properties that decide whether a cell may be ranked."""
     if isinstance(cell, Comparable):
         return cell
     failing = failing_by_round(cell)
@@ -259,9 +258,9 @@ def comparable(cell: Cell | Comparable) -> Comparable:
 
 
 def disturbed_by_queue(*sides: Sequence[Cell | Comparable]) -> list[str]:
-    """Say of each of two sides how long its clients waited for a CPU; empty if that disturbed nothing, or is unknown.
+    """Return for each of two sides how long its clients waited for a CPU; empty if undisturbed or unknown.
 
-    A side is one run or several, of which the medians count. A disturbed side may be slower for that reason alone.
+    A side has one or more runs, and their medians are compared. A disturbed side may be slower only for that reason.
     """
     waited = []
     for side in sides:
@@ -278,19 +277,19 @@ def disturbed_by_queue(*sides: Sequence[Cell | Comparable]) -> list[str]:
 
 
 def why_not_comparable(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
-    """Say why two cells must not be ranked; empty where they may be.
+    """Return reasons not to rank two cells; empty if they may be ranked.
 
-    Where nothing was written, there was nothing to be durable; a class that what was counted contradicts is none. Rows
-    are looked at where nothing but the system differs: else the levels may ask for other ones. They differ, and so do
-    shares of failures, where chance does not explain it. What failed may have been the greater part of the work, and
-    the time is that of what is left.
+    Durability matters only if a cell wrote. A class contradicted by observations is not comparable to any. Rows are
+    compared only if cells differ in nothing but the system, since other levels may ask for other rows. Rows and shares
+    of failures differ if chance does not explain the difference. If failures differ, the measured times belong to
+    different work.
     """
     a, b = comparable(a), comparable(b)
     return [*durability_differs(a, b), *rows_differ(a, b), *(hardly_any(a, b) or failures_differ(a, b))]
 
 
 def durability_differs(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
-    """Say that one of two cells that wrote is less durable, or not what it claims; empty where neither is."""
+    """Return the durability classes if a cell wrote and they differ or one is contradicted; otherwise empty."""
     a, b = comparable(a), comparable(b)
     durability = (a.durability, b.durability)
     contradicted = a.contradicted or b.contradicted
@@ -300,7 +299,7 @@ def durability_differs(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
 
 
 def rows_differ(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
-    """Say that two systems returned other rows for the same work; empty where they did not."""
+    """Return the numbers of rows if two systems differ in them for the same work; otherwise empty."""
     a, b = comparable(a), comparable(b)
     if a.system == b.system or _without_system(a.factors) != _without_system(b.factors):
         return []
@@ -308,51 +307,51 @@ def rows_differ(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
 
 
 def other_rows(a: Cell | Comparable, b: Cell | Comparable, work: int = 1) -> list[str]:
-    """Say that two cells returned other rows, whatever else they differ in; empty where they did not.
+    """Return the numbers of rows of two cells if they differ, regardless of levels; otherwise empty.
 
-    ``work``: how many transactions of the first one of the second does.
+    ``work``: transactions of ``a`` that do the work of one transaction of ``b``.
     """
     a, b = comparable(a), comparable(b)
     if a.rows is None or b.rows is None:
         return []
     rows_b = b.rows / work
-    if _is_no_chance(a.rows - rows_b, [a.rows_error, b.rows_error / work], _SAME_ROWS * max(a.rows, rows_b)):
+    if _is_significant(a.rows - rows_b, [a.rows_error, b.rows_error / work], _SAME_ROWS * max(a.rows, rows_b)):
         return [f"{ROWS}: {a.rows:.4g} against {rows_b:.4g}"]
     return []
 
 
 def hardly_any(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
-    """Say that of one of two cells so much failed that the rate is that of what is left; empty where it is not so."""
+    """Return the failures if so many transactions failed that throughput is not meaningful; otherwise empty."""
     a, b = comparable(a), comparable(b)
     if not _any_failed(a, b):
         return []
     of_a, of_b = fmean(a.failing), fmean(b.failing)
     lost = max(a.lost, b.lost)
     if lost > _NOTHING_ELSE:
-        return [f"{FAILED}: for {lost * 100:.0f} % of the window none ended well"]
+        return [f"{FAILED}: none succeeded for {lost * 100:.0f} % of the window"]
     if max(of_a, of_b) > _MOST:
-        return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %, more than ended well"]
+        return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %, more than half"]
     return []
 
 
 def failures_differ(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
-    """Say that more transactions failed of one of two cells than chance explains; empty where not."""
+    """Return the shares of failed transactions if chance does not explain their difference; otherwise empty."""
     a, b = comparable(a), comparable(b)
     if not _any_failed(a, b):
         return []
     of_a, of_b = fmean(a.failing), fmean(b.failing)
-    if not _is_no_chance(of_a - of_b, [standard_error(a.failing), standard_error(b.failing)], _FAILING):
+    if not _is_significant(of_a - of_b, [standard_error(a.failing), standard_error(b.failing)], _FAILING):
         return []
     return [f"{FAILED}: {of_a * 100:.3g} % against {of_b * 100:.3g} %"]
 
 
 def _any_failed(a: Comparable, b: Comparable) -> bool:
-    """Whether both cells began transactions, and some failed."""
+    """Whether both cells started transactions and some failed."""
     return bool(a.failing and b.failing) and (any(a.failing) or any(b.failing))
 
 
 def _nothing_but_failures(cell: Cell) -> float:
-    """Return the share of a cell's windows in which transactions failed and none ended well."""
+    """Return the share of a cell's windows in which transactions failed and none succeeded."""
     spans = [
         (float(each["end_s"]) - float(each["start_s"]), bool(each["failed"]) and not each["ok"])
         for one in done(cell)
@@ -374,13 +373,13 @@ def _own_queue_share(cell: Cell) -> float:
     return max(0.0, 1 - cores / clients) if cores else 0.0
 
 
-def _is_no_chance(difference: float, errors: Sequence[float], least: float) -> bool:
-    """Whether two means differ by more than ``least``, and by more than their standard ``errors`` explain."""
+def _is_significant(difference: float, errors: Sequence[float], least: float) -> bool:
+    """Whether two means differ by more than ``least`` and by more than 4 standard errors."""
     return abs(difference) > max(least, _CHANCE * math.hypot(*errors))
 
 
 def _writes(cell: Cell) -> bool:
-    """Whether rows were changed, as far as clients see what they change; where they do not, they may have been."""
+    """Whether rows were changed, or may have been because clients cannot see it."""
     if not engine_of_product(cell.system.engine).shows_changes:
         return bool(done(cell))
     return any(each.rows_changed != 0 for each in done(cell))

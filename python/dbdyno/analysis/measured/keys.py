@@ -1,4 +1,4 @@
-"""In what order the keys come that a trial inserts, by its plan."""
+"""The order of the keys that a trial inserts, read from its plan."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from dbdyno.model.result.reading import JsonObject, count, objects, part
 
-#: Kinds of which each new key goes behind all others.
+#: Kinds whose new keys are inserted after all existing ones.
 AT_THE_EDGE = frozenset({"v7", "v7_monotonic", "ulid", "serial"})
 
-#: Kinds whose new keys go anywhere.
+#: Kinds whose new keys are inserted at random positions.
 ANYWHERE = frozenset({"v4"})
 
 
 @dataclass(frozen=True, slots=True)
 class NewKeys:
-    """A kind of key, as plans call it; empty: what is inserted has none.
+    """The kind of the inserted keys as named in plans; empty if the trial inserts none.
 
-    Of kinds with a prefix that begins again: ``block``, how many keys, or seconds, share a prefix, and ``prefixes``,
-    how many there are.
+    For kinds with a repeating prefix: ``block`` is the number of keys or seconds that share a prefix, ``prefixes`` the
+    number of prefixes.
     """
 
     kind: str
@@ -27,7 +27,7 @@ class NewKeys:
 
     @classmethod
     def of(cls, task: JsonObject) -> NewKeys:
-        """Read a trial's task: the first value of a statement that is an identifier or a serial number."""
+        """Read the kind from a trial's task: from the first parameter that is a UUID or a serial number."""
         for transaction in objects(task.get("transactions")):
             for step in objects(transaction.get("steps")):
                 for param in objects(step.get("params")):
@@ -43,12 +43,12 @@ class NewKeys:
         if not isinstance(version, dict):
             return cls(str(version))
         kind = next(iter(version), "")
-        of = part(version, kind)
-        size = count(of, "block_size") or count(of, "interval_length") or 1
-        blocks = count(of, "block_count") or count(of, "interval_count") or 1
+        options = part(version, kind)
+        size = count(options, "block_size") or count(options, "interval_length") or 1
+        blocks = count(options, "block_count") or count(options, "interval_count") or 1
         if blocks == 1:
-            # Without bits for a prefix, all of it is random.
+            # Without a prefix, the whole key is random.
             return cls("v4")
-        # The prefix has whole bytes, and is divided so that it begins again where it was asked to.
+        # The prefix consists of whole bytes. Its range is divided so that it repeats as requested.
         prefixes = 256 ** -(-(blocks - 1).bit_length() // 8)
         return cls(kind, max(1, size * blocks // prefixes), prefixes)

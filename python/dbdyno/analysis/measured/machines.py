@@ -1,4 +1,4 @@
-"""What each load machine did of a trial, and whether they agree."""
+"""The share of each load machine in a trial, and whether the machines agree."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from dbdyno.model.result.cell import LoadMachineRound
 from dbdyno.model.result.reading import ratio
 from dbdyno.stats.agreement import chance
 
-# Of the usual length of an interval: one that is shorter was cut, and says too little.
+# Intervals shorter than this share of the longest one were cut off and are ignored.
 _WHOLE = 0.5
 
 
 def machine_rounds(trial: ReadTrial, rates: Sequence[float]) -> list[LoadMachineRound]:
-    """Say what each load machine did of a trial; empty where its load came from one place.
+    """Return the result of each load machine of a trial; empty if all clients ran on one machine.
 
-    ``rates``: what each did in a second, in the unit of throughput.
+    ``rates``: throughput of each machine.
     """
-    told = trial.load_machines
-    if told is None or len(told.machines) != len(trial.parts):
+    load = trial.load_machines
+    if load is None or len(load.machines) != len(trial.parts):
         return []
-    machines = told.machines
-    done = _of_clients([_rates(intervals) for _, intervals in trial.parts], machines)
+    machines = load.machines
+    done = _per_client([_rates(intervals) for _, intervals in trial.parts], machines)
     times = [_medians(intervals) for _, intervals in trial.parts]
     clients, total = sum(each.clients for each in machines), sum(rates)
     return [
         replace(
-            _round(machine, result, agreed_ns=told.agreed_ns, rate=rates[number], total=total, clients=clients),
+            _round(machine, result, agreed_ns=load.agreed_ns, rate=rates[number], total=total, clients=clients),
             rate_p=_differs(done, number),
             time_ratio=_time_ratio(times, number),
             time_p=_differs(times, number),
@@ -67,7 +67,7 @@ def _round(
 
 
 def _rates(intervals: Sequence[Interval]) -> dict[int, float]:
-    """Give what ended in a second, by interval."""
+    """Return the successful transactions per second by interval."""
     lengths = {each.index: each.end_s - each.start_s for each in intervals}
     usual = max(lengths.values(), default=0.0)
     return {
@@ -77,8 +77,8 @@ def _rates(intervals: Sequence[Interval]) -> dict[int, float]:
     }
 
 
-def _of_clients(rates: Sequence[Mapping[int, float]], machines: Sequence[LoadMachine]) -> list[dict[int, float]]:
-    """Give the same for a client of each machine."""
+def _per_client(rates: Sequence[Mapping[int, float]], machines: Sequence[LoadMachine]) -> list[dict[int, float]]:
+    """Return the rates of each machine divided by its number of clients."""
     return [
         {index: rate / machine.clients for index, rate in each.items()}
         for each, machine in zip(rates, machines, strict=True)
@@ -90,9 +90,9 @@ def _medians(intervals: Sequence[Interval]) -> dict[int, float]:
 
 
 def _differences(figures: Sequence[Mapping[int, float]], number: int) -> list[float]:
-    """Give by what share a machine differed from the mean of the others, in each interval that all have.
+    """Return the relative difference of a machine from the mean of the others, in each interval that all have.
 
-    What hit all of them in an interval cancels out.
+    Disturbances that affect all machines in an interval cancel out.
     """
     common = set.intersection(*(set(each) for each in figures))
     found = []

@@ -1,4 +1,4 @@
-"""The results of several workers as one: of those that carried out parts of one trial side by side."""
+"""Merge the results of several worker processes that ran parts of one trial concurrently."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar, get_args
@@ -16,7 +16,7 @@ from dbdyno.model.result.convert import to_json
 
 _Value = TypeVar("_Value")
 
-# What counts things, or time of clients: the sum is that of the trial.
+# Counts and client time, which are added.
 _SUMMED = (
     "accounting",
     "completed",
@@ -34,19 +34,19 @@ _SUMMED = (
 
 _KINDS = tuple(ChangedCalls.model_fields)
 
-# What ended a window, as the worker orders it: of several, the last of these that occurs.
+# Reasons for the end of a window in the worker's order; the last one that occurs counts.
 _ENDINGS: tuple[EndedBy, ...] = get_args(EndedBy)
 
 
 def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = None) -> TrialResult:
-    """Return the result of a trial from those of its processes, whose windows began at the same moment.
+    """Merge the results of a trial's processes, whose windows began at the same time.
 
-    ``hosts``: the machine of each, by default one for all. Counts, seconds and histograms are added. What each process
-    saw of the same machine, server and engine is taken from the one whose window was longest; of several machines the
-    processors and what they did are added. CPU in percent is that of all processes, over the longest window. What the
-    server's sessions waited for was looked at by one of them; what the server counted rose by the most that one saw.
-    Of the calls that a trial changes, a server's are counted by one of them, and those of clients are added.
-    Raises HistogramError and ValueError (without results).
+    ``hosts``: the machine of each process, by default one for all. Counts, seconds and histograms are added. Values
+    about the shared machine, server and engine come from the process with the longest window. CPUs and their use are
+    added over machines. CPU percentages are the sum over processes, relative to the longest window. One process samples
+    the server's waits. Server counters use the largest increase that a process saw. Of the calls that a trial changes,
+    one process counts the server's, and client calls are added.
+    Raises HistogramError, and ValueError without results.
     """
     witness = max(results, key=lambda result: result.elapsed_s)
     histograms: dict[str, str] = {}
@@ -72,7 +72,7 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
             "latency_ms": latency_ms,
             "cpu": _cpu(results, witness, [""] * len(results) if hosts is None else hosts),
             "observed": _observed([each for result in results if (each := result.observed) is not None]),
-            # One of them had the statements run for it.
+            # Only one process reads the row estimates of plans.
             "engine": next((result.engine for result in results if result.engine.estimates), witness.engine),
             "changes": _changes([result.changes for result in results if result.changes is not None]),
             "waits": next((result.waits for result in results if result.waits is not None), None),
@@ -81,7 +81,7 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
 
 
 def _failed_by_code(results: Sequence[TrialResult]) -> list[FailedByCode]:
-    """Add the failures of each code up; the first message of each is kept."""
+    """Add up failures by code, keeping the first message of each."""
     found: dict[tuple[str, str], FailedByCode] = {}
     for each in (each for result in results for each in result.failed_by_code):
         key = each.kind, each.code
@@ -99,7 +99,7 @@ def _summary(histogram: Histogram, at_least: Histogram | None) -> NoTimes | Time
 
 
 def _rate(results: Sequence[TrialResult], witness: TrialResult) -> Rate:
-    """Add the parts of the rate. Processes that ended by number waited for those that did not, or did so later."""
+    """Add the parts of the rate; if only some processes ended by a count, divide all by the longest window."""
     rate = _sum([result.rate for result in results])
     if len({result.ended_by in ("transactions", "statements", "rows") for result in results}) > 1:
         ok = sum(result.accounting.ok for result in results)
@@ -111,9 +111,9 @@ def _rate(results: Sequence[TrialResult], witness: TrialResult) -> Rate:
 
 
 def merge_intervals(intervals: Sequence[Interval], hosts: Sequence[str] | None = None) -> Interval:
-    """Return one interval of a trial's timeline from that of each of its processes; ``hosts``: the machine of each.
+    """Merge one interval of a trial's timeline over its processes; ``hosts``: the machine of each.
 
-    Percentiles of latencies cannot be put together: ``service_ms`` is then not known.
+    Latency percentiles cannot be merged, so ``service_ms`` is None for several processes.
     """
     first = intervals[0]
     seen = dict(reversed(list(zip(hosts or [""] * len(intervals), intervals, strict=True))))
@@ -150,17 +150,17 @@ def _calls(calls: Sequence[Calls]) -> Calls:
 
 
 def _observed(seen: Sequence[Observed]) -> Observed | None:
-    """Take the greatest of each figure: all looked at one server, the one that was there longest saw all of it."""
+    """Take the maximum of each counter: all processes watched one server, and the longest-running one saw all."""
     if not seen:
         return None
-    told = Observed(
+    merged = Observed(
         acknowledged=sum(each.acknowledged for each in seen),
         counters=_greatest([each.counters for each in seen]),
         backlog=_greatest([each.backlog for each in seen]),
         backlog_before=_greatest([each.backlog_before for each in seen]),
     )
     errors = [each.error for each in seen if each.error]
-    return told.model_copy(update={"error": errors[0]}) if errors else told
+    return merged.model_copy(update={"error": errors[0]}) if errors else merged
 
 
 def _greatest(figures: Sequence[dict[str, float]]) -> dict[str, float]:
@@ -169,15 +169,15 @@ def _greatest(figures: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def _cpu(results: Sequence[TrialResult], witness: TrialResult, hosts: Sequence[str]) -> CpuShare:
-    # Who was there longest saw most of its machine.
+    # The process with the longest window measured most of its machine's time.
     seen = {
         host: max(
-            (each for each, of in zip(results, hosts, strict=True) if of == host), key=lambda each: each.elapsed_s
+            (each for each, own in zip(results, hosts, strict=True) if own == host), key=lambda each: each.elapsed_s
         )
         for host in dict.fromkeys(hosts)
     }
     longest = witness.elapsed_s
-    # A process that was done sooner used nothing in the rest of the longest window.
+    # A process that ended earlier used no CPU in the rest of the longest window.
     share = {id(each): each.elapsed_s / longest if longest > 0 else 1.0 for each in results}
     return witness.cpu.model_copy(
         update={
@@ -193,7 +193,7 @@ def _cpu(results: Sequence[TrialResult], witness: TrialResult, hosts: Sequence[s
 
 
 def _sum(values: Sequence[_Value]) -> _Value:
-    """Add numbers, tables of numbers key by key, and parts of events field by field."""
+    """Add numbers, dictionaries of numbers by key, or event parts by field."""
     first: Any = values[0]
     if isinstance(first, dict):
         tables: Any = values

@@ -1,4 +1,4 @@
-"""What cells are compared by: throughput, the times that clients waited, instructions; a value for each block."""
+"""Metrics that cells are compared by (throughput, response times, instructions), with one value per block."""
 
 from __future__ import annotations
 
@@ -16,63 +16,63 @@ from dbdyno.stats.rates import merged_rate, own_values
 _T = TypeVar("_T")
 
 METRICS = ("throughput", "active", "instructions", "p50", "p90", "p99", "p99_9", "mean", "max")
-"""Throughput, active time, instructions, and the percentiles, mean and maximum of the response time as tables show it:
-in a closed loop that is the service time. Of all but the throughput less is better.
+"""Throughput, active time, instructions, and percentiles, mean and maximum of the response time (the service time in
+a closed loop). For all except throughput, less is better.
 
-Active time is what a client takes for a unit of the throughput, in milliseconds, without the time it waited for a CPU:
-other programs on the machine hardly change it."""
+Active time is a client's time per unit of throughput in milliseconds, without the time it waited for a CPU. Other
+programs on the machine hardly change it."""
 
 ANSWERS = "p99"
-"""What tells open loops apart that keep up."""
+"""The metric that compares open loops that keep up."""
 
 
 def is_open_loop(cell: Cell) -> bool:
-    """Whether transactions started by the clock: only there is a response time beside the service time."""
+    """Whether transactions were started on a schedule. Only then is there a response time besides the service time."""
     return any("response" in each.latency_ms for each in done(cell))
 
 
 def keeps_up(cell: Cell) -> bool:
-    """Whether an open loop began what was due: its throughput is then the rate that it was offered."""
+    """Whether an open loop started all due transactions, so that its throughput equals the offered rate."""
     rounds = done(cell)
     due, skipped = sum(each.issued for each in rounds), sum(each.skipped for each in rounds)
     return is_open_loop(cell) and skipped < max(OVERLOADED * due, 1)
 
 
 def usual_metric(a: Cell, b: Cell) -> str:
-    """Return what two cells are judged by where nobody says it: throughput, but of open loops that both keep up."""
+    """Return the default metric of a comparison: throughput, but p99 if both are open loops that keep up."""
     return usual_metric_of(keeps_up(a) and keeps_up(b))
 
 
 def gate_metric(a: Cell, b: Cell) -> str:
-    """Return what a gate judges two cells by that were measured together: what other programs disturb least."""
+    """Return the default metric of a gate for cells measured together: the one other programs disturb least."""
     usual = usual_metric(a, b)
     recorded = all(len(_active_ms(cell)) == len(rates_by_block(cell)) > 0 for cell in (a, b))
     return "active" if usual == "throughput" and recorded else usual
 
 
 def usual_metric_of(kept_up: bool) -> str:
-    """Return what cells are judged by where nobody says it. ``kept_up``: they are open loops that all kept up."""
+    """Return the default metric of a comparison. ``kept_up``: all cells are open loops that kept up."""
     return ANSWERS if kept_up else "throughput"
 
 
 def done(cell: Cell) -> list[Round]:
-    """Return the rounds that gave a result."""
+    """Return the rounds with a result."""
     return [each for each in cell.rounds if each.status == "done"]
 
 
 def failing_by_round(cell: Cell) -> list[float]:
-    """Return the share of transactions that failed, of each round that began any."""
+    """Return the share of failed transactions of each round that started any."""
     return [sum(each.failed.values()) / each.issued for each in done(cell) if each.issued]
 
 
 def failing(cell: Cell) -> float:
-    """Return the share of transactions that failed, the mean over rounds; 0 where none began."""
+    """Return the mean share of failed transactions over rounds; 0 if none started."""
     shares = failing_by_round(cell)
     return fmean(shares) if shares else 0.0
 
 
 def rate_of(each: Round) -> Rate | None:
-    """Return a round's throughput with what it is told from; None where it gave none, or nothing was done."""
+    """Return a round's throughput with the data it is estimated from; None if it has none or it is 0."""
     if not each.throughput:
         return None
     basis = each.rate
@@ -88,7 +88,7 @@ def rate_of(each: Round) -> Rate | None:
 
 
 def rates_by_block(cell: Cell) -> Rates:
-    """Return the throughput of each block that gave one."""
+    """Return the throughput by block."""
     return merged(_rates(cell), windows_of(cell), merged_rate)
 
 
@@ -97,12 +97,12 @@ def _rates(cell: Cell) -> dict[int, Rate]:
 
 
 def windows_of(cell: Cell) -> int:
-    """Return how many of a cell's rounds are windows on one growth of a table, and tell one thing together."""
+    """Return the number of consecutive rounds that measure one growth of a table and count as one."""
     return 1 if cell.growth is None else cell.growth.windows
 
 
 def merged(values: Mapping[int, _T], windows: int, merge: Callable[[Sequence[_T]], _T]) -> dict[int, _T]:
-    """Return one value for each growth, by its first block: windows on one growth are no independent rounds."""
+    """Return one value per growth by its first block, because windows of one growth are not independent rounds."""
     if windows == 1:
         return dict(values)
     growths: dict[int, list[_T]] = {}
@@ -112,7 +112,7 @@ def merged(values: Mapping[int, _T], windows: int, merge: Callable[[Sequence[_T]
 
 
 def values_by_block(cell: Cell, metric: str) -> dict[int, float]:
-    """Return a metric of each block that gave a value above 0. ``metric``: of :data:`METRICS`."""
+    """Return the positive values of a metric by block. ``metric``: one of :data:`METRICS`."""
     return merged(_values(cell, metric), windows_of(cell), geometric_mean)
 
 
@@ -133,14 +133,14 @@ def _values(cell: Cell, metric: str) -> dict[int, float]:
 
 
 def logs_by_block(cell: Cell, metric: str) -> dict[int, float]:
-    """Return the logarithm of what each block says of a metric of the cell."""
+    """Return the logarithm of a metric by block."""
     if metric == "throughput":
         return own_values(rates_by_block(cell))
     return {block: math.log(value) for block, value in values_by_block(cell, metric).items()}
 
 
 def _active_ms(cell: Cell) -> dict[int, float]:
-    """Return the active time of each block that recorded how long its clients waited for a CPU."""
+    """Return the active time in milliseconds of blocks that recorded how long clients waited for a CPU."""
     found: dict[int, float] = {}
     for each in done(cell):
         waited, client_s = each.segments.get("run_queue"), each.client_s
@@ -151,6 +151,6 @@ def _active_ms(cell: Cell) -> dict[int, float]:
 
 
 def lower_bounds(cell: Cell, metric: str) -> int:
-    """Return in how many rounds a metric is a lower bound: what failed, or was skipped, has no response time."""
+    """Return the number of rounds in which a metric is a lower bound, because transactions failed or were skipped."""
     shown = [shown_times(each.latency_ms) for each in done(cell)]
     return sum(times is not None and metric in times.at_least for times in shown)

@@ -1,4 +1,4 @@
-"""The time of each transaction and of each statement, over all rounds of a cell."""
+"""Times of each transaction, statement and control statement over all rounds of a cell."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dbdyno.model.result.cell import Operation, OperationKind
 
 
 def cell_operations(results: Sequence[TrialResult]) -> tuple[list[Operation], list[str]]:
-    """Give the time of each operation of a cell from its trials, and the troubles with their data.
+    """Return the times of each operation of a cell, and errors in the data.
 
-    Empty where the trials are of a time when operations were not timed.
+    Empty if operations were not timed.
     """
     timed = [each for each in (_timed(result) for result in results) if each is not None]
     services = {None, *(result.histograms.get("service") for result in results)}
@@ -23,28 +23,28 @@ def cell_operations(results: Sequence[TrialResult]) -> tuple[list[Operation], li
         try:
             merged = merge(each[kind, name] for each in timed if (kind, name) in each)
         except HistogramError as error:
-            # Where it is the service time, that it cannot be read is said of that.
+            # An invalid service histogram is reported with the cell's latencies.
             if {each.get((kind, name)) for each in timed} <= services:
                 continue
-            troubles.append(f"the times of the {kind} {name} could not be merged over the rounds: {error}")
+            troubles.append(f"the times of the {kind} {name} could not be merged across rounds: {error}")
             continue
         if merged is None or not merged.count:
             continue
         made = _operation(kind, name, merged)
         operations.append(made)
         total += made.seconds if kind == "transaction" else 0.0
-    # Of few transactions that stand for many each the sum may differ from that of all.
+    # Statements may be timed in a sample of transactions, whose total differs from the total of all.
     timed_s = sum(each.operations.timed_s for each in results if each.operations is not None) or total
     for each in operations:
-        of = total if each.kind == "transaction" else timed_s
-        each.share = each.seconds / of if of else None
+        whole = total if each.kind == "transaction" else timed_s
+        each.share = each.seconds / whole if whole else None
     return operations, troubles
 
 
-def merge_operations(all_: Sequence[Operations | None]) -> Operations | None:
-    """Give the times of operations of several processes as one; none where one of them has none. HistogramError."""
-    known = [each for each in all_ if each is not None]
-    if not known or len(known) < len(all_):
+def merge_operations(operations: Sequence[Operations | None]) -> Operations | None:
+    """Merge the operations of several processes; None if one has none. Raises HistogramError."""
+    known = [each for each in operations if each is not None]
+    if not known or len(known) < len(operations):
         return None
     return Operations(
         transactions=_merged([each.transactions for each in known]),
@@ -61,7 +61,7 @@ def _merged(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _timed(result: TrialResult) -> dict[tuple[OperationKind, str], str] | None:
-    """Give the histogram of each operation, by what it is. One that is all of the load has the service time."""
+    """Return the histogram of each operation. An operation that is the whole load has the service time."""
     if result.operations is None:
         return None
     return dict(_histograms(result, result.operations))

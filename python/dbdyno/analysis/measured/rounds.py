@@ -1,4 +1,4 @@
-"""One trial as a round of its cell."""
+"""Turn a trial into a round of the result document."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ _NO_DISK: Disk = Disk(
     queue_length=None,
 )
 
-#: As in ``crates/load/src/rate.rs``.
+#: Same value as in ``crates/load/src/rate.rs``.
 _COVERED = 0.5
 
-# The engine's counts and the segments of the clients' time, by what an engine is timed at.
+# Counters and time segments that an engine provides, by what is instrumented (Engine.timed).
 _TIMED: Mapping[Timed, frozenset[str]] = {
     "files": frozenset(
         {"syncs", "reads", "read_bytes", "writes", "write_bytes", "lock_calls", "sync", "read", "write"}
     ),
     "inside": frozenset({"file_lock_waits", "cache_hits", "cache_misses", "cache_spills", "file_lock_wait", "prepare"}),
     "mutexes": frozenset({"mutex_wait"}),
-    # What a server computed is in no segment of its own, and what is not explained counts as waiting for it.
+    # A server's computation has no segment; unexplained time counts as waiting for the server.
     "computing": frozenset({"engine", "unknown"}),
     "server": frozenset({"client", "server"}),
 }
@@ -77,15 +77,15 @@ _TIMED: Mapping[Timed, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What throughput counts, and how it is called."""
+    """The unit of throughput and its name."""
 
     unit: Literal["transaction", "statement", "row"]
     label: str
-    """What it is called, in the plural, such as "lookups"."""
+    """Plural name of the unit, such as "lookups"."""
 
     @classmethod
     def of(cls, design: JsonObject) -> Measure:
-        """Read ``design["measure"]``: ``unit``, by default transaction, and ``label``, by default the unit's plural."""
+        """Read ``design["measure"]``: ``unit``, by default ``transaction``, and ``label``, by default its plural."""
         measure = part(design, "measure")
         said = text(measure, "unit")
         unit: Literal["transaction", "statement", "row"] = (
@@ -95,13 +95,12 @@ class Measure:
 
 
 def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | None = None) -> Round:
-    """Turn a trial (:func:`dbdyno.analysis.measured.derived.derived`) and its bottleneck into a round of the document.
+    """Build a round from a trial (see :func:`dbdyno.analysis.measured.derived.derived`) and its bottleneck.
 
-    A trial whose accounting does not balance (issued = ok + failed + skipped + in flight) is a failed one, whatever it
-    said.
+    A trial fails if its accounting does not balance: issued = ok + failed + skipped + in flight.
     """
     result = trial.result
-    # What a program of the user's did within is not known.
+    # The internals of an external program are unknown.
     worker = result if isinstance(result, TrialResult) else None
     accounting = _NOTHING if result is None else result.accounting
     failed = {kind: value for kind, value in accounting.failed.items() if value}
@@ -177,20 +176,20 @@ def build_round(trial: ReadTrial, measure: Measure, bottleneck: Bottleneck | Non
     )
 
 
-def _listeners(told: Listeners) -> list[Listener]:
-    return [Listener(**each.model_dump(), somaxconn=told.somaxconn) for each in told.sockets]
+def _listeners(listeners: Listeners) -> list[Listener]:
+    return [Listener(**each.model_dump(), somaxconn=listeners.somaxconn) for each in listeners.sockets]
 
 
 def _throughput_of(result: TrialResult, measure: Measure) -> float:
-    """Return what one of several workers did in a second, in the unit of throughput."""
+    """Return the throughput of one of several workers."""
     each = ratio(_worked(result.work, result.completed, measure), result.completed)
     return transactions_per_s(result.rate)[0] * (each or 0.0)
 
 
 def transactions_per_s(rate: Rate) -> tuple[float, float]:
-    """Return how many transactions a second a result's rate comes to, and the other estimate.
+    """Return the transactions per second of a result, and the alternative estimate as a multiple of it.
 
-    That one is a multiple of the first, 1 where there is none. The parts are described in ``crates/load/src/rate.rs``.
+    The multiple is 1 without an alternative. ``crates/load/src/rate.rs`` describes the parts of the rate.
     """
     taken, other = _few_per_s(rate.few, beside_many=rate.many_per_s > 0)
     known = rate.many_per_s + (ratio(rate.whole.completed, rate.whole.seconds) or 0.0) + (taken or 0.0)
@@ -200,7 +199,7 @@ def transactions_per_s(rate: Rate) -> tuple[float, float]:
 
 
 def _few_per_s(few: Few, *, beside_many: bool) -> tuple[float | None, float | None]:
-    """Give the rate of clients with few transactions, and that by the other estimate; as ``few_per_s`` in Rust."""
+    """Return two estimates of the rate of clients with few transactions, as ``few_per_s`` in ``rate.rs``."""
     whole = ratio(few.clients * few.completed, few.seconds)
     within = ratio(few.clients * few.within, few.window_s)
     if few.clients <= 1 or within is None:
@@ -209,7 +208,7 @@ def _few_per_s(few: Few, *, beside_many: bool) -> tuple[float | None, float | No
 
 
 def _basis(result: TrialResult | ProgramResult | None, clients: int, other: float) -> RateBasis:
-    """Say what a round's throughput is told from. A count over a time may be off by what its end cuts."""
+    """Return the data that a round's throughput is estimated from, with the error from cutting off transactions."""
     if result is None:
         return RateBasis(time_s=1.0, count=0, seconds=0.0, squares=0.0, resolution=0.0, other=other)
     rate, cycles = result.rate, result.cycles
@@ -228,7 +227,7 @@ def _basis(result: TrialResult | ProgramResult | None, clients: int, other: floa
 
 
 def _unseen(result: TrialResult, plan: JsonObject) -> frozenset[str]:
-    """Name the counts and segments that nothing looked at, where the worker says 0."""
+    """Return counters and segments that were not measured, although the worker reports 0."""
     timed = engine_of_product(result.engine.engine).timed
     unseen = frozenset(name for kind, names in _TIMED.items() if kind not in timed for name in names)
     if part(plan, "task", "record").get("io") is False:
@@ -241,14 +240,14 @@ def _seen(source: Io | Segments, unseen: frozenset[str]) -> dict[str, float | No
 
 
 def _work(result: TrialResult | ProgramResult | None) -> Work | None:
-    """Give what a trial's transactions did. Those of a program run no statements that dbdyno knows of."""
+    """Return the work of a trial's transactions. Statements of external programs are unknown."""
     if isinstance(result, ProgramResult):
         return _NO_STATEMENTS
     return None if result is None else result.work
 
 
 def _worked(work: Work, ok: int, measure: Measure) -> float:
-    """Return how much was done of what the experiment counts, by ``ok`` transactions that succeeded."""
+    """Return the work of ``ok`` successful transactions in the unit of throughput."""
     match measure.unit:
         case "statement":
             return work.statements
@@ -315,7 +314,7 @@ def _disk(result: TrialResult | None) -> Disk:
 
 
 def _interleaving(result: TrialResult | None, plan: JsonObject) -> JsonObject:
-    """Say how a trial was interleaved with others: what it was told, and what came of it."""
+    """Return the planned and the measured interleaving of a trial; empty if it was not interleaved."""
     if result is None or result.interleaving is None:
         return {}
     return result.interleaving.model_dump() | part(plan, "task", "interleaving")

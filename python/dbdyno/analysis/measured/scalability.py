@@ -1,7 +1,7 @@
-"""The scalability model of a run: which cells it is fitted to, and why it is refused where the data do not support it.
+"""Fit the scalability model to a run's cells, or refuse it if the data does not support it.
 
-A model that is wrong looks as good as one that is right, so every reason to doubt it is asked for before it is shown.
-The bounds are judgement: docs/explanation/scalability.md gives the reasons for them.
+A wrong model looks as convincing as a right one, so all reasons for doubt are checked first.
+docs/explanation/scalability.md explains the bounds, which are a matter of judgment.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from dbdyno.stats.rates import own_errors, own_values
 from dbdyno.stats.scalability import LEAST_BLOCKS, LEAST_LEVELS, Estimate, NoSpreadError, fit
 from dbdyno.stats.scalability import Scalability as Fit
 
-# The largest number of clients by the smallest. Within less the curve hardly bends, and what it does beyond
-# is a guess.
+# Minimum ratio of the largest to the smallest number of clients. Over a smaller range the curve hardly bends, and
+# extrapolating it is a guess.
 _LEAST_RANGE = 4
-# Of transactions: failed, above which a rate of what ended well is another thing than the rate of one client.
+# With a larger share of failed transactions, the throughput of the successful ones does not fit the model.
 _FAILING = 0.01
-# Misfits beyond chance contradict the form where the largest is above this share. All models are wrong, and with enough
-# rounds by more than chance: smaller ones are part of the intervals.
+# Significant deviations contradict the model if the largest one exceeds this share. With enough rounds every model
+# deviates significantly; smaller deviations are part of the intervals.
 _MISFIT, _CHANCE = 0.05, 0.01
-# Contention within an interval of this width or more is hardly known, nor is the throughput of one client where its
-# ends are so many times apart.
+# Contention with a wider interval is unknown, and so is the throughput of one client if the ends of its interval differ
+# by a larger factor.
 _WIDE, _WIDE_RATE = 0.5, 3.0
-# No peak is predicted beyond so many times the largest number of clients.
+# No peak is predicted beyond this multiple of the largest number of clients.
 _REACH = 2
 _APART = ("faster", "slower")
 _POINTS = 24
@@ -44,17 +44,17 @@ _POINTS = 24
 
 @dataclass
 class _Refused(Exception):
-    """Why there is no curve, and what would be right."""
+    """Why the model is not fitted, and how to measure instead."""
 
     why: str
     advice: str = ""
 
 
 def scalability(cells: Sequence[Cell], factors: Mapping[str, Sequence[str]], confidence: float) -> list[Scalability]:
-    """Fit the law along each factor that decides the number of clients, for each combination of the others' levels.
+    """Fit the model along each factor that sets the number of clients, for each combination of the other levels.
 
-    ``factors``: those factors, each with what else of the experiment it decides. One that has a single level is left
-    out.
+    ``factors``: these factors, each with the other parts of the experiment that it sets. Factors with a single level
+    are left out.
     """
     return [
         _model(factor, others, at, group, confidence)
@@ -78,7 +78,7 @@ def _model(
         advice="",
     )
     try:
-        _see_that_they_can_be_fitted(factor, others, group, numbers)
+        _check_cells(factor, others, group, numbers)
         known = [(number, cell) for cell in group if (number := numbers[cell.id]) is not None]
         model.curve = _curve(factor, sorted(known, key=_first), confidence)
     except _Refused as refused:
@@ -91,16 +91,14 @@ def _first(each: tuple[int, Cell]) -> int:
 
 
 def _clients(cell: Cell) -> int | None:
-    """Give how many clients a cell's trials had."""
+    """Return the number of clients of a cell's trials; None if unknown."""
     return next((int(each.window["clients"]) for each in cell.rounds if each.window.get("clients")), None)
 
 
-def _see_that_they_can_be_fitted(
-    factor: str, others: Sequence[str], group: Sequence[Cell], numbers: Mapping[str, int | None]
-) -> None:
+def _check_cells(factor: str, others: Sequence[str], group: Sequence[Cell], numbers: Mapping[str, int | None]) -> None:
     if others:
-        why = f"{factor} decides more than the number of clients: {', '.join(others)}"
-        raise _Refused(why, "a factor of its own for each of them")
+        why = f"{factor} sets more than the number of clients: {', '.join(others)}"
+        raise _Refused(why, "use a separate factor for each")
     if len(group) < LEAST_LEVELS:
         _few(factor, len(group))
     for why, advice in _doubts(factor, group):
@@ -112,22 +110,22 @@ def _see_that_they_can_be_fitted(
         raise _Refused(f"several levels of {factor} have the same number of clients")
     if max(known) < _LEAST_RANGE * min(known):
         range_of = max(known) / min(known)
-        why = f"the largest number of clients is {range_of:.2g} times the smallest, and not {_LEAST_RANGE}"
-        raise _Refused(why, f"levels of {factor} further apart, each twice the one before")
+        why = f"the largest number of clients is {range_of:.2g} times the smallest; it must be {_LEAST_RANGE} times"
+        raise _Refused(why, f"use levels of {factor} that are further apart, each twice the one before")
 
 
 def _few(factor: str, levels: int) -> None:
-    why = f"{levels} numbers of clients were measured, and the form has {LEAST_LEVELS - 1} parameters"
-    raise _Refused(why, f"{LEAST_LEVELS} levels of {factor} at least, better 6")
+    why = f"{levels} numbers of clients were measured, but the model has {LEAST_LEVELS - 1} parameters"
+    raise _Refused(why, f"use at least {LEAST_LEVELS} levels of {factor}, preferably 6")
 
 
 def _doubts(factor: str, group: Sequence[Cell]) -> Iterator[tuple[str, str]]:
-    """Give what keeps cells from being fitted, each with its own figures, and what would be right."""
+    """Yield reasons not to fit the cells, with the levels concerned, and how to measure instead."""
     rules = (
-        (_gave_nothing, "more rounds, or levels that can be measured"),
-        (_is_open, "a closed loop: in an open one throughput is what was offered"),
-        (_fails, f"levels of {factor} at which none fail, as `--set` chooses them"),
-        (client_is_bottleneck, "a machine of its own for the load, or more of them"),
+        (_gave_nothing, "run more rounds, or use levels that can be measured"),
+        (_is_open, "use a closed loop: the throughput of an open loop is the offered rate"),
+        (_fails, f"use `--set` to choose levels of {factor} at which none fail"),
+        (client_is_bottleneck, "generate the load on a separate machine, or on more machines"),
     )
     for rule, advice in rules:
         levels: dict[str, list[str]] = {}
@@ -154,30 +152,30 @@ def _fails(cell: Cell) -> str:
     share = failing(cell)
     if share > _FAILING:
         return f"{percent(share)} of the transactions failed"
-    return "for a part of the window none ended well" if hardly_any(cell, cell) else ""
+    return "for a part of the window none succeeded" if hardly_any(cell, cell) else ""
 
 
 def _curve(factor: str, known: Sequence[tuple[int, Cell]], confidence: float) -> ScalabilityCurve:
     rates = [rates_by_block(cell) for _, cell in known]
     common = sorted(set.intersection(*(set(each) for each in rates)))
     if len(common) < LEAST_BLOCKS:
-        why = f"{len(common)} rounds have a result at all levels of {factor}"
-        raise _Refused(why, f"{LEAST_BLOCKS} rounds at least, better 5 or more")
+        why = f"only {len(common)} rounds have a result at all levels of {factor}"
+        raise _Refused(why, f"run at least {LEAST_BLOCKS} rounds, preferably 5 or more")
     chosen = [{block: each[block] for block in common} for each in rates]
-    logs = [list(of_block) for of_block in zip(*(own_values(each).values() for each in chosen), strict=True)]
+    logs = [list(in_block) for in_block in zip(*(own_values(each).values() for each in chosen), strict=True)]
     try:
         found = fit([number for number, _ in known], logs, [own_errors(each) for each in chosen], confidence)
     except NoSpreadError:
-        raise _Refused("the rounds agree to the last digit, so that nobody knows how sure a curve is") from None
-    _see_that_it_holds(factor, found)
-    return _told(found, _may_be_greatest(chosen, [number for number, _ in known], confidence))
+        raise _Refused("the rounds agree to the last digit, so the uncertainty of a curve is unknown") from None
+    _check_fit(factor, found)
+    return _reported(found, _may_be_greatest(chosen, [number for number, _ in known], confidence))
 
 
 def _may_be_greatest(rates: Sequence[Rates], levels: Sequence[int], confidence: float) -> list[int]:
-    """Return the levels that may have the greatest throughput: all that no other level is shown to be faster than.
+    """Return the levels that may have the highest throughput: those that no other level measurably exceeds.
 
-    It asks nothing of the form: forms without a peak fit rates that rise and then stay the same nearly as well. All
-    pairs are one family.
+    This does not depend on the model, because models without a peak fit rates that level off nearly as well. All pairs
+    are one family of comparisons.
     """
     noise = noise_of([own_values(each) for each in rates])
     pairs = list(combinations(range(len(levels)), 2))
@@ -186,23 +184,23 @@ def _may_be_greatest(rates: Sequence[Rates], levels: Sequence[int], confidence: 
     return [level for place, level in enumerate(levels) if place not in slower]
 
 
-def _see_that_it_holds(factor: str, found: Fit) -> None:
+def _check_fit(factor: str, found: Fit) -> None:
     clients, misfit = found.largest_misfit
     if found.p < _CHANCE and abs(misfit) > _MISFIT:
         side = "above" if misfit > 0 else "below"
-        why = f"the rates contradict the form: with {clients:g} clients {percent(abs(misfit))} {side} the best curve"
+        why = f"the rates contradict the model: with {clients:g} clients {percent(abs(misfit))} {side} the best curve"
         raise _Refused(
-            f"{why}, beyond chance",
-            "take the measured rates as they are; the bottlenecks of the cells say what changes",
+            f"{why}, more than chance explains",
+            "use the measured rates themselves; the bottlenecks of the cells show what changes",
         )
     contention, rate = found.contention, found.rate
     if contention.high - contention.low > _WIDE or rate.high > _WIDE_RATE * rate.low:
         low, high = rough(contention.low), rough(contention.high)
         why = f"the rounds differ too much: contention may be anything from {low} to {high}"
-        raise _Refused(why, f"more rounds, longer windows, or more levels of {factor}")
+        raise _Refused(why, f"run more rounds, longer windows or more levels of {factor}")
 
 
-def _told(found: Fit, greatest: Sequence[int]) -> ScalabilityCurve:
+def _reported(found: Fit, greatest: Sequence[int]) -> ScalabilityCurve:
     peak = _peak(found, greatest)
     clients, misfit = found.largest_misfit
     first, last = min(found.levels), max(found.levels)
@@ -222,9 +220,9 @@ def _told(found: Fit, greatest: Sequence[int]) -> ScalabilityCurve:
 
 
 def _peak(found: Fit, greatest: Sequence[int]) -> Peak:
-    """Say where throughput is greatest; ``greatest``: the levels that may be.
+    """Return where throughput is highest. ``greatest``: the levels that may have the highest throughput.
 
-    There is a peak only if throughput is shown to fall after it. Its interval holds these levels too.
+    A peak is reported only if throughput measurably falls after it. Its interval includes ``greatest``.
     """
     most = max(found.levels)
     at = found.peak_at
@@ -251,8 +249,8 @@ def _estimated(estimate: Estimate) -> IntervalEstimate:
 
 def _points(found: Fit, clients: Sequence[float]) -> list[CurvePoint]:
     made: list[CurvePoint] = []
-    for number, there in zip(clients, found.at(clients), strict=True):
-        # Where a draw's curve has no end, the interval has none: it is then cut at the curve.
-        high = there.high if math.isfinite(there.high) else there.value
-        made.append(CurvePoint(clients=number, throughput=there.value, ci95=[there.low, high]))
+    for number, point in zip(clients, found.at(clients), strict=True):
+        # An interval without an upper end is cut off at the curve.
+        high = point.high if math.isfinite(point.high) else point.value
+        made.append(CurvePoint(clients=number, throughput=point.value, ci95=[point.low, high]))
     return made

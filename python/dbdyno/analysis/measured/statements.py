@@ -1,4 +1,4 @@
-"""The statements of a cell: text, values, what they returned, how the engine carries them out; and loading its data."""
+"""The statements of a cell with their values, rows and plans, and the time of loading its data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.result.cell import CellStatement, Load, LoadStep, Round, RowEstimate, System
 from dbdyno.model.result.reading import count, objects, part, ratio, text
 
-# How a statement that makes an index begins: in SQL, and as a command of MongoDB.
+# Matches the start of a statement that creates an index, in SQL or as a MongoDB command.
 _INDEX = re.compile(r"""create\s+(unique\s+)?index\b|\s*\{\s*"createIndexes"\s*:""", re.IGNORECASE)
 
 
@@ -45,17 +45,17 @@ def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: 
 
 
 def other_plans(trial: ReadTrial, system: System) -> dict[str, list[str]]:
-    """Return the plans of a trial that are not the cell's, by statement."""
-    told = trial.result.engine.plans if isinstance(trial.result, TrialResult) else {}
+    """Return the plans of a trial that differ from the cell's, by statement."""
+    plans = trial.result.engine.plans if isinstance(trial.result, TrialResult) else {}
     usual = system.plans
-    return {name: plan for name, plan in told.items() if name in usual and steps_of(plan) != steps_of(usual[name])}
+    return {name: plan for name, plan in plans.items() if name in usual and steps_of(plan) != steps_of(usual[name])}
 
 
 def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]], dict[str, list[Any]]]:
-    """Give the estimates of each statement, and the values it was run with, by the trial before which that was."""
+    """Return row estimates and the values used for them, by statement, from the first trial that has any."""
     for trial in trials:
         if isinstance(trial.result, TrialResult) and trial.result.engine.estimates:
-            told: dict[str, list[RowEstimate]] = {
+            estimates: dict[str, list[RowEstimate]] = {
                 name: [
                     RowEstimate(
                         step=each.step,
@@ -71,13 +71,15 @@ def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]
                 for name, steps in trial.result.engine.estimates.items()
             }
             statements = objects(part(trial.plan, "task").get("statements"))
-            values = {name: each.get("analyze") for each in statements if (name := text(each, "name")) in told}
-            return told, {name: each for name, each in values.items() if name is not None and isinstance(each, list)}
+            values = {name: each.get("analyze") for each in statements if (name := text(each, "name")) in estimates}
+            return estimates, {
+                name: each for name, each in values.items() if name is not None and isinstance(each, list)
+            }
     return {}, {}
 
 
 def cell_load(trials: Sequence[ReadTrial]) -> Load | None:
-    """Return what loading the tables took, as the first trial that knows says."""
+    """Return the rows and seconds of loading the tables, from the first trial that recorded them."""
     loading: Loading | None = next((each.loading for each in trials if each.loading is not None), None)
     if loading is None or not loading.tables:
         return None

@@ -1,4 +1,4 @@
-"""A trial as rounds and cells are built from it: what is stored of it, read."""
+"""A stored trial with its events read, from which rounds and cells are built."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ from dbdyno.store.records import JsonObject, TrialStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTrial:
-    """One cell in one block, as :class:`dbdyno.store.records.TrialRecord` has it, with its events read.
+    """One cell in one block: a :class:`dbdyno.store.records.TrialRecord` with its events read.
 
-    ``result``: one for all of its workers; ``loading`` and ``counting``: what was loaded and counted around it;
-    ``refused``: why its system did not let it begin;
-    ``growing``: where its growing table stood; ``after``: what was found on what it left; ``limited``: its memory;
-    ``allowed``: the processors of its system's parts, and of the load; ``competed``: what competed for them;
-    ``listeners``: its listening sockets.
+    ``result``: the merged result of all workers; ``loading``: loading of its tables; ``counting``: counted
+    instructions; ``refused``: why the system rejected it; ``growing``: the size of its growing table; ``after``: the
+    data inspected after it; ``limited``: its memory limit; ``allowed``: the CPUs of the system's parts and of the load;
+    ``competed``: the competing load; ``listeners``: its listening sockets.
     """
 
     cell: str
@@ -54,6 +53,6 @@ class ReadTrial:
     listeners: Listeners | None = None
     load_machines: LoadMachines | None = None
     parts: list[tuple[TrialResult, list[Interval]]] = field(default_factory=list)
-    """What each of several workers said, where there are several."""
+    """The result and intervals of each worker, if there are several."""
     together: str | None = None
-    """The same for trials that were interleaved."""
+    """Identifies a group of interleaved trials."""

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from dbdyno.analysis.measured.alike import cells_along
-from dbdyno.analysis.measured.data import asked_of_device, memory_limit, tree
+from dbdyno.analysis.measured.data import device_calls, memory_limit, tree
 from dbdyno.analysis.measured.keys import ANYWHERE, NewKeys
 from dbdyno.analysis.predict.stored import Calibration
 from dbdyno.base.errors import InputError
@@ -223,7 +223,7 @@ def _observed(cell: Cell, factor: str, *, one_writer: bool) -> Observed:
         throughput=throughput,
         ci95=cell.throughput.ci95,
         misses=own if own is not None else counters.get("pages_read"),
-        device_reads=asked_of_device(cell, "reads"),
+        device_reads=device_calls(cell, "reads"),
         log_bytes=counters.get("log_bytes"),
         page_images=counters.get("page_images") or 0.0,
         cpu_s=busy / 100.0 / throughput if busy and throughput else None,
