@@ -1,4 +1,4 @@
-"""What a run means: figures of its trials, bottlenecks, findings, the answer, and comparisons of runs.
+"""Interpret stored runs: metrics of trials, bottlenecks, findings, the answer, and comparisons of runs.
 
-It reads stored runs and decides. Nothing here measures, and nothing here lays out a page or a terminal.
+This package neither measures nor formats output.
 """

@@ -1,4 +1,4 @@
-"""Comparing cells of stored runs: what differs between them first, then the ratios and what they show."""
+"""Compare cells of stored runs: their differences, the ratios and the verdicts."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ from dbdyno.model.result.shape import Comparison, Document
 from dbdyno.stats import APART_CONFIDENCE, CONFIDENCE, MARGIN
 from dbdyno.store.same_machine import same_machine
 
-# What a definition's parts are called where their own names say too little.
+# Names of parts of a definition whose own names are unclear.
 _PARTS = {"interleaving": "milliseconds of a slice"}
 
-# Characters that two long texts may begin with alike.
+# Longer common beginnings of two long strings are left out.
 _ALIKE = 40
 
-# How a run is called that has a warning.
-# With these a run may have been slower for reasons of its own.
+# Warnings with which a run may have been slower for other reasons than the system, and their descriptions.
 _SLOWER = tuple(rule.name for rule in (disturbed, unsettled, stalled, in_two_levels))
-_WARNED = {unsettled.name: "not settled", in_two_levels.name: "of two levels"}
+_WARNED = {unsettled.name: "not settled", in_two_levels.name: "split into two levels"}
 
-# What gives the values of a cell, by its id, and a metric in earlier runs of the same work, oldest first.
+# Returns a metric of a cell (by id) in earlier runs of the same work, oldest first.
 Earlier = Callable[[str, str], Sequence[float]]
 
-# The parts that are the load and the amount of data: with others the figures are answers to other questions. All else
-# (statements, indexes, when they are prepared, settings) may be just the change whose effect somebody wants to see.
+# The parts that define the load and the amount of data. Runs that differ in them are not comparable. All other parts
+# (statements, indexes, preparation, settings) may be the change whose effect is of interest.
 _LOAD = frozenset(
     ("arrival", "clients", "measure.unit", "tables", "target.os_cache", "interleaving", "warmup", "window"),
 )
@@ -47,9 +46,9 @@ _LOAD = frozenset(
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: a run, and where one was named a cell of it.
+    """One side of a comparison: a run, and optionally one of its cells.
 
-    ``definitions``: by cell, the parts of what it was (:func:`dbdyno.analysis.history.identity.definition_of`).
+    ``definitions``: the parts of each cell's definition (:func:`dbdyno.analysis.history.identity.definition_of`).
     """
 
     document: Document
@@ -59,7 +58,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that is not the same on both sides."""
+    """A property with different values on the two sides."""
 
     what: str
     a: str
@@ -68,15 +67,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two sides, what differs between them, and the comparisons of their cells.
+    """Two sides, their differences, and the comparisons of their cells.
 
-    ``lacking``: for each comparison, why it settles nothing, empty where it may; ``failed``: for each, how many
-    rounds of b failed, empty where none did; ``only_a``, ``only_b``: the cells that the other run has not;
-    ``not_comparable``: reasons for which nothing is ranked; ``weaker``: what makes the verdicts weaker than they look;
-    ``warned``: for each comparison of two runs, why one of them may have been slower for reasons of its own, empty
-    where there is none; ``by_runs``: for each, whether it is the noise from run to run that decides how wide its
-    interval is, and not the number of rounds; ``said``: what each run's report says of the cells compared;
-    ``worse_plans``: for each comparison, the statements of b with a worse kind of plan.
+    ``only_a``, ``only_b``: cells that the other run lacks; ``not_comparable``: reasons not to rank any cell;
+    ``weaker``: reasons why the verdicts are weaker than they look; ``said``: findings of each run about the compared
+    cells. The other lists have one item per comparison. ``lacking``: why it settles nothing, empty if it may settle
+    something. ``failed``: how many rounds of b failed, empty if none did. ``warned``: why a run may have been slower
+    for other reasons than the system, empty if there is no warning. ``by_runs``: whether the noise between runs
+    determines the interval's width. ``worse_plans``: the statements of b with a worse kind of plan.
     """
 
     a: Document
@@ -106,27 +104,26 @@ def compare(
     noise: RunNoise | None = None,
     earlier: Earlier = lambda _cell, _metric: (),
 ) -> Compared:
-    """Compare b with a: the cells named, or all that both runs have. Raises InputError where there are none.
+    """Compare b with a: the named cells, or all cells that both runs have. Raises InputError if there are none.
 
-    Cells of one run are compared within its blocks; cells of two runs have no block in common, so whatever drifted
-    between the runs is part of the ratio. ``metric``: of ``METRICS``; None: throughput, but
-    of open loops that keep up the response time. ``noise``: how much runs of this machine differ in which nothing has
-    changed, by which the intervals are widened; None: ``between_runs`` estimates it from the rounds
-    and from ``earlier`` runs.
+    Cells of one run are compared within its blocks. Cells of two runs share no blocks, so drift between the runs is
+    part of the ratio. ``metric``: one of ``METRICS``; by default throughput, but the response time for open loops that
+    keep up. ``noise``: the noise between runs on this machine, which widens the intervals; by default it is estimated
+    from the rounds and from ``earlier`` runs.
     """
     metric = _checked(metric)
     pairs = _pairs(a, b)
     same_run = a.document.id == b.document.id
     not_comparable, weaker = [], []
     if not same_run and not same_machine(a.document.host, b.document.host) and not across_machines:
-        not_comparable.append("the runs are of different machines (`--across-machines` ranks them all the same)")
+        not_comparable.append("the runs are from different machines (use `--across-machines` to rank them anyway)")
     metrics = {metric or usual_metric(*pair) for pair in pairs}
     if a.document.measure != b.document.measure and "throughput" in metrics:
-        not_comparable.append("the runs count different things")
+        not_comparable.append("the runs measure throughput in different units")
     confidence = _confidence(a.document, b.document)
     judged = [Pair(x, y, paired=same_run, metric=metric, confidence=confidence) for x, y in pairs]
     if not same_run:
-        # Stored noise is of throughput.
+        # The stored noise applies to throughput.
         judged = [
             replace(pair, between=noise if noise and pair.by == "throughput" else _noise_of(pair, earlier))
             for pair in judged
@@ -150,12 +147,12 @@ def _is_short(cell: Cell) -> bool:
 def _of_two_runs(noise: RunNoise, experiment: str) -> str:
     size = f"{noise.deviation * 100:.2g} % (1 sd)"
     known = (
-        f"the intervals allow for {size} from run to run, as measured by {noise.runs} runs (`dbdyno noise --runs`)"
+        f"the intervals include the noise between runs, {size}, measured from {noise.runs} runs (`dbdyno noise --runs`)"
         if noise.runs
-        else f"how much runs differ here is not known, and the intervals allow for {size}: "
-        f"`dbdyno noise --runs 10` on the experiment of {experiment} measures it"
+        else f"the noise between runs is unknown here, and the intervals assume {size}: "
+        f"measure it with `dbdyno noise --runs 10` and the experiment {experiment}"
     )
-    return f"the runs were made one after the other: {known}; `dbdyno gate --against` measures both sides together"
+    return f"the runs were measured at different times: {known}; `dbdyno gate --against` measures both sides together"
 
 
 def compare_sides(
@@ -165,9 +162,9 @@ def compare_sides(
     margin: float = MARGIN,
     metric: str | None = None,
 ) -> Compared:
-    """Compare the candidate of a gate's run with the baseline that was measured in the same blocks.
+    """Compare the candidate of a gate's run with the baseline measured in the same blocks.
 
-    ``definitions``: as of a :class:`Side`, of the cells of both.
+    ``definitions``: as in :class:`Side`, for the cells of both.
     """
     cells = document.cells
     side = Side(document, definitions=definitions)
@@ -187,7 +184,7 @@ def compare_sides(
 def _checked(metric: str | None) -> str | None:
     metric = None if metric is None else metric.replace(".", "_")
     if metric is not None and metric not in METRICS:
-        raise InputError("--metric", f"there is no metric `{metric}`", nearest(metric, METRICS))
+        raise InputError("--metric", f"unknown metric `{metric}`", nearest(metric, METRICS))
     return metric
 
 
@@ -203,7 +200,7 @@ def _compared(
 ) -> Compared:
     """Judge pairs of cells together.
 
-    ``not_comparable``: why none is ranked; ``weaker``: what makes the verdicts weaker.
+    ``not_comparable``: reasons not to rank any pair; ``weaker``: reasons why the verdicts are weaker.
     """
     same_run = a.document.id == b.document.id
     pairs = [(each.a, each.b) for each in judged]
@@ -211,13 +208,13 @@ def _compared(
         weaker.append(_of_open_loops(metric))
     judged = [replace(each, apart=[*not_comparable, *_redefined(each.a, each.b, a, b)]) for each in judged]
     made = judge(judged, margin)
-    # What disturbs a machine does not change counts of instructions.
+    # Disturbances of the machine don't change instruction counts.
     warned = [
         "" if same_run or each.by == "instructions" else _warned((a.document, each.a), (b.document, each.b))
         for each in judged
     ]
     for comparison, why in zip(made, warned, strict=True):
-        # The disturbance may be the difference.
+        # The disturbance may have caused the difference.
         if why and comparison.verdict in ("faster", "slower"):
             comparison.verdict = "inconclusive"
     of_a, of_b = {x.id for x, _ in pairs}, {y.id for _, y in pairs}
@@ -242,9 +239,9 @@ def _compared(
 
 
 def _of_open_loops(metric: str | None) -> str:
-    offered = "the loop is open and keeps up, so that its throughput is the rate of arrivals"
+    offered = "the open loop keeps up, so its throughput equals the arrival rate"
     if metric == "throughput":
-        return f"{offered}, also on a slower system that keeps up; without `--metric` the response time is compared"
+        return f"{offered}, even on a slower system that keeps up; omit `--metric` to compare the response time"
     return f"{offered}: the response time (p99) is compared" if metric is None else offered
 
 
@@ -256,7 +253,7 @@ def _confidence(a: Document, b: Document) -> float:
 
 
 def _redefined(x: Cell, y: Cell, a: Side, b: Side) -> list[str]:
-    """Say what of the load was not the same in both runs, of cells that differ in the system at most."""
+    """Return how the load differs between the runs, for cells that differ at most in their system."""
     if _levels(x) != _levels(y):
         return []
     parts = differing(a.definitions.get(x.id, {}), b.definitions.get(y.id, {}))
@@ -269,7 +266,7 @@ def _levels(cell: Cell) -> dict[str, object]:
 
 
 def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
-    """Say why two cells have no interval between them; empty where they have one."""
+    """Return why a comparison has no interval; empty if it has one."""
     if made.ci95 is not None:
         return ""
     metric = made.metric
@@ -280,14 +277,14 @@ def _lacking(x: Cell, y: Cell, made: Comparison) -> str:
         if failed:
             return failed
         if metric == "instructions" and not values_by_block(cell, metric):
-            return f"no instructions were counted in {whose}; `--instructions` counts them"
+            return f"no instructions were counted in {whose}; use `--instructions` to count them"
         if not cell.rounds:
             return f"nothing was measured in {whose}"
-    return "an interval needs two rounds on either side"
+    return "an interval needs at least two rounds on both sides"
 
 
 def failed_rounds(cell: Cell, whose: str) -> str:
-    """Say how many rounds gave no result, and why the first of them did not; nothing where all gave one."""
+    """Return the number of rounds without a result and the first error; empty if all have a result."""
     failed = [each for each in cell.rounds if each.status != "done"]
     if not failed:
         return ""
@@ -305,7 +302,7 @@ def _decided_by_runs(pair: Pair) -> bool:
 
 
 def _warned(*sides: tuple[Document, Cell]) -> str:
-    """Say which run was disturbed, or did not settle, so that it may have been slower for reasons of its own."""
+    """Return warnings with which a run may have been slower for other reasons than the system."""
     found = []
     for document, cell in sides:
         for each in document.findings:
@@ -319,14 +316,14 @@ def _warned(*sides: tuple[Document, Cell]) -> str:
 
 
 def _said(document: Document, cells: Container[str]) -> list[str]:
-    """Give what the report of a run says of some of its cells, or of all."""
+    """Return a run's findings about the given cells or about the whole run."""
     found = [each for each in document.findings if not each.cells or any(cell in cells for cell in each.cells)]
     texts = [f"{document.id}: {each.text}{_of(each.cells, document)}" for each in found]
     return list(dict.fromkeys(texts))
 
 
 def _of(cells: Sequence[str], document: Document) -> str:
-    """Name the cells that something is said of, where it is not all of them."""
+    """Write the cells that a finding is about, unless it is about all of them."""
     return f" ({', '.join(cells)})" if 0 < len(cells) < len(document.cells) else ""
 
 
@@ -359,18 +356,18 @@ def _cell(side: Side, other: Side) -> Cell:
     place = f"{side.document.id}/{name}"
     if matching:
         names = ", ".join(f"`{cell.id}`" for cell in matching[:4])
-        raise InputError(place, "several cells fit", f"name one of {names}")
-    raise InputError(place, "there is no such cell", nearest(str(name), cells))
+        raise InputError(place, "several cells match", f"name one of {names}")
+    raise InputError(place, "no such cell", nearest(str(name), cells))
 
 
 def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> list[Difference]:
-    """Return what is not the same: the programs and machines, the systems and their settings, the work, the factors."""
+    """Return the differences in programs, machines, systems, settings, work and factors."""
     found: dict[str, Difference] = {}
     a, b = of_a.document, of_b.document
 
     def note(what: str, x: Any, y: Any) -> None:
         if x != y and what not in found:
-            found[what] = Difference(what, *_apart(_shown(x), _shown(y)))
+            found[what] = Difference(what, *_shortened(_shown(x), _shown(y)))
 
     note("experiment", a.experiment, b.experiment)
     note("dbdyno", a.dbdyno, b.dbdyno)
@@ -395,7 +392,7 @@ def _differences(of_a: Side, of_b: Side, pairs: Sequence[tuple[Cell, Cell]]) -> 
 
 
 def _of_definitions(was: Mapping[str, Any], is_now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Give what differs between two definitions, and how it was and is; factors are told by themselves."""
+    """Yield the differences between two definitions, except factors: name, value before, value after."""
     for name in differing(was, is_now):
         before, after = was[name], is_now[name]
         if name.startswith("factor "):
@@ -407,22 +404,22 @@ def _of_definitions(was: Mapping[str, Any], is_now: Mapping[str, Any]) -> Iterat
             pairs = zip_longest(objects(before), objects(after))
             for number, (one, other) in enumerate(pairs, start=1):
                 yield f"statement {number}", text(one or {}, "sql"), text(other or {}, "sql")
-            yield name, _but_sql(before), _but_sql(after)
+            yield name, _without_sql(before), _without_sql(after)
         else:
             yield _PARTS.get(name, name), before, after
 
 
-def _but_sql(statements: Any) -> list[JsonObject]:
-    """Return what is known of statements besides their text."""
+def _without_sql(statements: Any) -> list[JsonObject]:
+    """Return the properties of statements except their text."""
     return [{key: value for key, value in each.items() if key != "sql"} for each in objects(statements)]
 
 
-def _apart(x: str, y: str) -> tuple[str, str]:
-    """Leave out what two long texts begin with alike, so that what differs is seen."""
+def _shortened(x: str, y: str) -> tuple[str, str]:
+    """Leave out a long common beginning of two strings, so that their difference is visible."""
     alike = next((at for at, (one, other) in enumerate(zip(x, y, strict=False)) if one != other), min(len(x), len(y)))
     if alike <= _ALIKE or max(len(x), len(y)) <= 2 * _ALIKE:
         return x, y
-    # From the beginning of a word.
+    # Start at a word boundary.
     begin = x.rfind(" ", 0, alike - _ALIKE // 2) + 1
     return (f"…{x[begin:]}", f"…{y[begin:]}") if begin else (x, y)
 

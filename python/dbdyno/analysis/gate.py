@@ -1,4 +1,4 @@
-"""The gate: whether a run is slower than a baseline by more than a margin, for CI."""
+"""The gate for CI: decide whether a run is slower than a baseline by more than a margin."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Verdict = Literal["pass", "regression", "not settled"]
 REGRESSION_CODE = 3
 NOT_SETTLED_CODE = 4
 
-# The ratio moves while more rounds are measured: so many more rounds settle it in four of five cases.
+# The ratio changes as rounds are added: this factor makes the predicted rounds sufficient in four of five cases.
 _RESERVE = 1.8
-# Why rounds settle nothing between two runs that were measured at different times.
+# Why more rounds cannot settle the comparison of runs measured at different times.
 _BY_RUNS = (
-    "runs differ too much from one another, however many rounds they have: `gate --against` measures both together"
+    "the noise between runs is too large for more rounds to settle it: use `gate --against` to measure both together"
 )
-# More times as many rounds as this are not worth waiting for.
+# Don't suggest more rounds beyond this multiple.
 _MOST_TIMES = 300
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The gate's verdict on one thing, with its reason in a sentence.
+    """The gate's verdict on one cell, with its reason.
 
-    ``more``: if rounds settle the verdict, how many times as many would probably do so; else None. ``broken``: rounds
-    of b failed, so that its speed is not known.
+    ``more``: by what factor to increase the rounds to probably settle the verdict; None if rounds don't settle it.
+    ``broken``: whether rounds of b failed.
     """
 
     verdict: Verdict
@@ -43,23 +43,23 @@ class Judgement:
 
 
 class Compared(Protocol):
-    """What the gate reads of a :class:`dbdyno.analysis.compare.Compared`."""
+    """The part of :class:`dbdyno.analysis.compare.Compared` that the gate uses."""
 
     @property
     def comparisons(self) -> Sequence[Comparison]:
-        """The comparisons, of which the other sequences have one item each."""
+        """The comparisons. The other sequences have one item per comparison."""
 
     @property
     def lacking(self) -> Sequence[str]:
-        """Why a comparison settles nothing."""
+        """Why a comparison settles nothing; empty if it may settle something."""
 
     @property
     def failed(self) -> Sequence[str]:
-        """How many rounds of b failed."""
+        """How many rounds of b failed; empty if none did."""
 
     @property
     def warned(self) -> Sequence[str]:
-        """Why a run may have been slower for reasons of its own."""
+        """Why a run may have been slower for other reasons than the system."""
 
     @property
     def worse_plans(self) -> Sequence[Sequence[WorsePlan]]:
@@ -67,19 +67,18 @@ class Compared(Protocol):
 
     @property
     def by_runs(self) -> Sequence[bool]:
-        """Whether the noise between runs makes the interval wide."""
+        """Whether the noise between runs determines the interval's width."""
 
 
 def judge(compared: Compared, margin: float) -> list[Judgement]:
-    """Judge each cell of a comparison of b with the baseline a. ``margin``: the loss allowed, as a share.
+    """Judge each cell of a comparison of b with the baseline a. ``margin``: the allowed loss as a share.
 
-    The printed interval decides. *Regression*: the whole interval lies beyond the margin. *Pass*: the interval excludes
-    a loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle). Otherwise the verdict is *not
-    settled*; so it is if rounds of b failed, or if one of two runs has a warning that may explain why it was slower.
-    A loss of throughput is a share of the baseline's throughput; every other metric loses by growing.
+    The printed interval decides. *Regression*: the whole interval is beyond the margin. *Pass*: the interval excludes a
+    loss beyond the margin (non-inferiority; Schuirmann 1987 for the principle). Otherwise the verdict is *not settled*.
+    It is also *not settled* if rounds of b failed, or if a run has a warning that may explain why it was slower. A loss
+    of throughput is a share of the baseline's throughput; for every other metric, an increase is a loss.
 
-    A plan that is worse in kind (``worse_plans``) is a regression by itself, unless the statement does not
-    take longer by more than the margin.
+    A worse kind of plan (``worse_plans``) is a regression, unless the statement takes longer by at most the margin.
     """
     return [
         _judge(
@@ -96,7 +95,7 @@ def judge(compared: Compared, margin: float) -> list[Judgement]:
 
 
 def settled(pairs: Sequence[Pair], margin: float) -> bool:
-    """Return whether further rounds change no verdict: each is settled, or is one that rounds do not settle."""
+    """Return whether more rounds change no verdict: each is settled, or cannot be settled by rounds."""
     made = [
         _judge(comparison, margin, lacking=comparison.lacking, plans=worse_plans(pair.a, pair.b))
         for pair, comparison in zip(pairs, compare_pairs(pairs, margin), strict=True)
@@ -106,13 +105,13 @@ def settled(pairs: Sequence[Pair], margin: float) -> bool:
 
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the worst verdict; a gate that judged nothing is not settled."""
+    """Return the worst verdict; *not settled* if there are no verdicts."""
     worst: tuple[Verdict, ...] = ("regression", "not settled")
     return next((verdict for verdict in worst if verdict in verdicts), "pass" if verdicts else "not settled")
 
 
 def exit_code(judged: Sequence[Judgement], *, fail_if_not_settled: bool) -> int:
-    """Return 3 for a regression, 1 if trials of b failed, 4 for what is not settled if that fails, otherwise 0."""
+    """Return 3 for a regression, 1 if trials of b failed, 4 if not settled and that is to fail, otherwise 0."""
     verdict = overall([each.verdict for each in judged])
     if verdict == "regression":
         return REGRESSION_CODE
@@ -146,11 +145,11 @@ def _judge(  # noqa: PLR0911 - the first rule that applies
     also = "".join(f"; {each.reason}, which costs less than the margin" for each in plans)
     low, high = ends
     bound, loss = _allowed(comparison.metric, margin)
-    # Of throughput a value below the bound is a loss, of every other metric one above.
+    # For throughput, values below the bound are losses; for other metrics, values above it.
     falls = comparison.metric == "throughput"
     beyond, excluded = (high < bound, low >= bound) if falls else (low > bound, high <= bound)
     if beyond and warned:
-        reason = f"{measured}: {loss}, but {warned}: measure again"
+        reason = f"{measured}: {loss}, but {warned}; measure again"
         return Judgement("not settled", reason, comparison, broken=broken)
     if beyond:
         return Judgement("regression", f"{measured}: {loss}", comparison, broken=broken)
@@ -158,7 +157,7 @@ def _judge(  # noqa: PLR0911 - the first rule that applies
         return Judgement("pass", f"{measured}: {loss} is excluded{also}", comparison)
     if excluded:
         return Judgement("not settled", f"{measured}: {failed}", comparison, broken=True)
-    # A ratio that is far beyond the bound by chance promises too much.
+    # Limit the distance: a ratio far from the bound by chance would predict too few rounds.
     apart = min(abs(math.log(ratio / bound)), abs(math.log(bound)))
     more = None if by_runs else _times_as_many(math.log(high / low) / 2, apart)
     settles = _BY_RUNS if by_runs else _rounds(more)
@@ -177,14 +176,14 @@ def _change(comparison: Comparison) -> str:
 
 
 def _allowed(metric: str, margin: float) -> tuple[float, str]:
-    """Return the ratio at which a loss goes beyond the margin, and how such a loss is called."""
+    """Return the ratio at which a loss exceeds the margin, and a description of such a loss."""
     if metric == "throughput":
         return 1 - margin, f"a loss of more than {margin * 100:.3g} %"
     return 1 + margin, f"an increase of more than {margin * 100:.3g} %"
 
 
 def _costs(plan: WorsePlan, ratio: float | None, metric: str, margin: float) -> bool:
-    """Whether what was measured does not contradict that a plan is worse: the statement takes longer by the margin."""
+    """Whether the statement takes longer by more than the margin, as expected from a worse plan."""
     if plan.times is not None:
         return plan.times > 1 + margin
     bound, _ = _allowed(metric, margin)
@@ -193,14 +192,14 @@ def _costs(plan: WorsePlan, ratio: float | None, metric: str, margin: float) -> 
 
 def _rounds(more: float | None) -> str:
     if more is None:
-        return "more rounds will probably not settle it"
+        return "more rounds would probably not settle it"
     return f"about {max(2, math.ceil(more))} times as many rounds would probably settle it"
 
 
 def _times_as_many(reach: float, apart: float) -> float | None:
-    """Return how many times as many rounds probably bring a half width below ``apart``; None: too many.
+    """Return the factor of rounds that probably reduces the half width ``reach`` below ``apart``; None if too large.
 
-    Both are on logarithms.
+    Both are on the logarithmic scale.
     """
     times = _RESERVE * (reach / apart) ** 2 if apart > 0 else math.inf
     return max(times, 1.2) if times <= _MOST_TIMES else None

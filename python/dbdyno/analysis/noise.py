@@ -1,4 +1,4 @@
-"""The noise of this machine: a cell measured against itself, and what that says of verdicts here."""
+"""Noise of a machine: within a run (a cell compared with itself) and between runs."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from dbdyno.stats.rates import block_values, own_values
 from dbdyno.store.same_machine import same_machine
 
 ROUNDS = (5, 10, 20, 30)
-"""The numbers of rounds for which the smallest visible change is told."""
+"""Numbers of rounds for which the smallest detectable change is reported."""
 
 _TRIES = 4000
 
-# Standard deviations of the logarithm from run to run that are assumed, of metrics that vary more than throughput.
+# Assumed standard deviations of the logarithm between runs, for metrics that vary more than throughput.
 _USUAL = {"p90": 0.08, "p99": 0.15, "p99_9": 0.25, "max": 0.4}
 _ASSUMED_RUNS = 3
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What a run of so many rounds sees: the smallest change, as a share, and how long it takes in seconds."""
+    """The smallest change (a share) that a run with ``rounds`` rounds detects, and its length in seconds."""
 
     rounds: int
     seconds: float
@@ -38,12 +38,12 @@ class Sight:
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise between two cells that are the same.
+    """The noise between two identical cells.
 
-    ``deviation``: of the logarithms of their ratio within blocks; ``ratio``: over all blocks, which should hold 1;
-    ``false_alarms``: the share of comparisons of ``alarm_rounds`` rounds, drawn from the blocks seen, that found a
-    difference where there is none (5 % is promised); ``beyond_margin``: of those, that were also beyond ``margin``;
-    ``block_s``: seconds a block of the two takes.
+    ``deviation``: standard deviation of the logarithm of their ratio within blocks; ``ratio``: over all blocks, whose
+    interval should contain 1; ``false_alarms``: the share of comparisons of ``alarm_rounds`` rounds, drawn from the
+    measured blocks, that find a difference although there is none (nominally 5 %); ``beyond_margin``: the share that
+    also exceed ``margin``; ``block_s``: seconds per block of both cells.
     """
 
     ratio: Ratio
@@ -59,11 +59,11 @@ class Noise:
 
 @dataclass(frozen=True)
 class RunsNoise:
-    """How much runs differ in which nothing changed.
+    """The noise between runs of the same system.
 
-    ``deviation``: of the logarithm of a run's throughput, ``within``: what the rounds of each run say of it by
-    themselves; ``false_alarms``: the share of pairs of these runs that would be told apart by their rounds alone;
-    ``rounds``: of a run, on average.
+    ``deviation``: standard deviation of the logarithm of a run's throughput; ``within``: the same, estimated from the
+    rounds of each run; ``false_alarms``: the share of pairs of runs found different by their rounds alone; ``rounds``:
+    mean number of rounds per run.
     """
 
     deviation: float
@@ -74,32 +74,32 @@ class RunsNoise:
 
     @property
     def known(self) -> RunNoise:
-        """What verdicts of two runs take of it."""
+        """The noise as used by comparisons of two runs."""
         return RunNoise(self.deviation, self.runs - 1, self.runs)
 
 
 LEAST_RUNS = 3
-"""Runs from which their noise can be told; 10 are usual."""
+"""Minimum number of runs to estimate their noise; 10 are usual."""
 
 
 def noise_of_runs(documents: Sequence[Document]) -> RunsNoise | None:
-    """Return the noise between runs of one cell; None with fewer than three that gave a result."""
+    """Return the noise between runs of one cell; None with fewer than three runs with a result."""
     runs = [rates for each in documents if (rates := list(rates_by_block(each.cells[0]).values()))]
     if len(runs) < LEAST_RUNS:
         return None
     pairs = list(combinations(runs, 2))
-    told = [verdict(unpaired_rates(a, b)) for a, b in pairs]
+    verdicts = [verdict(unpaired_rates(a, b)) for a, b in pairs]
     return RunsNoise(
         stdev(math.log(pooled(each)) for each in runs),
         math.sqrt(fmean(standard_error(list(own_values(dict(enumerate(each))).values())) ** 2 for each in runs)),
         len(runs),
         fmean(len(each) for each in runs),
-        sum(each in ("faster", "slower") for each in told) / len(pairs),
+        sum(each in ("faster", "slower") for each in verdicts) / len(pairs),
     )
 
 
 def stored_noise(measured: JsonObject | None, host: JsonObject) -> RunNoise | None:
-    """Read what a store has of it; None where there is nothing, or it is of another machine."""
+    """Read a stored noise between runs; None if it is missing, invalid or from another machine."""
     if measured is None or not same_machine(part(measured, "host"), host):
         return None
     deviation, runs = number(measured, "deviation"), count(measured, "runs")
@@ -109,12 +109,12 @@ def stored_noise(measured: JsonObject | None, host: JsonObject) -> RunNoise | No
 
 
 def between_runs(metric: str, earlier: Sequence[float], rounds: Sequence[Sequence[float]]) -> RunNoise:
-    """Estimate how much the logarithm of a metric differs from run to run in which nothing has changed.
+    """Estimate the noise of a metric between runs of the same system.
 
-    ``earlier``: the values of earlier runs of the same work on this machine, oldest first; ``rounds``: the values of
-    the rounds of each run to compare. Successive runs tell it, so that a change long ago does not count for more than
-    one difference. What is assumed counts like :data:`_ASSUMED_RUNS` runs: a usual deviation, or that of rounds if
-    these differ more, since what disturbs rounds disturbs runs too.
+    ``earlier``: values of earlier runs of the same work on this machine, oldest first; ``rounds``: values of the rounds
+    of each run to compare. The estimate uses differences of successive runs, so that an old change affects only one
+    difference. An assumed deviation counts like 3 runs: the usual one, or the deviation between rounds if it is larger,
+    since disturbances of rounds disturb runs too.
     """
     usual = max(_USUAL.get(metric, ASSUMED.deviation), _within(rounds))
     logs = [math.log(value) for value in earlier if value > 0]
@@ -135,7 +135,7 @@ def _within(rounds: Sequence[Sequence[float]]) -> float:
     return math.sqrt(squares / freedom) if freedom else 0.0
 
 
-# Fewer common blocks do not show the noise.
+# Fewer common blocks are not enough to estimate the noise.
 _LEAST_BLOCKS = 4
 
 
@@ -149,7 +149,7 @@ def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
     seconds = [
         float(each.durations.get("total_s") or 0.0) for cell in (a, b) for each in cell.rounds if each.status == "done"
     ]
-    # Trials that were interleaved went on at once: the time of each is the block's.
+    # Interleaved trials run concurrently, so each takes as long as the block.
     in_turn = 1 if document.options.get("slice_s") else 2
     block_s = in_turn * median(seconds) if seconds else 0.0
     deviation = stdev(logs)
@@ -165,11 +165,11 @@ def noise_of(document: Document, margin: float = MARGIN) -> Noise | None:
 
 
 def false_alarms(logs: Sequence[float], rounds: int, margin: float) -> tuple[float, float]:
-    """Return how often ``rounds`` blocks of this noise show a difference, and one beyond the margin, by chance.
+    """Return the shares of comparisons that find a difference by chance, and one beyond the margin.
 
-    Which of two equal cells is called the first is a matter of chance, so each block's logarithm is as likely with the
-    other sign (a randomisation, Fisher 1935, The Design of Experiments, ch. 3). So many blocks are drawn, with
-    replacement and a random sign each, 4,000 times from a fixed seed.
+    The order of two equal cells is arbitrary, so each block's logarithm is equally likely with the opposite sign
+    (randomization; Fisher 1935, The Design of Experiments, ch. 3). ``rounds`` blocks are drawn 4,000 times, with
+    replacement, random signs and a fixed seed.
     """
     import numpy
 

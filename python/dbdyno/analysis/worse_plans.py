@@ -1,4 +1,4 @@
-"""Statements whose plan is worse in kind than the baseline's, which no amount of measuring has to show."""
+"""Find statements with a worse kind of plan than in the baseline, independent of measured times."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dbdyno.model.result.reading import objects
 
 @dataclass(frozen=True)
 class WorsePlan:
-    """A statement that now reads a whole table that it searched in the baseline, or that now sorts."""
+    """A statement that now scans a whole table or sorts, unlike in the baseline."""
 
     statement: str
     change: str
-    """What the plan does now and why, a clause."""
+    """Clause that describes the new plan and its cause."""
     before: str
-    """The step of the baseline's plan."""
+    """Step of the baseline's plan."""
     after: str
     times: float | None
-    """How many times as long as in the baseline the statement takes; None: not recorded."""
+    """The statement's time as a multiple of the baseline's; None if not recorded."""
     average: str = "median"
-    """Whether `times` is of the median or the mean: of the one that grew more, since delays can hide a growth."""
+    """Whether ``times`` compares medians or means: the one that grew more."""
 
     @property
     def reason(self) -> str:
@@ -37,8 +37,8 @@ class WorsePlan:
 def worse_plans(a: Cell, b: Cell) -> list[WorsePlan]:
     """Return the statements of b whose plan is worse in kind than in the baseline a; at most one per statement.
 
-    A planner that estimates from samples may choose differently for the same statement on the same schema. On such an
-    engine a plan counts only if an index is gone or the statement's text changed.
+    Servers plan with sampled statistics and may choose different plans for the same statement and schema. Their plans
+    count only if an index was dropped or the statement's text changed.
     """
     found = []
     for was, now in _same_statements(a, b):
@@ -54,7 +54,7 @@ def worse_plans(a: Cell, b: Cell) -> list[WorsePlan]:
 
 
 def _same_statements(a: Cell, b: Cell) -> Iterator[tuple[CellStatement, CellStatement]]:
-    """Pair statements by text. Changed texts are paired in their order if there are equally many."""
+    """Pair statements by text. Changed statements are paired in order if both sides have equally many."""
     of_a = {each.sql: each for each in a.statements}
     of_b = {each.sql: each for each in b.statements}
     yield from ((of_a[sql], now) for sql, now in of_b.items() if sql in of_a)
@@ -65,7 +65,7 @@ def _same_statements(a: Cell, b: Cell) -> Iterator[tuple[CellStatement, CellStat
 
 
 def _changes(before: PlanRead, after: PlanRead, gone: AbstractSet[str]) -> Iterator[tuple[str, str, str, bool]]:
-    """Give each change for the worse: a clause, the steps before and after, and whether a lost index explains it.
+    """Yield each worse change: a clause, the steps before and after, and whether a dropped index explains it.
 
     ``gone``: the indexes of the baseline that no longer exist.
     """
@@ -75,18 +75,18 @@ def _changes(before: PlanRead, after: PlanRead, gone: AbstractSet[str]) -> Itera
         if searched is None or read.table.lower() in whole_before:
             continue
         if searched.index in gone:
-            why = f": index {searched.index} is gone"
+            why = f": index {searched.index} no longer exists"
         else:
             why = "" if searched.index is None else f" without index {searched.index}"
-        yield f"now reads all of {read.table}{why}", searched.line, read.line, searched.index in gone
+        yield f"now scans the whole table {read.table}{why}", searched.line, read.line, searched.index in gone
     if after.sorts and not before.sorts and before.reads:
         used = next((each for each in before.reads if each.index in gone), before.reads[0])
-        why = f": index {used.index} is gone" if used.index in gone else ""
+        why = f": index {used.index} no longer exists" if used.index in gone else ""
         yield f"now sorts its rows{why}", used.line, after.sorts[0], used.index in gone
 
 
 def _search_of(plan: PlanRead, table: str) -> Read | None:
-    """Return how a plan searches a table; MongoDB's index scans do not name their collection."""
+    """Return the step that searches a table. MongoDB's index scans don't name their collection."""
     return next((each for each in plan.reads if not each.whole and each.table.lower() in ("", table.lower())), None)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import ceil
 from typing import Any, Self
 
-from dbdyno.analysis.document.build import asked_intervals, gate_settled
+from dbdyno.analysis.document.build import gate_settled, target_intervals
 from dbdyno.analysis.measured.derived import derived
 from dbdyno.analysis.measured.rounds import Measure, build_round
 from dbdyno.base.errors import DbdynoError, InputError
@@ -284,7 +284,7 @@ def _ended(plan: Plan, store: Store, rounds: int, pace: Pace) -> dict[str, Any] 
 def _precise(rule: Stopping, run: RunRecord, trials: Collection[TrialRecord]) -> bool:
     if rule.margin is not None:
         return gate_settled(run, trials, rule.margin, rule.metric)
-    return rule.enough(asked_intervals(run, trials))
+    return rule.enough(target_intervals(run, trials))
 
 
 def _throughput(record: TrialRecord, compiled: CompiledCell) -> float | None:

@@ -81,7 +81,7 @@ def test_what_runs_differ_by_without_a_change_is_in_the_interval() -> None:
     # By their rounds, 8 % is a certainty.
     (found,) = compare(Side(a), Side(b)).comparisons
     assert found.verdict == "slower"
-    for noise, said in ((RunNoise(0.04, 9, 10), "as measured by 10 runs"), (None, "is not known")):
+    for noise, said in ((RunNoise(0.04, 9, 10), "measured from 10 runs"), (None, "is unknown here")):
         compared = compare_with_noise(Side(a), Side(b), noise=noise)
         (wide,) = compared.comparisons
         assert wide.verdict == "inconclusive"
@@ -91,7 +91,7 @@ def test_what_runs_differ_by_without_a_change_is_in_the_interval() -> None:
         assert said in compared.weaker[0]
         (judged,) = judge(compared, 0.03)
         assert judged.verdict == "not settled"
-        assert "however many rounds they have: `gate --against`" in judged.reason
+        assert "too large for more rounds to settle it: use `gate --against`" in judged.reason
     # Much slower is slower all the same.
     assert worst(judge(compare_with_noise(Side(a), Side(document("r3", {"1": scaled(0.6)}))), 0.03)) == "regression"
     # Within a run it has no part.
@@ -170,7 +170,7 @@ def test_earlier_runs_say_how_much_runs_differ() -> None:
     compared = compare_with_noise(Side(a), Side(b), earlier=earlier)
     assert asked == [("threads=1", "throughput")]
     assert compared.comparisons[0].verdict == "inconclusive"
-    assert "as measured by 20 runs" in compared.weaker[0]
+    assert "measured from 20 runs" in compared.weaker[0]
 
 
 def test_less_time_is_better() -> None:
@@ -251,7 +251,7 @@ def test_where_both_did_little_but_fail_neither_is_ranked() -> None:
     ("cells", "message"),
     [
         ((None, None), "r1: a run cannot be compared with itself; name cells: `RUN/threads=1 RUN/threads=2`"),
-        (("threads=1", "threads=9"), "r1/threads=9: there is no such cell; did you mean `threads=2`?"),
+        (("threads=1", "threads=9"), "r1/threads=9: no such cell; did you mean `threads=2`?"),
     ],
 )
 def test_what_cannot_be_compared_is_told(cells: tuple[str | None, str | None], message: str) -> None:
@@ -278,7 +278,7 @@ def gated(factor: float, values: list[float] | None = None) -> Compared:
         (gated(0.99), "pass", "a loss of more than 3 % is excluded"),
         (gated(0.9), "regression", "a loss of more than 3 %"),
         (gated(0.0, [900.0, 1100.0, 700.0, 1250.0]), "not settled", "more than 3 % is neither shown nor excluded"),
-        (gated(0.0, [1000.0]), "not settled", "an interval needs two rounds on either side"),
+        (gated(0.0, [1000.0]), "not settled", "an interval needs at least two rounds on both sides"),
     ],
 )
 def test_the_gate(compared: Compared, answer: str, why: str) -> None:
@@ -408,7 +408,7 @@ def by_rounds(made: Document) -> list[float]:
 
 def test_of_an_open_loop_response_times_are_compared() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
-    assert not any("the loop is open" in each for each in compare(Side(a), Side(b)).weaker)
+    assert not any("the open loop keeps up" in each for each in compare(Side(a), Side(b)).weaker)
     for side, ms in ((a, 2.0), (b, 3.0)):
         (cell,) = side.cells
         for number, each in enumerate(cell.rounds):
@@ -418,11 +418,11 @@ def test_of_an_open_loop_response_times_are_compared() -> None:
     # Throughput, the rate that was offered, is the same.
     assert (found.metric, found.verdict) == ("p99", "slower")
     assert found.ratio == pytest.approx(1.5)
-    assert any("the loop is open" in each and "(p99) is compared" in each for each in compared.weaker)
+    assert any("the open loop keeps up" in each and "(p99) is compared" in each for each in compared.weaker)
     assert worst(judge(compared, 0.03)) == "regression"
     asked = compare(Side(a), Side(b), metric="throughput")
     assert asked.comparisons[0].verdict == "equivalent"
-    assert any("its throughput is the rate of arrivals" in each for each in asked.weaker)
+    assert any("its throughput equals the arrival rate" in each for each in asked.weaker)
     # One that cannot keep up is told by its throughput.
     for each in b.cells[0].rounds:
         each.skipped = 100
@@ -473,7 +473,7 @@ def test_which_turn_a_trial_had_is_not_what_it_was() -> None:
 def test_why_there_is_no_interval() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
     assert compare(Side(a), Side(b), metric="instructions").lacking == [
-        "no instructions were counted in a; `--instructions` counts them"
+        "no instructions were counted in a; use `--instructions` to count them"
     ]
     for each in b.cells[0].rounds:
         each.status, each.error, each.throughput = "failed", "no such table: t", None

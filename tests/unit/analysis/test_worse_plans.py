@@ -49,7 +49,8 @@ def test_a_lost_index_is_named_with_what_it_costs(engine: str, before: list[str]
     b = cell(after, engine, p50=2.0, mean=6.0)
     (found,) = worse_plans(a, b)
     assert found.reason == (
-        f"`{SQL}` now reads all of orders: index by_customer is gone (`{found.before}` → `{found.after}`), "
+        f"`{SQL}` now scans the whole table orders: index by_customer no longer exists "
+        f"(`{found.before}` → `{found.after}`), "
         "4 times as long (median)"
     )
     assert worse_plans(b, a) == worse_plans(a, a) == worse_plans(b, b) == []
@@ -66,7 +67,7 @@ def test_the_average_that_grew_more_counts() -> None:
 def test_an_index_that_is_left_aside_and_a_new_sort_count() -> None:
     kept = ("by_customer",)
     (found,) = worse_plans(cell([SEARCH], indexes=kept), cell([SCAN], indexes=kept))
-    assert found.change == "now reads all of orders without index by_customer"
+    assert found.change == "now scans the whole table orders without index by_customer"
     (found,) = worse_plans(cell([SEARCH]), cell([SEARCH, "USE TEMP B-TREE FOR ORDER BY"]))
     assert found.change == "now sorts its rows"
 
@@ -108,7 +109,7 @@ def test_a_dropped_index_fails_the_gate_by_its_plan(cli: Cli) -> None:
     cli("gate", "./without.toml", "--against", "./with.toml", *options, "--json", "gate.json", code=3)
     (judged,) = json.loads((cli.directory / "gate.json").read_text())["cells"]
     assert judged["verdict"] == "regression"
-    assert "now reads all of orders: index orders_customer is gone" in judged["reason"]
+    assert "now scans the whole table orders: index orders_customer no longer exists" in judged["reason"]
     # A plan that became better is no regression.
     out = cli("gate", "./with.toml", "--against", "./without.toml", *options)
     assert "regression" not in out

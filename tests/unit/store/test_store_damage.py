@@ -116,7 +116,7 @@ def test_options_without_a_place_are_told(whole: Path, tmp_path: Path) -> None:
     path = damaged(whole, tmp_path, "runs", "options", {"process": 3})
     with contextlib.closing(open_store(path)) as store:
         run = store.run("last")
-        with pytest.raises(StoreError, match="do not say where its experiment is from"):
+        with pytest.raises(StoreError, match="do not contain the location of its experiment"):
             stored_experiment(run, store)
     # It is shown all the same: only published figures need the experiment.
     assert shown(path)

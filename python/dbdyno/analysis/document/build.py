@@ -1,4 +1,4 @@
-"""Building the result document from a stored run."""
+"""Build the result document of a stored run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from dbdyno.model.result.why import Why
 from dbdyno.stats import CONFIDENCE, MARGIN, Criteria, Interval, Ratio, decide, rate_interval
 from dbdyno.store.records import RunRecord, TrialRecord
 
-# By cell, the trials that count, in the order of blocks.
+# The latest trial of each block by cell, in the order of blocks.
 _Latest = Mapping[str, Sequence[ReadTrial]]
 
 
@@ -47,9 +47,9 @@ def build_document(
 ) -> Document:
     """Build the result document (``dbdyno.run/1``) of a run, finished or not, from its stored trials.
 
-    ``published``: figures somebody else published, by cell id, shown beside and never mixed in. Of several trials of a
-    cell in a block the latest counts. Cells come in the order of ``run.design["cells"]``; those without a trial are
-    there with nothing measured.
+    ``published``: published results of others by cell id, which are shown but never mixed with measured values. If a
+    cell has several trials in a block, the latest counts. Cells are in the order of ``run.design["cells"]``, including
+    cells without trials.
     """
     design = run.design
     measure = Measure.of(design)
@@ -80,7 +80,7 @@ def build_document(
     )
     roles = roles_of(run.definition, material.factors, material.report, text(part(design, "growth"), "factor"))
     questions = texts(material.report.get("questions"))
-    # The changes of a `why` are no choices: what they do is told there.
+    # The changes of a `why` and the rates of a search are not choices; their results are reported separately.
     choices = why is None and slo is None
     found = (
         effects(
@@ -130,7 +130,7 @@ def build_document(
             findings=findings,
         )
         if choices
-        else text_answer(_told(why, slo), cells),
+        else text_answer(_sentences(why, slo), cells),
         effects=found,
         scalability=scalability(cells, factors_of_clients(definition), confidence) if slo is None else [],
         comparisons=list(material.comparisons),
@@ -142,19 +142,19 @@ def build_document(
     )
 
 
-# A search goes beyond what the system keeps up with, and the throughput of an open loop is what chance offers.
+# Expected in a search: it exceeds the highest rate on purpose, and arrivals are random.
 _EXPECTED = frozenset({"skipped", "two levels", "few transactions", "outliers", "unsettled"})
 
 
 def _slo(design: JsonObject, cells: Sequence[Cell], measure: Measure) -> Slo | None:
-    """Return what a search for the highest rate found; None for other runs."""
+    """Return the result of a search for the highest rate; None for other runs."""
     planned = part(design, "slo")
     label = "requests" if measure.unit == "transaction" and measure.label == "transactions" else measure.label
     return conclude_slo(planned, cells, label if measure.unit == "transaction" else "transactions") if planned else None
 
 
-def _told(why: Why | None, slo: Slo | None) -> list[str]:
-    """Return the sentences of a `why`, or of a search: all of a single one, of several the first of each."""
+def _sentences(why: Why | None, slo: Slo | None) -> list[str]:
+    """Return the sentences of a `why` or a search; with several searches, the first sentence of each."""
     if why is not None:
         return why.text
     searches = slo.searches if slo is not None else []
@@ -162,7 +162,7 @@ def _told(why: Why | None, slo: Slo | None) -> list[str]:
 
 
 def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | None:
-    """Say what the changes of a `dbdyno why` did; None of other runs, and where nothing has been measured."""
+    """Return the result of a `dbdyno why`; None for other runs and if nothing was measured."""
     planned = part(design, "why")
     why = conclude(PlannedWhy.read(planned), cells, confidence) if planned else None
     if why is not None:
@@ -171,33 +171,33 @@ def _why(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Why | 
 
 
 def _fixes(design: JsonObject, cells: Sequence[Cell], confidence: float) -> Fixes | None:
-    """Say what the fixes of a `dbdyno why --fix` did; None where none has been measured."""
+    """Return the result of the fixes of a `dbdyno why --fix`; None if none was measured."""
     planned = part(design, "fixes")
     return judge_fixes(PlannedFixes.read(planned), cells, Measure.of(design).unit, confidence) if planned else None
 
 
 def _is_of(finding: Finding, why: Why | None, slo: Slo | None) -> bool:
-    """Whether a run reports a finding. A `why` is about the cell as it is; a search skips arrivals on purpose."""
+    """Whether to report a finding: a `why` reports only on the unchanged cell, a search omits expected findings."""
     if why is not None:
         return finding.cells in ([], [why.unchanged])
     return slo is None or finding.kind not in _EXPECTED
 
 
 def _named(run: RunRecord) -> str:
-    """Name the experiment as the command line did: a file by its path; nothing, where it named none."""
+    """Return the experiment as named on the command line, such as a path; empty if it was not named."""
     place = text(run.options, "place") or ""
     return next((each for each in (place, run.experiment) if each in run.command), "")
 
 
-def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio | Interval | None]:
-    """Return the intervals that a run is to make narrow: of the ratios of its table, and of cells that are in none.
+def target_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio | Interval | None]:
+    """Return the intervals that a run should narrow: of the ratios in its table, and of cells without a ratio.
 
-    What must not be ranked, and what further rounds do not settle, is not waited for; its cells are each by itself.
+    Pairs that are not ranked, or that more rounds cannot settle, are left out; their cells count individually.
     """
     confidence = _confidence(run.design)
     cells = [cell for cell, _ in _cells(run, latest_trials(trials), {}, latencies=False)]
     if part(run.design, "why"):
-        # There it is verdicts that are waited for, and not narrow intervals.
+        # A `why` waits for verdicts instead of narrow intervals.
         return [] if _settled(run.design, cells, confidence) else [None]
     pairs = _pairs(run.design, cells, confidence)
     ranked = [pair for pair in pairs if not pair.not_comparable and not pair.is_bounded]
@@ -208,13 +208,13 @@ def asked_intervals(run: RunRecord, trials: Iterable[TrialRecord]) -> list[Ratio
 
 
 def gate_settled(run: RunRecord, trials: Iterable[TrialRecord], margin: float, metric: str | None) -> bool:
-    """Return whether no verdict of a gate's run changes with more rounds. ``margin``: the loss allowed, a share."""
+    """Return whether more rounds change no verdict of a gate's run. ``margin``: the allowed loss as a share."""
     cells = [cell for cell, _ in _cells(run, latest_trials(trials), {})]
     return settled_pairs(gate_pairs(cells, _confidence(run.design), metric), margin)
 
 
 def _settled(design: JsonObject, cells: Sequence[Cell], confidence: float) -> bool:
-    """Whether a `dbdyno why` needs no further round: of its changes, or of the fixes that come after them."""
+    """Whether a `dbdyno why` needs no more rounds, for its changes or for the fixes after them."""
     if part(design, "fixes"):
         planned = PlannedFixes.read(part(design, "fixes"))
         return settled_fixes(_fixes(design, cells, confidence), planned)
@@ -263,7 +263,7 @@ def latest_trials(trials: Iterable[TrialRecord]) -> _Latest:
 
 
 def _planned(design: JsonObject, trials: _Latest) -> list[JsonObject]:
-    """Return the planned cells, and after them any that were measured without being planned."""
+    """Return the planned cells, then measured cells that were not planned."""
     planned = objects(design.get("cells"))
     known = {str(each.get("id", "")) for each in planned}
     return planned + [{"id": cell} for cell in trials if cell not in known]
@@ -283,7 +283,7 @@ def _recommendations(design: JsonObject) -> list[Recommendation]:
 
 
 def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
-    # Of a fix that breaks a cell it is said there.
+    # Failures of fixes are reported with the fixes.
     own = [cell for cell in cells if not is_fix(str(cell.factors.get(CHANGE)))]
     return [
         FailedTrial(
@@ -291,7 +291,7 @@ def _failed(cells: Sequence[Cell]) -> list[FailedTrial]:
             block=each.block,
             status=each.status,
             kind=each.error_kind,
-            error=each.error or "no cause was recorded",
+            error=each.error or "no error was recorded",
         )
         for cell in own
         for each in cell.rounds

@@ -1,4 +1,4 @@
-"""Which of a run's inferred causes a `dbdyno why` has proven, or refuted: by the newest one of the same cell."""
+"""Add to a run's inferred bottlenecks whether the latest `dbdyno why` of the same cell confirmed them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dbdyno.model.result.why import Why
 from dbdyno.store import RunRecord, Store
 from dbdyno.store.same_machine import same_machine
 
-# So many are looked through: older ones are of another time.
+# Maximum number of `why` runs to search; older ones are outdated.
 _MOST = 20
 
 
 def add_proofs(document: Document, run: RunRecord, store: Store) -> None:
-    """Say of each cell's inferred bottleneck what a `why` of it has found, where there is one.
+    """Set ``proven`` of each cell's bottleneck from the latest matching `why`, if there is one.
 
-    A run is shown as well where its store is lost in the meantime: then causes stay inferred.
+    If the store fails in the meantime, bottlenecks stay inferred.
     """
     left = {cell.id: cell for cell in document.cells if cell.bottleneck is not None}
     others = store.reader
@@ -44,7 +44,7 @@ def _add(left: dict[str, Cell], run: RunRecord, store: Store) -> None:
 
 
 def _is_same(why: RunRecord, run: RunRecord, cell: Cell) -> bool:
-    """Whether a `why` was of a cell as it is here: the experiment's text, the system, the levels, the machine."""
+    """Whether a `why` measured the same cell: same experiment text, system, levels and machine."""
     first = next(iter(objects(why.design.get("cells"))), {})
     levels = {name: level for name, level in part(first, "factors").items() if name != "change"}
     return (

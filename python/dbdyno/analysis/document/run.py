@@ -1,4 +1,4 @@
-"""The document of a stored run, with the figures that its experiment says others have published."""
+"""Read stored runs as documents, with the published results that their experiments name."""
 
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ from dbdyno.store import RunRecord, Store
 
 
 def read_run(store: Store, name: str, experiment: Experiment | None = None) -> Document:
-    """Build the document of a stored run, with the published figures its experiment names."""
+    """Build the document of a stored run, with the published results that its experiment names."""
     run = store.run(name)
     with store.interpreting(run.id):
-        # An experiment takes long to read, and most name no published figures.
+        # Reading an experiment is slow, and most name no published results.
         if experiment is None and "published" in read_definition(run.definition):
             experiment = stored_experiment(run, store)
         published = {} if experiment is None else published_figures(experiment, run)
@@ -31,15 +31,17 @@ def read_run(store: Store, name: str, experiment: Experiment | None = None) -> D
 
 
 def stored_experiment(run: RunRecord, store: Store) -> Experiment:
-    """Return the definition that a run was made with. Raises InputError, and StoreError where its place is missing."""
+    """Return the experiment of a stored run. Raises InputError, and StoreError if its location was not stored."""
     place, folder = text(run.options, "place"), text(run.options, "folder")
     if place is None or folder is None:
-        raise StoreError(f"store {store.place}: the options of run {run.id} do not say where its experiment is from")
+        raise StoreError(
+            f"store {store.place}: the options of run {run.id} do not contain the location of its experiment"
+        )
     return make_experiment(parse(run.definition, place, Path(folder)))
 
 
 def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Published]:
-    """Give the published figure of each cell of a run that has one, by the cell's id."""
+    """Return the published results by cell id, for cells that have one."""
     published = load_published(experiment)
     if published is None:
         return {}
@@ -67,7 +69,7 @@ def published_figures(experiment: Experiment, run: RunRecord) -> dict[str, Publi
 
 
 def _level(experiment: Experiment, factor: str, value: Any) -> Level:
-    """Give the level of a factor that a stored run names by its value."""
+    """Return the level of a factor from its stored value."""
     level = Level.of(value)
     known = experiment.factors[factor].level(level.name) if factor in experiment.factors else None
     return known or level
