@@ -158,7 +158,7 @@ def test_statements_on_the_database_that_the_build_of_a_commit_makes(repository:
     )
     assert found["one order"]["verdict"] != "regression"
     assert (written["verdict"], written["exit_code"]) == ("regression", 3)
-    assert "index by_customer is gone" in (repository.directory / "g.html").read_text()
+    assert "index by_customer no longer exists" in (repository.directory / "g.html").read_text()
     # Both sides got the same values, so the statements are no difference.
     assert not any("transactions" in each for each in written["notes"] if each.startswith("Differs"))
     code, out, errors = gate(repository, *options)

@@ -229,7 +229,7 @@ def _pairs(design: JsonObject, cells: Sequence[Cell], confidence: float) -> list
 def _cells(
     run: RunRecord, latest: _Latest, published: Mapping[str, Published], *, latencies: bool = True
 ) -> Iterator[tuple[Cell, list[str]]]:
-    """Give the cells of a run, each with the troubles with its data. Without ``latencies`` those are of rounds only."""
+    """Yield the cells of a run with errors in their data. Without ``latencies`` histograms are not merged."""
     for planned in _planned(run.design, latest):
         name = str(planned.get("id", ""))
         yield build_cell(
@@ -249,13 +249,15 @@ def _confidence(design: JsonObject) -> float:
 
 
 def tasks_of(latest: _Latest) -> dict[str, JsonObject]:
-    """Return what the trials of each cell were to do, of those that began."""
-    tasks = {cell: next((task for each in of if (task := part(each.plan, "task"))), {}) for cell, of in latest.items()}
+    """Return the task of each cell from its first trial that has one."""
+    tasks = {
+        cell: next((task for each in own if (task := part(each.plan, "task"))), {}) for cell, own in latest.items()
+    }
     return {cell: task for cell, task in tasks.items() if task}
 
 
 def latest_trials(trials: Iterable[TrialRecord]) -> _Latest:
-    """Return the trial that counts for each cell and block, by cell in the order of blocks."""
+    """Return the latest trial of each block by cell, in the order of blocks."""
     by_cell: dict[str, dict[int, ReadTrial]] = {}
     for trial in derived(trials):
         by_cell.setdefault(trial.cell, {})[trial.block] = trial

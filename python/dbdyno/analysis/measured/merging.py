@@ -44,8 +44,8 @@ def merge_results(results: Sequence[TrialResult], hosts: Sequence[str] | None = 
     ``hosts``: the machine of each process, by default one for all. Counts, seconds and histograms are added. Values
     about the shared machine, server and engine come from the process with the longest window. CPUs and their use are
     added over machines. CPU percentages are the sum over processes, relative to the longest window. One process samples
-    the server's waits. Server counters use the largest increase that a process saw. Of the calls that a trial changes,
-    one process counts the server's, and client calls are added.
+    the server's waits. Server counters use the largest increase that a process saw. For changed calls, one process
+    counts the server's calls, and client calls are added.
     Raises HistogramError, and ValueError without results.
     """
     witness = max(results, key=lambda result: result.elapsed_s)

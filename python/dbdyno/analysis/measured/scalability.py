@@ -134,7 +134,7 @@ def _doubts(factor: str, group: Sequence[Cell]) -> Iterator[tuple[str, str]]:
             if why:
                 levels.setdefault(why, []).append(level(cell.factors[factor]))
         if levels:
-            yield "; ".join(f"at {factor}={','.join(of)} {why}" for why, of in levels.items()), advice
+            yield "; ".join(f"at {factor}={','.join(own)} {why}" for why, own in levels.items()), advice
 
 
 def _gave_nothing(cell: Cell) -> str:
