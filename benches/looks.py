@@ -12,7 +12,7 @@ from bench import Bench
 from figures import Figure
 
 from dbdyno.analysis.history.changepoints import FALSE_ALARMS, LIFE, find_change_points
-from dbdyno.analysis.measured.judging import RunNoise
+from dbdyno.analysis.measured.comparisons import RunNoise
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests/support"))
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from conftest import Cli, workers_of
-from dbdyno.analysis.measured.comparing import side_pairs, without_side
+from dbdyno.analysis.measured.cell_pairs import side_pairs, without_side
 from waiting import eventually
 
 Small = Callable[..., str]

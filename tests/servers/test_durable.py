@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 
 from conftest import Cli
+from dbdyno.analysis.measured.comparisons import Pair, judge, why_not_comparable
 from dbdyno.analysis.measured.durable import observe
-from dbdyno.analysis.measured.judging import Pair, judge, why_not_comparable
 from dbdyno.engines.server.installations import find_installations
 from dbdyno.model.events.watched import Observed
 from dbdyno.model.result.cell import Cell, Round

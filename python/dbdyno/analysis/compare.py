@@ -11,8 +11,8 @@ from dbdyno.analysis.bottleneck.common import SHORTEST_S
 from dbdyno.analysis.findings.noise import disturbed, stalled, unsettled
 from dbdyno.analysis.findings.rounds import in_two_levels
 from dbdyno.analysis.history.identity import differing
-from dbdyno.analysis.measured.comparing import BASELINE, SIDE, gate_pairs
-from dbdyno.analysis.measured.judging import Pair, RunNoise, disturbed_by_queue, judge, other_factors, ratio_of_pair
+from dbdyno.analysis.measured.cell_pairs import BASELINE, SIDE, gate_pairs
+from dbdyno.analysis.measured.comparisons import Pair, RunNoise, disturbed_by_queue, judge, other_factors, ratio_of_pair
 from dbdyno.analysis.measured.metrics import METRICS, done, keeps_up, usual_metric, values_by_block
 from dbdyno.analysis.noise import between_runs
 from dbdyno.analysis.worse_plans import WorsePlan, worse_plans

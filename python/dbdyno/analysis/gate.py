@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from dbdyno.analysis.measured.judging import Pair
-from dbdyno.analysis.measured.judging import judge as compare_pairs
+from dbdyno.analysis.measured.comparisons import Pair
+from dbdyno.analysis.measured.comparisons import judge as compare_pairs
 from dbdyno.analysis.worse_plans import WorsePlan, worse_plans
 from dbdyno.model.result.shape import Comparison
 

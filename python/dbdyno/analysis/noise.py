@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from statistics import fmean, median, stdev
 
-from dbdyno.analysis.measured.judging import ASSUMED, RunNoise
+from dbdyno.analysis.measured.comparisons import ASSUMED, RunNoise
 from dbdyno.analysis.measured.metrics import rates_by_block
 from dbdyno.model.result.reading import JsonObject, count, number, part
 from dbdyno.model.result.shape import Document

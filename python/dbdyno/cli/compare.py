@@ -14,8 +14,8 @@ from dbdyno.analysis.compare import Compared, Earlier, Side, compare
 from dbdyno.analysis.history.identity import definition_of
 from dbdyno.analysis.history.stored_runs import read_runs
 from dbdyno.analysis.history.summary import SEARCH, other_kind
-from dbdyno.analysis.measured.comparing import without_side
-from dbdyno.analysis.measured.judging import RunNoise
+from dbdyno.analysis.measured.cell_pairs import without_side
+from dbdyno.analysis.measured.comparisons import RunNoise
 from dbdyno.analysis.noise import stored_noise
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError

@@ -20,7 +20,7 @@ from dbdyno.analysis.answer.build import text_answer, without_options
 from dbdyno.analysis.compare import Compared, compare, compare_sides, failed_rounds
 from dbdyno.analysis.gate import Judgement, Verdict, exit_code, judge, overall
 from dbdyno.analysis.history.identity import definition_of
-from dbdyno.analysis.measured.comparing import BASELINE, CANDIDATE, SIDE, without_side
+from dbdyno.analysis.measured.cell_pairs import BASELINE, CANDIDATE, SIDE, without_side
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError, reason

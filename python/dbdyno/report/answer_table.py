@@ -8,7 +8,7 @@ from typing import Any
 
 from dbdyno.analysis.answer.short import STATEMENT, SYSTEM, named
 from dbdyno.analysis.answer.words import interval_of, time_of
-from dbdyno.analysis.measured.alike import varied
+from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.analysis.measured.metrics import failing
 from dbdyno.base.numbers import NONE, bracketed, factor_words, figure, level, milliseconds, percent, time_words
 from dbdyno.engines import engine_of_product

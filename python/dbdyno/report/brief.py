@@ -14,8 +14,8 @@ from rich.text import Text
 from dbdyno.analysis.answer.short import named
 from dbdyno.analysis.answer.words import durability_words
 from dbdyno.analysis.findings.indexes import whole_table
-from dbdyno.analysis.measured.alike import varied
-from dbdyno.analysis.measured.judging import DURABILITY
+from dbdyno.analysis.measured.cell_groups import varied
+from dbdyno.analysis.measured.comparisons import DURABILITY
 from dbdyno.base.console import Console
 from dbdyno.base.numbers import bracketed, percent
 from dbdyno.model.result.effects import Advice, Effect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.analysis.measured.alike import varied
+from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.base.numbers import NONE, bracketed, figure, level, milliseconds, percent, rough, short, times
 from dbdyno.model.result.cell import Bottleneck, Cell, LoadMachineRound, Published, Round
 from dbdyno.model.result.effects import Advice

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dbdyno.analysis.measured.comparing import SIDE
+from dbdyno.analysis.measured.cell_pairs import SIDE
 from dbdyno.base.errors import InputError, SystemFailed, reason
 from dbdyno.engines import engine_named, engine_of
 from dbdyno.engines.url import parse_url

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from dbdyno.analysis.measured.comparing import BASELINE, CANDIDATE
+from dbdyno.analysis.measured.cell_pairs import BASELINE, CANDIDATE
 from dbdyno.analysis.why.cells import Why, why_cells
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of

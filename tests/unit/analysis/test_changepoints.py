@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dbdyno.analysis.history import changepoints, evidence
 from dbdyno.analysis.history.changepoints import FALSE_ALARMS, FEWEST, LIFE, ODDS, STRETCH, find_change_points
 from dbdyno.analysis.history.evidence import LEAST, Noise, log_odds
-from dbdyno.analysis.measured.judging import RunNoise
+from dbdyno.analysis.measured.comparisons import RunNoise
 from simulated_noise import between_runs, lingering, most
 
 # A run is noisy by 2 % (1 sd).

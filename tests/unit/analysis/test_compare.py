@@ -15,7 +15,7 @@ from dbdyno.analysis.compare import compare as compare_with_noise
 from dbdyno.analysis.document import build_document
 from dbdyno.analysis.gate import Judgement, Verdict, exit_code, judge, overall
 from dbdyno.analysis.history.identity import definition_of, differing
-from dbdyno.analysis.measured.judging import ASSUMED, RunNoise
+from dbdyno.analysis.measured.comparisons import ASSUMED, RunNoise
 from dbdyno.analysis.measured.metrics import gate_metric, values_by_block
 from dbdyno.base.errors import InputError
 from dbdyno.model.result import Document

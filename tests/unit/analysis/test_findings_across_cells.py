@@ -11,7 +11,7 @@ import numpy
 import pytest
 
 from dbdyno.analysis.findings.factors import cross_cell_findings
-from dbdyno.analysis.measured.comparing import compare_with_baseline
+from dbdyno.analysis.measured.cell_pairs import compare_with_baseline
 from dbdyno.model.result import Document, Finding
 from dbdyno.stats import MARGIN
 from synthetic_cells import cell, some

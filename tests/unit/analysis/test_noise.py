@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 import pytest
 
-from dbdyno.analysis.measured.judging import ASSUMED, RunNoise
+from dbdyno.analysis.measured.comparisons import ASSUMED, RunNoise
 from dbdyno.analysis.noise import between_runs, false_alarms, noise_of, noise_of_runs, stored_noise
 from dbdyno.model.result import Document
 from dbdyno.stats.intervals import usual_allowance

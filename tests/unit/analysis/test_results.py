@@ -16,7 +16,7 @@ import jsonschema_rs
 import pytest
 
 from dbdyno.analysis.document import build_document
-from dbdyno.analysis.measured.comparing import baselines
+from dbdyno.analysis.measured.cell_pairs import baselines
 from dbdyno.analysis.measured.histograms import encode_ns
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.events.watched import Io, Segments

@@ -15,7 +15,7 @@ from dbdyno.analysis.answer.advice import Choice, advise
 from dbdyno.analysis.answer.claims import judged_claims
 from dbdyno.analysis.answer.configurations import Configuration, Ranking, rank
 from dbdyno.analysis.answer.short import SYSTEM, short_systems
-from dbdyno.analysis.measured.alike import varied
+from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.metrics import ANSWERS, failing
 from dbdyno.base.numbers import duration

@@ -8,7 +8,7 @@ from typing import Any
 
 from dbdyno.analysis.answer.prices import failures_words
 from dbdyno.analysis.answer.short import named
-from dbdyno.analysis.measured.judging import Pair, failures_differ, judge
+from dbdyno.analysis.measured.comparisons import Pair, failures_differ, judge
 from dbdyno.analysis.measured.metrics import failing
 from dbdyno.base.numbers import factor_words, figure
 from dbdyno.model.result.cell import Cell

@@ -8,9 +8,9 @@ from functools import partial
 
 from dbdyno.analysis.answer.prices import other_rows_of_statement, price_of
 from dbdyno.analysis.answer.short import Levels, configuration_names, unambiguous_levels
-from dbdyno.analysis.measured.alike import varied
+from dbdyno.analysis.measured.cell_groups import varied
+from dbdyno.analysis.measured.comparisons import hardly_any, more_is_better, noise_of_cells, rows_differ
 from dbdyno.analysis.measured.effects import contrast_of
-from dbdyno.analysis.measured.judging import hardly_any, more_is_better, noise_of_cells, rows_differ
 from dbdyno.analysis.measured.metrics import ANSWERS, failing, usual_metric
 from dbdyno.model.result.cell import Cell
 from dbdyno.stats import Criteria, Decision, Ratio, decide

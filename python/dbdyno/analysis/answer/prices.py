@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.analysis.measured.comparisons import durability_differs, failures_differ, other_rows
 from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.effects import contrast_of
-from dbdyno.analysis.measured.judging import durability_differs, failures_differ, other_rows
 from dbdyno.analysis.measured.metrics import ANSWERS, done, failing
 from dbdyno.base.numbers import milliseconds, percent, time_words
 from dbdyno.engines.classes import POWER_SAFE, PROCESS_SAFE

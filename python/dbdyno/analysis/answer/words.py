@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from dbdyno.analysis.answer.short import STATEMENT, Levels, named
-from dbdyno.analysis.measured.judging import Pair, failures_differ, ratios_of
+from dbdyno.analysis.measured.comparisons import Pair, failures_differ, ratios_of
 from dbdyno.analysis.measured.metrics import done, failing, is_open_loop, keeps_up
 from dbdyno.base.numbers import bracketed, figure, milliseconds, percent
 from dbdyno.model.result.cell import Cell

@@ -8,11 +8,11 @@ from dbdyno.analysis.answer.build import RunFacts, build_answer, text_answer
 from dbdyno.analysis.findings.registry import find_all
 from dbdyno.analysis.findings.rule import Material
 from dbdyno.analysis.gate import settled as settled_pairs
+from dbdyno.analysis.measured.cell_pairs import baseline_pairs, gate_pairs
 from dbdyno.analysis.measured.cells import build_cell
-from dbdyno.analysis.measured.comparing import baseline_pairs, gate_pairs
+from dbdyno.analysis.measured.comparisons import Pair, judge, ratios_of
 from dbdyno.analysis.measured.derived import derived
 from dbdyno.analysis.measured.effects import effects
-from dbdyno.analysis.measured.judging import Pair, judge, ratios_of
 from dbdyno.analysis.measured.metrics import rates_by_block
 from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.analysis.measured.scalability import scalability

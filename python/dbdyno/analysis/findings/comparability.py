@@ -17,8 +17,8 @@ from dbdyno.analysis.findings.searching import (
     rules_of,
     shown,
 )
+from dbdyno.analysis.measured.comparisons import FAILED, ROWS, other_factors, why_not_comparable
 from dbdyno.analysis.measured.durable import class_of
-from dbdyno.analysis.measured.judging import FAILED, ROWS, other_factors, why_not_comparable
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.engines import known_engine
 from dbdyno.engines.searches import may_return_fewer_rows, returns_one_row

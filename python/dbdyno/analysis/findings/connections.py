@@ -10,9 +10,9 @@ from dbdyno.analysis.answer.short import short_systems
 from dbdyno.analysis.bottleneck.tiers import tier_of
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.searching import all_of
-from dbdyno.analysis.measured.alike import varied, words_of
+from dbdyno.analysis.measured.cell_groups import varied, words_of
+from dbdyno.analysis.measured.comparisons import noise_of_cells, why_not_comparable
 from dbdyno.analysis.measured.effects import contrast_of
-from dbdyno.analysis.measured.judging import noise_of_cells, why_not_comparable
 from dbdyno.analysis.measured.metrics import usual_metric
 from dbdyno.base.numbers import rough
 from dbdyno.engines import engine_of_product, known_engine

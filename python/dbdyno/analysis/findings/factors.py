@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.measured.alike import cells_along, words_of
-from dbdyno.analysis.measured.judging import Pair, judge
+from dbdyno.analysis.measured.cell_groups import cells_along, words_of
+from dbdyno.analysis.measured.comparisons import Pair, judge
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import JsonObject, texts
 from dbdyno.model.result.shape import Comparison, Finding

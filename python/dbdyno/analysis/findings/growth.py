@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.words import with_interval
-from dbdyno.analysis.measured.alike import cells_along, words_of
+from dbdyno.analysis.measured.cell_groups import cells_along, words_of
+from dbdyno.analysis.measured.comparisons import Pair, judge
 from dbdyno.analysis.measured.data import device_calls, memory_limit, tree
-from dbdyno.analysis.measured.judging import Pair, judge
 from dbdyno.analysis.measured.keys import ANYWHERE, AT_THE_EDGE, NewKeys
 from dbdyno.engines import engine_of_product
 from dbdyno.engines.server.facts import size

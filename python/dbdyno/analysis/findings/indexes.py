@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.searching import all_of, engine_name, known, prefix_searches, scans, shown
-from dbdyno.analysis.measured.judging import Pair, judge
+from dbdyno.analysis.measured.comparisons import Pair, judge
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.numbers import milliseconds, percent
 from dbdyno.engines.avoidable_scans import avoidable_scans

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.measured.judging import other_factors
+from dbdyno.analysis.measured.comparisons import other_factors
 from dbdyno.base.text import shortened
 from dbdyno.engines import Engine, engine_of_product
 from dbdyno.engines.prefix_rules import PrefixSearch

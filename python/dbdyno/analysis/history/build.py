@@ -16,7 +16,7 @@ from dbdyno.analysis.history.identity import Machines, Parts, differing
 from dbdyno.analysis.history.metrics import Metric, usual_metrics
 from dbdyno.analysis.history.stored_runs import StoredRun, StoredRuns
 from dbdyno.analysis.history.summary import SEARCH, WHY, CellSummary
-from dbdyno.analysis.measured.judging import Comparable, disturbed_by_queue, why_not_comparable
+from dbdyno.analysis.measured.comparisons import Comparable, disturbed_by_queue, why_not_comparable
 from dbdyno.analysis.measured.rounds import Measure
 from dbdyno.analysis.noise import stored_noise
 from dbdyno.base.errors import InputError

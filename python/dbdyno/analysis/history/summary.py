@@ -18,8 +18,8 @@ from pydantic import FiniteFloat, TypeAdapter, ValidationError
 from dbdyno.analysis.history.identity import Parts, definition_parts
 from dbdyno.analysis.history.metrics import METRICS
 from dbdyno.analysis.measured.cells import build_cell
+from dbdyno.analysis.measured.comparisons import Comparable, comparable
 from dbdyno.analysis.measured.derived import derived
-from dbdyno.analysis.measured.judging import Comparable, comparable
 from dbdyno.analysis.measured.metrics import done, is_open_loop, keeps_up
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.model.result.cell import Cell

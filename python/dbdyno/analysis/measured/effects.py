@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from dbdyno.analysis.measured.alike import cells_along
-from dbdyno.analysis.measured.durable import class_of
-from dbdyno.analysis.measured.judging import (
+from dbdyno.analysis.measured.cell_groups import cells_along
+from dbdyno.analysis.measured.comparisons import (
     durability_differs,
     failures_differ,
     hardly_any,
@@ -18,6 +17,7 @@ from dbdyno.analysis.measured.judging import (
     noise_of_cells,
     rows_differ,
 )
+from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.metrics import (
     ANSWERS,
     failing,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from dbdyno.analysis.measured.alike import cells_but_for
+from dbdyno.analysis.measured.cell_groups import cells_but_for
 from dbdyno.analysis.measured.client import client_is_bottleneck
-from dbdyno.analysis.measured.judging import hardly_any
+from dbdyno.analysis.measured.comparisons import hardly_any
 from dbdyno.analysis.measured.metrics import done, failing, is_open_loop, rates_by_block
 from dbdyno.base.numbers import level, percent, rough
 from dbdyno.model.result.cell import Cell

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from dbdyno.analysis.measured.alike import cells_along
+from dbdyno.analysis.measured.cell_groups import cells_along
 from dbdyno.analysis.measured.data import device_calls, memory_limit, tree
 from dbdyno.analysis.measured.keys import ANYWHERE, NewKeys
 from dbdyno.analysis.predict.stored import Calibration

@@ -10,7 +10,7 @@ import numpy as np
 
 from dbdyno.analysis.answer.short import named, short_systems
 from dbdyno.analysis.bottleneck.common import CLIENT
-from dbdyno.analysis.measured.alike import varied
+from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.analysis.measured.histograms import Histogram
 from dbdyno.analysis.measured.metrics import done, failing
 from dbdyno.analysis.slo.decide import Window, broken, decide, metric_value

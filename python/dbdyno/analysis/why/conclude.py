@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import hypot, log, sqrt
 from statistics import fmean
 
-from dbdyno.analysis.measured.judging import Pair, more_is_better, noise_of_cells, ratio_of_pair
+from dbdyno.analysis.measured.comparisons import Pair, more_is_better, noise_of_cells, ratio_of_pair
 from dbdyno.analysis.measured.metrics import done, keeps_up, rates_by_block
 from dbdyno.analysis.why.cells import Why as Planned
 from dbdyno.analysis.why.inference import resource_of

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from dbdyno.analysis.measured.durable import class_of
-from dbdyno.analysis.measured.judging import (
+from dbdyno.analysis.measured.comparisons import (
     Pair,
     durability_differs,
     failures_differ,
@@ -18,6 +17,7 @@ from dbdyno.analysis.measured.judging import (
     other_rows,
     ratio_of_pair,
 )
+from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.metrics import done, failing, keeps_up, rates_by_block, values_by_block
 from dbdyno.analysis.why.fix_cells import Planned
 from dbdyno.analysis.why.fix_sentences import fix_sentences

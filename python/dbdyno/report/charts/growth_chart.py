@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from dbdyno.analysis.measured.alike import cells_but_for, words_of
+from dbdyno.analysis.measured.cell_groups import cells_but_for, words_of
 from dbdyno.base.numbers import short
 from dbdyno.model.result.cell import Cell, Round
 from dbdyno.model.result.reading import number, part, ratio, text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dbdyno.analysis.measured.judging import Pair, judge
+from dbdyno.analysis.measured.comparisons import Pair, judge
 from dbdyno.analysis.measured.metrics import gate_metric
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Comparison
