@@ -28,7 +28,7 @@ from dbdyno.experiment import load_experiment
 from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.design import make_cells, parse_set
 from dbdyno.model.events.answers import Ready
-from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.runtime.worker import Worker, ask, worker_path
 from dbdyno.runtime.workspace.interruption import Interruption
@@ -203,7 +203,7 @@ def timed_by_untimed(bench: Bench, steps: list[dict[str, Any]], clients: int, bl
     return rates[0] / rates[1]
 
 
-def rate_at_end(heard: Iterator[Heard]) -> float:
+def rate_at_end(heard: Iterator[ReceivedEvent]) -> float:
     """The rate that a worker tells in the end."""
     return rate(next(event for event in (line.event for line in heard) if isinstance(event, TrialResult)))
 

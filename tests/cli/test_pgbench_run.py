@@ -43,7 +43,7 @@ def carry_out(
         "warmup": {"seconds": 0, "transactions": 0},
         "window": {"seconds": None, "transactions": transactions, "statements": None},
     }
-    results = [heard.said for heard in Worker(plan, 60.0) if heard.said["event"] == "result"]
+    results = [heard.raw for heard in Worker(plan, 60.0) if heard.raw["event"] == "result"]
     return results[0], sqlite3.connect(database)
 
 

@@ -19,7 +19,7 @@ from dbdyno.cpu.work import Part
 from dbdyno.engines.sqlite.targets import file_plan, load_target
 from dbdyno.model.events.answers import Counted as GroupsCounted
 from dbdyno.model.events.answers import Error, FileSet, Loaded, Tally
-from dbdyno.model.events.reading import Event, NotAnEvent, read_line
+from dbdyno.model.events.reading import Event, InvalidEvent, read_line
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.runtime.worker import WorkerFailed, ask, worker_path
 from dbdyno.runtime.workspace.claims import Claim, remove_abandoned
@@ -193,7 +193,7 @@ def _events(text: str, part: Part) -> tuple[TrialResult, list[Tally]]:
         for line in text.splitlines():
             event = read_line(line).event
             events[type(event)] = event
-    except NotAnEvent as wrong:
+    except InvalidEvent as wrong:
         raise SystemFailed(f"the worker wrote an invalid event: {wrong}") from None
     error, result, counted = (events.get(each) for each in (Error, TrialResult, GroupsCounted))
     if isinstance(error, Error):

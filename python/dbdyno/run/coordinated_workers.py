@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from dbdyno.model.events.answers import Phase, Ready
-from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.run.worker_places import Coordinated, Here, Place
 from dbdyno.runtime.worker import JsonObject, WorkerFailed
@@ -52,13 +52,13 @@ class CoordinatedWorkers:
         for worker in self._workers:
             worker.kill()
 
-    def __iter__(self) -> Iterator[tuple[int | None, Heard | WorkerFailed]]:
+    def __iter__(self) -> Iterator[tuple[int | None, ReceivedEvent | WorkerFailed]]:
         """Yield each worker's events with its number, and the reason if a worker failed.
 
         A ``phase`` that starts for all workers is yielded once, without a number. Workers that have ended are not
         waited for.
         """
-        heard: queue.Queue[tuple[int, Heard | WorkerFailed | None]] = queue.Queue()
+        heard: queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]] = queue.Queue()
         listeners = [
             threading.Thread(target=_listen, args=(number, worker, heard), daemon=True)
             for number, worker in enumerate(self._workers)
@@ -73,8 +73,8 @@ class CoordinatedWorkers:
                 listener.join()
 
     def _events(
-        self, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]"
-    ) -> Iterator[tuple[int | None, Heard | WorkerFailed]]:
+        self, heard: "queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]]"
+    ) -> Iterator[tuple[int | None, ReceivedEvent | WorkerFailed]]:
         ready: set[int] = set()
         measured: set[int] = set()
         phase, begun = "", False
@@ -94,7 +94,7 @@ class CoordinatedWorkers:
                 yield number, event
             if ready and ready >= self.at_work:
                 begins = Phase(event="phase", phase=phase)
-                yield None, Heard(begins, begins.model_dump(mode="json"))
+                yield None, ReceivedEvent(begins, begins.model_dump(mode="json"))
                 self._start(ready)
                 ready = set()
                 begun = phase == "window"
@@ -108,7 +108,9 @@ class CoordinatedWorkers:
             self._workers[number].send(json.dumps({"start_ns": at}))
 
 
-def _listen(number: int, worker: Coordinated, heard: "queue.Queue[tuple[int, Heard | WorkerFailed | None]]") -> None:
+def _listen(
+    number: int, worker: Coordinated, heard: "queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]]"
+) -> None:
     try:
         for event in worker:
             heard.put((number, event))

@@ -10,7 +10,7 @@ from typing import Any
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.engines.null import TARGET
 from dbdyno.model.events.answers import Device
-from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import PLAN, CompiledCell
 from dbdyno.model.plan.steps import without_thinking
@@ -136,7 +136,7 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
     return min(each, key=lambda found: float(found.get("operations_per_s", 0.0)))
 
 
-def _ceiling(worker: Iterable[Heard]) -> dict[str, Any]:
+def _ceiling(worker: Iterable[ReceivedEvent]) -> dict[str, Any]:
     for heard in worker:
         result = heard.event
         if isinstance(result, TrialResult) and result.elapsed_s > 0:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dbdyno.analysis.measured.merging import merge_intervals, merge_results
-from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.plan.cell import not_analyzed
 from dbdyno.run.coordinated_workers import CoordinatedWorkers
@@ -50,7 +50,7 @@ class Processes:
         """End all at once."""
         self._coordinated.kill()
 
-    def __iter__(self) -> Iterator[Heard]:
+    def __iter__(self) -> Iterator[ReceivedEvent]:
         """Yield ``phase``, ``interval`` and ``result`` like a single worker. Raises WorkerFailed if one fails."""
         intervals: dict[int, dict[int, Interval]] = {}
         results: dict[int, TrialResult] = {}
@@ -63,12 +63,12 @@ class Processes:
             elif number is None:
                 yield heard
             elif isinstance(heard.event, Interval):
-                self.said[number]["intervals"].append(heard.said)
+                self.said[number]["intervals"].append(heard.raw)
                 if self._tell is not None:
                     self._tell(number, heard.event)
                 intervals.setdefault(heard.event.index, {})[number] = heard.event
             elif isinstance(heard.event, TrialResult):
-                self.said[number]["result"] = heard.said
+                self.said[number]["result"] = heard.raw
                 results[number] = heard.event
             yield from self._whole(intervals, self._coordinated.at_work - results.keys())
         yield from self._whole(intervals, set())
@@ -76,15 +76,15 @@ class Processes:
             raise failure
         yield _as_heard(merge_results([results[number] for number in sorted(results)]))
 
-    def _whole(self, intervals: dict[int, dict[int, Interval]], awaited: set[int]) -> Iterator[Heard]:
+    def _whole(self, intervals: dict[int, dict[int, Interval]], awaited: set[int]) -> Iterator[ReceivedEvent]:
         """Merge the intervals that all running workers have reported."""
         for index in sorted(intervals):
             if awaited <= intervals[index].keys():
                 yield _as_heard(merge_intervals(list(intervals.pop(index).values())))
 
 
-def _as_heard(event: Interval | TrialResult) -> Heard:
-    return Heard(event, event.model_dump(mode="json"))
+def _as_heard(event: Interval | TrialResult) -> ReceivedEvent:
+    return ReceivedEvent(event, event.model_dump(mode="json"))
 
 
 def parts(plan: JsonObject, sizes: Sequence[int]) -> list[JsonObject]:

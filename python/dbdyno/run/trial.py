@@ -13,7 +13,7 @@ from dbdyno.base.timestamps import utc_now
 from dbdyno.experiment.head import Growth
 from dbdyno.model.events.around import Refused
 from dbdyno.model.events.program import ProgramResult
-from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.plan.cell import Cell, CompiledCell
 from dbdyno.run.machine import in_memory
@@ -289,14 +289,14 @@ def longest_s(request: JsonObject, windows: int = 1) -> float:
     return LONGEST_TRIAL_S if window is None else float(window * windows + warmup + server_timeout(_SLACK_S))
 
 
-def hear(trial: Trial, heard: Heard, watcher: Watcher) -> None:
+def hear(trial: Trial, heard: ReceivedEvent, watcher: Watcher) -> None:
     """Keep what a worker said, and tell who watches."""
     match heard.event:
         case Interval() as interval:
-            trial.intervals.append(heard.said)
+            trial.intervals.append(heard.raw)
             watcher.interval(trial.compiled.cell, interval)
         case TrialResult() as result:
-            trial.result, trial.said = result, heard.said
+            trial.result, trial.said = result, heard.raw
 
 
 def time_out(trial: Trial, timed_out: bool) -> None:

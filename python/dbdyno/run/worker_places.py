@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.runtime.worker import JsonObject, Worker
 
 # Lead time of a phase, enough for every process of this machine to receive it.
@@ -17,7 +17,7 @@ class Coordinated(Protocol):
     timed_out: bool
     """Whether it did not end in time."""
 
-    def __iter__(self) -> Iterator[Heard]:
+    def __iter__(self) -> Iterator[ReceivedEvent]:
         """Yield the events. Raises WorkerFailed."""
 
     def send(self, line: str) -> None:

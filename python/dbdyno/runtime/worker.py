@@ -16,7 +16,7 @@ from typing import Any
 
 from dbdyno.base.errors import InputError, SystemFailed, TrialFailed
 from dbdyno.model.events.answers import Error
-from dbdyno.model.events.reading import E, Heard, NotAnEvent, read_line
+from dbdyno.model.events.reading import E, InvalidEvent, ReceivedEvent, read_line
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.runtime.workspace.interruption import Interruption, KillOnStop
 
@@ -176,7 +176,7 @@ class Worker(Stoppable):
         """Whether it is still running."""
         return self._process.poll() is None
 
-    def __iter__(self) -> Iterator[Heard]:
+    def __iter__(self) -> Iterator[ReceivedEvent]:
         """Yield the events. Raises WorkerFailed for a line that is not an event, and if the worker fails."""
         process = self._process
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None  # noqa: S101
@@ -229,7 +229,9 @@ class Worker(Stoppable):
                     pipe.close()
 
 
-def read_events(lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker: Stoppable) -> Iterator[Heard]:
+def read_events(
+    lines: Iterable[str], ended: Callable[[], tuple[int, str]], worker: Stoppable
+) -> Iterator[ReceivedEvent]:
     """Yield the events in the lines that a worker writes.
 
     ``ended``: called after the last line; returns the exit code and standard error. Raises WorkerFailed if a line is
@@ -239,7 +241,7 @@ def read_events(lines: Iterable[str], ended: Callable[[], tuple[int, str]], work
     for line in lines:
         try:
             received = read_line(line)
-        except NotAnEvent as error:
+        except InvalidEvent as error:
             raise WorkerFailed(f"the worker wrote a line that is not an event: {error}") from None
         if isinstance(received.event, Error):
             failure = received.event

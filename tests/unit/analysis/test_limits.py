@@ -208,7 +208,7 @@ def test_a_server_without_places_is_told_where_clients_fail_otherwise_too(
             if heard.event.event == "interval" and heard.event.index == 1:
                 with taken(server, 1.0):
                     pass
-            said = heard.said
+            said = heard.raw
     counts = {each["code"]: each["count"] for each in said["failed_by_code"]}
     assert counts.keys() >= {other, limit} and said["accounting"]["ok"] > 0, said["failed_by_code"]
     assert sum(counts.values()) == sum(said["accounting"]["failed"].values())

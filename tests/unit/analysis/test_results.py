@@ -241,7 +241,7 @@ def test_an_interval_and_what_was_loaded_are_read_too() -> None:
         trial(2, parts=[{"result": result() | {"completed": "many"}, "intervals": []}], result=None),
     ]
     rounds = one_cell(trials).cells[0].rounds
-    fields = ("`interval.", "`loaded.at`: input should be a valid string, and not 3", "`result.completed`")
+    fields = ("`interval.", "`loaded.at`: input should be a valid string, not 3", "`result.completed`")
     for each, field in zip(rounds, fields, strict=True):
         assert (each.status, each.error_kind) == ("failed", "unreadable") and field in (each.error or "")
 

@@ -1,4 +1,4 @@
-"""Lines of a worker in which something was changed: each is an event, or a NotAnEvent."""
+"""Lines of a worker in which something was changed: each is an event, or an InvalidEvent."""
 
 import contextlib
 import copy
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbdyno.model.events.reading import Heard, NotAnEvent, read_line
+from dbdyno.model.events.reading import InvalidEvent, ReceivedEvent, read_line
 from dbdyno.runtime.worker import Stoppable, WorkerFailed, read_events
 from synthetic import lookup_design, lookup_trials
 
@@ -81,7 +81,7 @@ def read_or_refuse(line: str) -> None:
     refused = ""
     try:
         read_line(line)
-    except NotAnEvent as error:
+    except InvalidEvent as error:
         refused = str(error)
     # It is shown on a terminal and stored.
     assert len(refused.encode()) < 2000
@@ -89,7 +89,7 @@ def read_or_refuse(line: str) -> None:
 
 def test_the_lines_themselves_are_events() -> None:
     for each in EVENTS[:-1]:
-        assert read_line(json.dumps(each)).said == each
+        assert read_line(json.dumps(each)).raw == each
 
 
 @settings(max_examples=EXAMPLES)
@@ -106,7 +106,7 @@ def test_a_line_whose_text_was_changed_is_an_event_or_refused(line: str) -> None
 
 def test_a_line_that_is_nested_deeply_or_a_long_number_is_refused() -> None:
     for line in ("[" * 200_000, '{"a":' * 200_000, "9" * 10_000, '{"event": ' + "9" * 10_000 + "}"):
-        with pytest.raises(NotAnEvent):
+        with pytest.raises(InvalidEvent):
             read_line(line)
 
 
@@ -115,4 +115,4 @@ def test_a_line_that_is_nested_deeply_or_a_long_number_is_refused() -> None:
 def test_whatever_a_worker_writes_ends_well_or_as_a_failed_worker(lines: list[str], code: int) -> None:
     with contextlib.suppress(WorkerFailed):
         for heard in read_events(lines, lambda: (code, ""), Stoppable()):
-            assert isinstance(heard, Heard)
+            assert isinstance(heard, ReceivedEvent)

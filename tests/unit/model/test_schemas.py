@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 import dbdyno
 from dbdyno.analysis.predict import schema as prediction
 from dbdyno.engines.sqlite.targets import load_target, trial_target
-from dbdyno.model.events.reading import Event, NotAnEvent, read_event, read_line
+from dbdyno.model.events.reading import Event, InvalidEvent, read_event, read_line
 from dbdyno.model.plan.cell import PLAN
 from dbdyno.model.result import schema
 from dbdyno.runtime.worker import worker_path
@@ -231,10 +231,10 @@ def test_a_schema_that_differs_is_told(change: Callable[[dict[str, Any]], None])
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("oops\n", "a line that is no JSON: oops"),
-        ("[1]", "a line that is no JSON object"),
+        ("oops\n", "not valid JSON: oops"),
+        ("[1]", "not a JSON object"),
         ('{"event": "phase"}', "`phase.phase`: field required"),
-        ('{"event": "held", "abandoned": [1]}', "`held.abandoned.0`: input should be a valid string, and not 1"),
+        ('{"event": "held", "abandoned": [1]}', "`held.abandoned.0`: input should be a valid string, not 1"),
         ('{"event": "phase", "phase": "a", "more": 1}', "`phase.more`: extra inputs are not permitted"),
         (
             '{"event": "writes", "statements": [{"name": "s", "writes": "yes"}]}',
@@ -244,6 +244,6 @@ def test_a_schema_that_differs_is_told(change: Callable[[dict[str, Any]], None])
     ],
 )
 def test_a_line_that_is_no_event_is_one_clear_error(line: str, words: str) -> None:
-    with pytest.raises(NotAnEvent) as error:
+    with pytest.raises(InvalidEvent) as error:
         read_line(line)
     assert words in str(error.value)

@@ -28,7 +28,7 @@ from dbdyno.model.events.around import (
 from dbdyno.model.events.base import Part
 from dbdyno.model.events.facts import Facts
 from dbdyno.model.events.program import ProgramResult
-from dbdyno.model.events.reading import NotAnEvent, read_interval, read_part, read_result
+from dbdyno.model.events.reading import InvalidEvent, read_interval, read_part, read_result
 from dbdyno.model.events.trial import Interval, TrialResult
 from dbdyno.model.result.reading import JsonObject, text
 from dbdyno.store.records import TrialRecord
@@ -88,7 +88,7 @@ def _read(trial: TrialRecord) -> ReadTrial:
             return replace(read, parts=parts, **_around(trial, *_as_one(parts, _hosts(trial, len(parts)))))
         result = None if trial.result is None else read_result(trial.result)
         return replace(read, **_around(trial, result, [read_interval(each) for each in trial.intervals]))
-    except NotAnEvent as error:
+    except InvalidEvent as error:
         words = f"its stored data is invalid: {error}"
     except (HistogramError, ValueError) as error:
         words = f"the results of its processes cannot be merged: {error}"
@@ -102,10 +102,10 @@ def _parts_of(stored: Sequence[JsonObject]) -> list[tuple[TrialResult, list[Inte
     for number, each in enumerate(stored):
         words, intervals = each.get("result"), each.get("intervals")
         if not isinstance(words, dict) or not isinstance(intervals, list):
-            raise NotAnEvent(f"`parts.{number}`: `result` or `intervals` is missing")
+            raise InvalidEvent(f"`parts.{number}`: `result` or `intervals` is missing")
         result = read_result(words)
         if not isinstance(result, TrialResult):
-            raise NotAnEvent(f"`parts.{number}.result.event`: expected 'result'")
+            raise InvalidEvent(f"`parts.{number}.result.event`: expected 'result'")
         parts.append((result, [read_interval(interval) for interval in intervals]))
     return parts
 

@@ -1,4 +1,4 @@
-"""Reading events: a line of a worker's, and what the store keeps of trials."""
+"""Read and validate events: lines that a worker writes, and parts of trials from the store."""
 
 from __future__ import annotations
 
@@ -54,95 +54,97 @@ Event = Annotated[
     | Counted,
     Field(discriminator="event"),
 ]
-"""Any event of a worker."""
+"""An event of a worker."""
 
 E = TypeVar("E", bound=Event, default=Event)
 
 P = TypeVar("P", bound=Part)
 
-# What a trial's result is, by who makes it.
+# The result of a trial, written by a worker or, for a user's program, by dbdyno.
 Result = Annotated[TrialResult | ProgramResult, Field(discriminator="event")]
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 _RESULT: TypeAdapter[Result] = TypeAdapter(Result, config=ConfigDict(defer_build=True))
 
-# Characters of a line, or of a value, that are shown.
+# Maximum number of characters of a line, a value and a message in errors.
 _SHOWN = 200
 _SHOWN_VALUE = 40
 _SHOWN_MESSAGE = 400
 
 
-class NotAnEvent(DbdynoError):
-    """What was read is not what a worker writes. The message names the field, and what would be right."""
+class InvalidEvent(DbdynoError):
+    """Data that are not a valid event. The message names the field and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard(Generic[E]):
-    """An event, and the JSON object of which it was read: the store keeps that as it is."""
+class ReceivedEvent(Generic[E]):
+    """An event, and the JSON object that it was read from, which the store keeps unchanged."""
 
     event: E
-    said: dict[str, Any]
+    raw: dict[str, Any]
 
 
-def read_line(line: str) -> Heard:
-    """Read a line of a worker's. Raises NotAnEvent."""
+def read_line(line: str) -> ReceivedEvent:
+    """Read a line that a worker wrote. Raises InvalidEvent."""
     try:
-        said = json.loads(line)
+        raw = json.loads(line)
     except (ValueError, RecursionError):
-        raise NotAnEvent(f"a line that is no JSON: {line.strip()[:_SHOWN]}") from None
-    if not isinstance(said, dict):
-        raise NotAnEvent(f"a line that is no JSON object: {line.strip()[:_SHOWN]}")
-    return Heard(read_event(said), said)
+        raise InvalidEvent(f"not valid JSON: {line.strip()[:_SHOWN]}") from None
+    if not isinstance(raw, dict):
+        raise InvalidEvent(f"not a JSON object: {line.strip()[:_SHOWN]}")
+    return ReceivedEvent(read_event(raw), raw)
 
 
-def read_event(said: Mapping[str, Any]) -> Event:
-    """Read an event of its JSON object. Raises NotAnEvent."""
+def read_event(raw: Mapping[str, Any]) -> Event:
+    """Read an event from its JSON object. Raises InvalidEvent."""
     try:
-        return _EVENT.validate_python(said)
+        return _EVENT.validate_python(raw)
     except ValidationError as error:
-        raise NotAnEvent(told(error, said)) from None
+        raise InvalidEvent(_describe_error(error, raw)) from None
 
 
-def read_result(said: Mapping[str, Any]) -> TrialResult | ProgramResult:
-    """Read the result of a trial that was stored, a worker's or a program's. Raises NotAnEvent."""
+def read_result(raw: Mapping[str, Any]) -> TrialResult | ProgramResult:
+    """Read the stored result of a trial, of a worker or of a program. Raises InvalidEvent."""
     try:
-        return _RESULT.validate_python(said)
+        return _RESULT.validate_python(raw)
     except ValidationError as error:
-        raise NotAnEvent(told(error, said)) from None
+        raise InvalidEvent(_describe_error(error, raw)) from None
 
 
-def read_interval(said: Mapping[str, Any]) -> Interval:
-    """Read an interval of a trial that was stored. Raises NotAnEvent."""
+def read_interval(raw: Mapping[str, Any]) -> Interval:
+    """Read a stored interval of a trial. Raises InvalidEvent."""
     try:
-        return Interval.model_validate(said)
+        return Interval.model_validate(raw)
     except ValidationError as error:
-        raise NotAnEvent(told(error, said, "interval")) from None
+        raise InvalidEvent(_describe_error(error, raw, "interval")) from None
 
 
-def read_part(kind: type[P], said: Any, name: str) -> P:
-    """Read a part of what is stored around a trial, by its name. Raises NotAnEvent."""
+def read_part(kind: type[P], raw: Any, name: str) -> P:
+    """Read data that are stored with a trial. ``name``: their name in errors. Raises InvalidEvent."""
     try:
-        return kind.model_validate(said)
+        return kind.model_validate(raw)
     except ValidationError as error:
-        raise NotAnEvent(told(error, said, name)) from None
+        raise InvalidEvent(_describe_error(error, raw, name)) from None
 
 
-def told(error: ValidationError, said: Any, within: str = "") -> str:
-    """Say which field of ``said`` is wrong, what it is, and what would be right. ``within``: where the fields are."""
+def _describe_error(error: ValidationError, raw: Any, within: str = "") -> str:
     first, *others = error.errors(include_url=False)
-    field = ".".join(each for each in (within, *_way(first["loc"], said)) if each)[:_SHOWN] or "it"
-    # What was written may be part of it.
+    field = ".".join(each for each in (within, *_path(first["loc"], raw)) if each)[:_SHOWN] or "it"
+    # Shorten the message, because it may contain the invalid value.
     what = (first["msg"][:1].lower() + first["msg"][1:])[:_SHOWN_MESSAGE]
-    found = "" if first["type"] == "missing" else f", and not {_shown(first['input'])}"
+    found = "" if first["type"] == "missing" else f", not {_shown(first['input'])}"
     more = f" (and {len(others)} more)" if others else ""
     return f"`{field}`: {what}{found}{more}"
 
 
-def _way(location: Sequence[int | str], said: Any) -> Iterator[str]:
-    """The keys and places that lead to a field. Names of a union's alternatives, but for the event's own, are none."""
+def _path(location: Sequence[int | str], raw: Any) -> Iterator[str]:
+    """Yield the keys and indexes that lead to a field.
+
+    pydantic's locations also contain the names of union members. Only the first one, the name of the event, is kept.
+    """
     for place, each in enumerate(location):
         try:
-            said = said[each]
+            raw = raw[each]
         except (TypeError, LookupError):
             if 0 < place < len(location) - 1:
                 continue
@@ -153,5 +155,5 @@ def _shown(value: Any) -> str:
     try:
         text = json.dumps(value, default=str)
     except RecursionError:
-        return "what is nested too deeply"
+        return "a value that is nested too deeply"
     return text if len(text) <= _SHOWN_VALUE else f"{text[:_SHOWN_VALUE]}…"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from dbdyno.model.events.reading import Heard
+from dbdyno.model.events.reading import ReceivedEvent
 from dbdyno.runtime.cluster.clocks import Offset, measure_offset
 from dbdyno.runtime.cluster.library import part
 from dbdyno.runtime.cluster.node import masked
@@ -79,7 +79,7 @@ class RemoteWorker(Stoppable):
         """Whether the machine has not yet reported its end."""
         return self._ended is None
 
-    def __iter__(self) -> Iterator[Heard]:
+    def __iter__(self) -> Iterator[ReceivedEvent]:
         """Yield the events. Raises WorkerFailed, and MachineLost if the machine no longer answers."""
         try:
             yield from read_events(self._lines(), lambda: self._ended or (0, ""), self)
