@@ -141,11 +141,12 @@ fn catalog(engine: &DuckdbEngine, session: &DuckdbSession) -> Result<Catalog, Fa
     }
     for row in rows(
         session,
-        "select table_name, index_name, expressions from duckdb_indexes() union all \
-         select table_name, lower(constraint_type) || ' of ' || table_name, constraint_column_names::varchar \
+        "select table_name, index_name, expressions, is_unique::varchar, 'false' from duckdb_indexes() union all \
+         select table_name, lower(constraint_type) || ' of ' || table_name, constraint_column_names::varchar, 'true', \
+         (constraint_type = 'PRIMARY KEY')::varchar \
          from duckdb_constraints() where constraint_type in ('PRIMARY KEY', 'UNIQUE')",
     )? {
-        if let [table, index, expressions] = row.as_slice()
+        if let [table, index, expressions, unique, primary] = row.as_slice()
             && named(table)
         {
             // Includes unique constraints, whose index has no name.
@@ -153,7 +154,14 @@ fn catalog(engine: &DuckdbEngine, session: &DuckdbSession) -> Result<Catalog, Fa
                 column: Some(column.trim_matches(['\'', '"']).to_owned()),
                 ..Key::default()
             });
-            catalog.table(table).index(index, "art").keys.extend(keys);
+            let keys: Vec<Key> = keys.collect();
+            let table = catalog.table(table);
+            if primary == "true" {
+                table.primary_key = keys.iter().filter_map(|key| key.column.clone()).collect();
+            }
+            let index = table.index(index, "art");
+            index.unique = unique == "true";
+            index.keys.extend(keys);
         }
     }
     Ok(catalog)

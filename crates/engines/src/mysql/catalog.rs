@@ -48,7 +48,7 @@ pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result
     }
     for usable in USABLE {
         let sql = format!(
-            "select table_name, index_name, index_type, {usable}, column_name, sub_part from \
+            "select table_name, index_name, index_type, {usable}, non_unique, collation, column_name, sub_part from \
              information_schema.statistics where table_schema = database() order by table_name, index_name, seq_in_index"
         );
         if let Some(rows) = rows(session, &sql).await? {
@@ -60,7 +60,17 @@ pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result
 }
 
 fn add_key(catalog: &mut Catalog, row: &[Option<String>], named: impl Fn(&str) -> bool) {
-    let [Some(table), Some(name), Some(method), Some(usable), column, prefix] = row else {
+    let [
+        Some(table),
+        Some(name),
+        Some(method),
+        Some(usable),
+        Some(non_unique),
+        order,
+        column,
+        prefix,
+    ] = row
+    else {
         return;
     };
     if !named(table) {
@@ -72,13 +82,17 @@ fn add_key(catalog: &mut Catalog, row: &[Option<String>], named: impl Fn(&str) -
         .as_deref()
         .and_then(of_column)
         .and_then(|column| column.collation.clone());
+    if name == "PRIMARY" {
+        table.primary_key.extend(column.clone());
+    }
     let index = table.index(name, method);
-    index.usable = usable == "1";
+    (index.usable, index.unique) = (usable == "1", non_unique == "0");
     index.keys.push(Key {
         column: column.clone(),
         collation,
         operator_class: None,
         prefix: prefix.as_ref().and_then(|text| text.parse().ok()),
+        descending: order.as_deref() == Some("D"),
     });
 }
 

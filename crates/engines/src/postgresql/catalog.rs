@@ -16,24 +16,27 @@ const COLLATION: &str = "\
     case when c.oid = 100 then d.datcollate else c.collcollate end, \
     case when c.oid is not null then coalesce(to_jsonb(c) ->> 'collisdeterministic', 'true') end";
 
-/// Tables in the search path, with their columns.
+/// The schema `s` of a table, null if it is in the search path.
+const SCHEMA: &str = "case when not pg_table_is_visible(t.oid) then s.nspname end";
+
+/// Tables with their columns.
 const COLUMNS: &str = "\
-    from pg_class t join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped \
+    from pg_class t join pg_namespace s on s.oid = t.relnamespace \
+    join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped \
     left join pg_collation c on c.oid = a.attcollation \
     join pg_database d on d.datname = current_database() \
-    where t.relkind in ('r', 'p', 'm') and pg_table_is_visible(t.oid) and t.relnamespace not in \
-    ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
+    where t.relkind in ('r', 'p', 'm')";
 
 /// The key columns of their indexes. Included columns have no operator class.
 const KEYS: &str = "\
     from pg_index x join pg_class t on t.oid = x.indrelid join pg_class i on i.oid = x.indexrelid \
+    join pg_namespace s on s.oid = t.relnamespace \
     join pg_am m on m.oid = i.relam cross join lateral generate_series(0, x.indnatts - 1) n \
     join pg_opclass o on o.oid = x.indclass[n] \
     left join pg_attribute a on a.attrelid = t.oid and a.attnum = x.indkey[n] and x.indkey[n] <> 0 \
     left join pg_collation c on c.oid = x.indcollation[n] \
     join pg_database d on d.datname = current_database() \
-    where pg_table_is_visible(t.oid) and t.relnamespace not in \
-    ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
+    where true";
 
 /// A dollar-quote tag that no statement contains.
 const QUOTE: &str = "$dbdyno_statements$";
@@ -53,49 +56,61 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
     let named = |table: &str| engine.statements.iter().any(|each| names(&each.numbered, table));
     // A server can have many thousands of tables, so it only returns those whose names occur in the statements.
     let texts: Vec<&str> = engine.statements.iter().map(|each| each.numbered.as_str()).collect();
+    let texts = texts.join(" ");
+    // Tables outside the search path only if the statements also contain the name of their schema.
     let asked = format!(
-        "and strpos(lower({QUOTE}{}{QUOTE}), lower(t.relname)) > 0",
-        texts.join(" ")
+        "and s.nspname not like 'pg\\_%' and s.nspname <> 'information_schema' \
+         and strpos(lower({QUOTE}{texts}{QUOTE}), lower(t.relname)) > 0 \
+         and (pg_table_is_visible(t.oid) or strpos(lower({QUOTE}{texts}{QUOTE}), lower(s.nspname)) > 0)"
     );
     let sql = format!(
-        "select t.relname, a.attname, format_type(a.atttypid, a.atttypmod), {COLLATION} {COLUMNS} {asked} \
+        "select {SCHEMA}, t.relname, a.attname, format_type(a.atttypid, a.atttypmod), {COLLATION} {COLUMNS} {asked} \
          order by t.relname, a.attnum"
     );
     for row in rows(session, &sql).await? {
-        let [Some(table), Some(name), Some(kind), ..] = &row[..] else {
+        let [schema, Some(table), Some(name), Some(kind), ..] = &row[..] else {
             continue;
         };
         if named(table) {
-            catalog.table(table).columns.push(Column {
+            catalog.table_in(schema.as_deref(), table).columns.push(Column {
                 name: name.clone(),
                 kind: kind.clone(),
-                collation: collation(&row[3..]),
+                collation: collation(&row[4..]),
             });
         }
     }
     // As of the last ANALYZE or VACUUM. -1, or 0 before version 14, means never.
     let sql = format!(
-        "select t.relname, t.reltuples::bigint from pg_class t where t.relkind in ('r', 'p', 'm') \
-         and pg_table_is_visible(t.oid) and t.reltuples > 0 {asked}"
+        "select {SCHEMA}, t.relname, t.reltuples::bigint from pg_class t \
+         join pg_namespace s on s.oid = t.relnamespace \
+         where t.relkind in ('r', 'p', 'm') and t.reltuples > 0 {asked}"
     );
     for row in rows(session, &sql).await? {
-        if let [Some(table), Some(rows)] = &row[..]
-            && catalog.tables.iter().any(|each| each.name == *table)
+        if let [schema, Some(table), Some(rows)] = &row[..]
+            && let Some(known) = catalog
+                .tables
+                .iter_mut()
+                .find(|each| each.name == *table && each.schema == *schema)
         {
-            catalog.table(table).rows = rows.parse().ok();
+            known.rows = rows.parse().ok();
         }
     }
     let sql = format!(
-        "select t.relname, i.relname, m.amname, x.indisvalid and x.indisready, x.indpred is not null, a.attname, \
-         o.opcname, {COLLATION} {KEYS} {asked} order by t.relname, i.relname, n"
+        "select {SCHEMA}, t.relname, i.relname, m.amname, x.indisvalid and x.indisready, x.indpred is not null, \
+         x.indisunique, x.indisprimary, x.indoption[n] & 1, a.attname, o.opcname, {COLLATION} {KEYS} {asked} \
+         order by t.relname, i.relname, n"
     );
     for row in rows(session, &sql).await? {
         let [
+            schema,
             Some(table),
             Some(name),
             Some(method),
             Some(usable),
             Some(partial),
+            Some(unique),
+            Some(primary),
+            descending,
             column,
             class,
             ..,
@@ -104,13 +119,18 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
             continue;
         };
         if named(table) {
-            let index = catalog.table(table).index(name, method);
-            (index.usable, index.partial) = (usable == "t", partial == "t");
+            let table = catalog.table_in(schema.as_deref(), table);
+            if primary == "t" {
+                table.primary_key.extend(column.clone());
+            }
+            let index = table.index(name, method);
+            (index.usable, index.partial, index.unique) = (usable == "t", partial == "t", unique == "t");
             index.keys.push(Key {
                 column: column.clone(),
-                collation: collation(&row[7..]),
+                collation: collation(&row[11..]),
                 operator_class: class.clone(),
                 prefix: None,
+                descending: descending.as_deref() == Some("1"),
             });
         }
     }

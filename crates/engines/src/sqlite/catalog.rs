@@ -27,15 +27,23 @@ pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
 
 fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result<(), Failure> {
     let table = catalog.table(name);
+    let mut primary = Vec::new();
     session.query(&format!("pragma table_info({})", quoted(name)), |row| {
-        if let [_, column, kind, ..] = row {
+        if let [_, column, kind, _, _, place, ..] = row {
             table.columns.push(Column {
                 name: column.clone(),
                 kind: kind.clone(),
                 collation: None,
             });
+            // From 1; 0 is no part of the primary key.
+            match place.parse::<u32>() {
+                Ok(place) if place > 0 => primary.push((place, column.clone())),
+                _ => {}
+            }
         }
     })?;
+    primary.sort_unstable();
+    table.primary_key = primary.into_iter().map(|(_, column)| column).collect();
     // An upper bound. A table without rowids has no estimate.
     let numbers = format!(
         "select (select max(rowid) from {0}) - (select min(rowid) from {0}) + 1",
@@ -51,21 +59,23 @@ fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result
     session.query(&format!("pragma index_list({})", quoted(name)), |row| {
         if let [_, index, rest @ ..] = row {
             // Columns after `unique`: origin and partial, since 3.8.9.
-            indexes.push((index.clone(), rest.get(2).is_some_and(|partial| partial == "1")));
+            let is_set = |at: usize| rest.get(at).is_some_and(|flag| flag == "1");
+            indexes.push((index.clone(), is_set(0), is_set(2)));
         }
     })?;
-    for (name, partial) in indexes {
+    for (name, unique, partial) in indexes {
         let index = table.index(&name, "btree");
-        index.partial = partial;
+        (index.unique, index.partial) = (unique, partial);
         // Older libraries lack this pragma, so the index's columns are unknown.
         session.query(&format!("pragma index_xinfo({})", quoted(&name)), |row| {
-            if let [_, number, column, _, collation, key, ..] = row
+            if let [_, number, column, descending, collation, key, ..] = row
                 && key == "1"
             {
                 index.keys.push(Key {
                     // -1 is the rowid, -2 an expression.
                     column: (!number.starts_with('-')).then(|| column.clone()),
                     collation: Some(of_name(collation)),
+                    descending: descending == "1",
                     ..Key::default()
                 });
             }

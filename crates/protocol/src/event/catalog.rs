@@ -17,6 +17,9 @@ pub struct Catalog {
 pub struct Table {
     /// Its name.
     pub name: String,
+    /// Its schema, if a statement has to name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
     /// Its storage engine, if the engine has several.
     pub storage_engine: Option<String>,
     /// Its approximate number of rows, if the engine reports one without counting.
@@ -24,6 +27,9 @@ pub struct Table {
     pub rows: Option<u64>,
     /// Its columns, in order.
     pub columns: Vec<Column>,
+    /// The columns of its primary key, in order.
+    #[serde(default)]
+    pub primary_key: Vec<String>,
     /// Its indexes, without the key by which SQLite stores the table itself.
     pub indexes: Vec<Index>,
 }
@@ -49,6 +55,9 @@ pub struct Index {
     pub method: String,
     /// Whether it covers only some rows.
     pub partial: bool,
+    /// Whether its keys are unique.
+    #[serde(default)]
+    pub unique: bool,
     /// Whether the planner may use it: it is complete, and neither invisible nor ignored.
     pub usable: bool,
     /// Its sort key.
@@ -66,6 +75,9 @@ pub struct Key {
     pub operator_class: Option<String>,
     /// The length of the prefix in characters, if it covers only a prefix.
     pub prefix: Option<u32>,
+    /// Whether it is sorted in descending order.
+    #[serde(default)]
+    pub descending: bool,
 }
 
 /// How strings are compared and ordered.
@@ -82,12 +94,19 @@ pub struct Collation {
 }
 
 impl Catalog {
-    /// The table with a name; an empty one is added if necessary.
+    /// The table with a name in the default schema; an empty one is added if necessary.
     pub fn table(&mut self, name: &str) -> &mut Table {
-        let at = self.tables.iter().position(|table| table.name == name);
+        self.table_in(None, name)
+    }
+
+    /// The table with a name; an empty one is added if necessary. `schema`: none if statements need not name it.
+    pub fn table_in(&mut self, schema: Option<&str>, name: &str) -> &mut Table {
+        let is_it = |table: &Table| table.name == name && table.schema.as_deref() == schema;
+        let at = self.tables.iter().position(is_it);
         let at = at.unwrap_or_else(|| {
             self.tables.push(Table {
                 name: name.to_owned(),
+                schema: schema.map(str::to_owned),
                 ..Table::default()
             });
             self.tables.len() - 1

@@ -1,5 +1,7 @@
 """Tables, columns, indexes and collations from a database's catalog."""
 
+from pydantic import Field
+
 from dbdyno.model.events.base import Count, Part
 
 
@@ -27,33 +29,45 @@ class Column(Part):
 class Key(Part):
     """A column of an index.
 
-    ``column``: null for an expression; ``prefix``: number of indexed characters, if limited.
+    ``column``: null for an expression; ``prefix``: number of indexed characters, if limited; ``descending``: its order.
     """
 
     column: str | None
     collation: Collation | None
     operator_class: str | None
     prefix: Count | None
+    descending: bool = False
 
 
 class Index(Part):
-    """An index. ``method``: its kind in lowercase; ``partial``: whether it covers only some of the rows."""
+    """An index.
+
+    ``method``: its kind in lowercase; ``partial``: whether it covers only some of the rows; ``unique``: whether its
+    keys are unique.
+    """
 
     name: str
     method: str
     partial: bool
     usable: bool
+    unique: bool = False
     keys: list[Key]
 
 
 class Table(Part):
-    """A table. ``storage_engine``: null if the engine has only one."""
+    """A table.
+
+    ``schema_name``: its schema, null if statements need not name it; ``storage_engine``: null if the engine has only
+    one; ``primary_key``: its columns, empty without a primary key.
+    """
 
     name: str
+    schema_name: str | None = Field(default=None, alias="schema")
     storage_engine: str | None
     rows: Count | None = None
     """Estimated number of rows; null if the engine would have to count them."""
     columns: list[Column]
+    primary_key: list[str] = []
     indexes: list[Index]
 
 
