@@ -15,6 +15,7 @@ from dbdyno.analysis.measured.cell_pairs import BASELINE, SIDE, gate_pairs
 from dbdyno.analysis.measured.comparisons import Pair, RunNoise, disturbed_by_queue, judge, other_factors, ratio_of_pair
 from dbdyno.analysis.measured.metrics import METRICS, done, keeps_up, usual_metric, values_by_block
 from dbdyno.analysis.noise import between_runs
+from dbdyno.analysis.plan_changes import PlanChange, plan_changes
 from dbdyno.analysis.worse_plans import WorsePlan, worse_plans
 from dbdyno.base.errors import InputError
 from dbdyno.model.experiment.validation import nearest, show
@@ -74,7 +75,8 @@ class Compared:
     cells. The other lists have one item per comparison. ``lacking``: why it settles nothing, empty if it may settle
     something. ``failed``: how many rounds of b failed, empty if none did. ``warned``: why a run may have been slower
     for other reasons than the system, empty if there is no warning. ``by_runs``: whether the noise between runs
-    determines the interval's width. ``worse_plans``: the statements of b with a worse kind of plan.
+    determines the interval's width. ``worse_plans``: the statements of b with a worse kind of plan; ``plan_changes``: those with
+    another kind of plan.
     """
 
     a: Document
@@ -92,6 +94,7 @@ class Compared:
     by_runs: list[bool] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     worse_plans: list[list[WorsePlan]] = field(default_factory=list)
+    plan_changes: list[list[PlanChange]] = field(default_factory=list)
 
 
 def compare(
@@ -235,6 +238,7 @@ def _compared(
         [_decided_by_runs(each) for each in judged],
         [] if same_run else [*_said(a.document, of_a), *_said(b.document, of_b)],
         [worse_plans(x, y) for x, y in pairs],
+        [plan_changes(x, y) for x, y in pairs],
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.analysis.findings.searching import known, shown
-from dbdyno.engines.plans import PlanRead, Read, whole_reads
-from dbdyno.model.result.cell import Cell, CellStatement, Latency
+from dbdyno.analysis.plan_changes import same_statements
+from dbdyno.engines.plans import PlanRead, whole_reads
+from dbdyno.model.result.cell import Cell, CellStatement, Latency, PlanNode
 from dbdyno.model.result.reading import objects
 
 
@@ -41,8 +42,8 @@ def worse_plans(a: Cell, b: Cell) -> list[WorsePlan]:
     count only if an index was dropped or the statement's text changed.
     """
     found = []
-    for was, now in _same_statements(a, b):
-        before, after = known(a).read_plan(was.plan), known(b).read_plan(now.plan)
+    for was, now in same_statements(a, b):
+        before, after = _plan(a, was), _plan(b, now)
         if before is None or after is None:
             continue
         changed = was.sql != now.sql
@@ -53,15 +54,9 @@ def worse_plans(a: Cell, b: Cell) -> list[WorsePlan]:
     return found
 
 
-def _same_statements(a: Cell, b: Cell) -> Iterator[tuple[CellStatement, CellStatement]]:
-    """Pair statements by text. Changed statements are paired in order if both sides have equally many."""
-    of_a = {each.sql: each for each in a.statements}
-    of_b = {each.sql: each for each in b.statements}
-    yield from ((of_a[sql], now) for sql, now in of_b.items() if sql in of_a)
-    gone = [each for sql, each in of_a.items() if sql not in of_b]
-    new = [each for sql, each in of_b.items() if sql not in of_a]
-    if len(gone) == len(new):
-        yield from zip(gone, new, strict=True)
+def _plan(cell: Cell, statement: CellStatement) -> PlanRead | None:
+    read = known(cell).read_plan(statement.plan)
+    return None if read is None else replace(read, nodes=statement.plan_nodes)
 
 
 def _changes(before: PlanRead, after: PlanRead, gone: AbstractSet[str]) -> Iterator[tuple[str, str, str, bool]]:
@@ -69,10 +64,10 @@ def _changes(before: PlanRead, after: PlanRead, gone: AbstractSet[str]) -> Itera
 
     ``gone``: the indexes of the baseline that no longer exist.
     """
-    whole_before = {each.table.lower() for each in whole_reads(before)}
+    whole_before = {_table(each) for each in whole_reads(before)}
     for read in whole_reads(after):
-        searched = _search_of(before, read.table)
-        if searched is None or read.table.lower() in whole_before:
+        searched = _search_of(before, _table(read))
+        if searched is None or _table(read) in whole_before:
             continue
         if searched.index in gone:
             why = f": index {searched.index} no longer exists"
@@ -85,9 +80,13 @@ def _changes(before: PlanRead, after: PlanRead, gone: AbstractSet[str]) -> Itera
         yield f"now sorts its rows{why}", used.line, after.sorts[0], used.index in gone
 
 
-def _search_of(plan: PlanRead, table: str) -> Read | None:
+def _search_of(plan: PlanRead, table: str) -> PlanNode | None:
     """Return the step that searches a table. MongoDB's index scans don't name their collection."""
-    return next((each for each in plan.reads if not each.whole and each.table.lower() in ("", table.lower())), None)
+    return next((each for each in plan.reads if each.kind == "search" and _table(each) in ("", table)), None)
+
+
+def _table(node: PlanNode) -> str:
+    return (node.table or "").lower()
 
 
 def _indexes(cell: Cell) -> set[str]:

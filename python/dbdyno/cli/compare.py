@@ -214,6 +214,9 @@ def view(compared: Compared, width: int) -> RenderableType:
             width,
         ),
     ]
+    changed = plan_change_lines(compared)
+    if changed:
+        parts += [Text(""), Text("plans that changed", style="bold"), *map(Text, changed)]
     reasons = dict.fromkeys("; ".join(each.not_comparable) for each in made if each.not_comparable)
     parts += [Text(f"! not ranked: {each}", style="yellow") for each in reasons]
     unsettled = dict.fromkeys(filter(None, [*compared.lacking, *compared.warned]))
@@ -225,6 +228,17 @@ def view(compared: Compared, width: int) -> RenderableType:
         parts.append(Text(f"{tested} comparisons: all intervals together hold with a chance of 95 %", style="dim"))
     parts += [Padding(Text(each, style="dim"), (0, 0)) for each in [*compared.weaker, *compared.said]]
     return Group(*parts)
+
+
+def plan_change_lines(compared: Compared) -> list[str]:
+    """Return a line about each statement whose plan differs in kind between the sides."""
+    return list(dict.fromkeys(each.words for of_cell in compared.plan_changes for each in of_cell))
+
+
+def plan_changes_json(compared: Compared) -> list[dict[str, str]]:
+    """Return the statements whose plan differs in kind, with the cell of b."""
+    pairs = zip(compared.comparisons, compared.plan_changes, strict=True)
+    return [{"cell": of.b, **asdict(each)} for of, changes in pairs for each in changes]
 
 
 def _write_json(compared: Compared, path: Path) -> None:
@@ -242,5 +256,6 @@ def _write_json(compared: Compared, path: Path) -> None:
         "not_comparable": compared.not_comparable,
         "weaker": compared.weaker,
         "said": compared.said,
+        "plan_changes": plan_changes_json(compared),
     }
     write_json(document, path)

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from dbdyno.engines.engine import Engine
 from dbdyno.engines.index import Index
-from dbdyno.engines.plans import Read, whole_reads
+from dbdyno.engines.plans import called, whole_reads
+from dbdyno.model.result.cell import PlanNode
 from dbdyno.model.result.reading import JsonObject, number, objects
 
 
 def avoidable_scans(
     engine: Engine, sql: str, plan: Sequence[str], rows: float | None, catalog: JsonObject
-) -> Iterator[tuple[Read | str, Index | str]]:
+) -> Iterator[tuple[PlanNode | str, Index | str]]:
     """Yield each full scan or sort that an index could avoid, with the index, or with the reason why no index can.
 
     ``rows``: rows returned per execution. A full scan is appropriate for a statement that returns a large part of its
@@ -23,7 +24,7 @@ def avoidable_scans(
         return
     found = False
     for each in whole_reads(read):
-        index = engine.index_for(sql, each.table, catalog, inner=each.inner)
+        index = engine.index_for(sql, called(each), catalog, inner=each.inner)
         if index is not None and read.no_index_reason:
             yield each, read.no_index_reason
             return
@@ -34,14 +35,15 @@ def avoidable_scans(
     if found or len(read.reads) != 1:
         return
     for line in read.sorts:
-        index = engine.index_for(sql, read.reads[0].table, catalog)
+        index = engine.index_for(sql, called(read.reads[0]), catalog)
         if index is not None and index.existing is None:
             yield line, index
             return
 
 
-def _returns_much(returned: float | None, read: Read, engine: Engine, catalog: JsonObject) -> bool:
+def _returns_much(returned: float | None, read: PlanNode, engine: Engine, catalog: JsonObject) -> bool:
     """Whether a statement returns so many rows that a full scan is faster; False if that is unknown."""
-    named = (each for each in objects(catalog.get("tables")) if str(each.get("name")).lower() == read.table.lower())
+    names = {called(read).lower(), (read.table or "").lower()}
+    named = (each for each in objects(catalog.get("tables")) if str(each.get("name")).lower() in names)
     rows = number(next(named, {}), "rows")
     return bool(rows) and returned is not None and returned > engine.max_index_rows(int(rows or 0))

@@ -1,35 +1,40 @@
-"""How a plan reads each table, parsed from each engine's plan format."""
+"""The steps of query plans, parsed from each engine's plan format."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-
-@dataclass(frozen=True)
-class Read:
-    """How a plan reads a table. ``table``: its name or alias, as in the plan; ``line``: the plan's line.
-
-    ``whole``: a full scan of the table or of ``index``, rather than a lookup by an index. ``inner``: the table is read
-    once for each row of another table, as far as the plan shows it.
-    """
-
-    table: str
-    whole: bool
-    line: str
-    index: str | None = None
-    inner: bool = False
+from dbdyno.base.sql_tree import sql_tree
+from dbdyno.model.result.cell import PlanNode, PlanNodeKind
 
 
 @dataclass(frozen=True)
 class PlanRead:
-    """The tables that a plan reads. ``sorts``: the lines of the plan that sort or group rows."""
+    """A parsed plan."""
 
-    reads: list[Read] = field(default_factory=list)
-    sorts: list[str] = field(default_factory=list)
+    nodes: list[PlanNode] = field(default_factory=list)
+    """The steps, in the order of the plan."""
     no_index_reason: str = ""
     """Why no index can avoid the full scans; a clause. Empty: an index can."""
+    indexes_are_ordered: bool = True
+    """Whether an index can return rows in order and avoid a sort."""
+
+    @property
+    def reads(self) -> list[PlanNode]:
+        """The steps that read a table."""
+        return [each for each in self.nodes if each.kind in ("scan", "search")]
+
+    @property
+    def sorts(self) -> list[str]:
+        """The lines of the steps that sort or group rows, if an index could avoid that."""
+        return [each.line for each in self.nodes if each.kind == "sort" and self.indexes_are_ordered]
+
+
+def called(node: PlanNode) -> str:
+    """Return the name by which the statement refers to a step's table: its alias, or its name."""
+    return node.alias or node.table or ""
 
 
 # Parts of a line that may vary between equal plans: DuckDB's estimates, and literals such as the time of day.
@@ -42,12 +47,15 @@ def steps_of(plan: Sequence[str]) -> tuple[str, ...]:
 
 
 # SQLite: `SCAN t`, `SCAN t USING COVERING INDEX i`, before 3.36 `SCAN TABLE t AS a`; `SEARCH t USING INDEX i (c=?)`.
+# Names aren't quoted and may contain spaces.
 _SQLITE = re.compile(
-    r"(?P<how>SCAN|SEARCH) (?:TABLE )?(?P<table>[^\s(]+)(?: AS (?P<alias>\S+))?"
-    r"(?: USING (?:AUTOMATIC )?(?:PARTIAL )?(?:COVERING )?INDEX (?P<index>\S+))?"
+    r"(?P<how>SCAN|SEARCH) (?:TABLE )?(?P<table>.+?)(?: AS (?P<alias>.+?))?(?: USING (?P<using>.+?))?"
+    r"(?: \((?P<condition>.*)\)(?: .*)?)?(?: (?:LEFT-JOIN|RIGHT-JOIN|EXISTS))?"
 )
+_SQLITE_INDEX = re.compile(r"(?:AUTOMATIC )?(?:PARTIAL )?(?P<covering>COVERING )?INDEX(?: (?P<index>.+))?")
 # Scans of something other than the user's tables.
 _NO_TABLE = re.compile(r"SCAN (?:\d+ )?(?:CONSTANT|SUBQUERY|\()|VIRTUAL TABLE", re.IGNORECASE)
+_SQLITE_SORT = "USE TEMP B-TREE FOR "
 
 
 def of_sqlite(plan: Sequence[str]) -> PlanRead:
@@ -55,40 +63,107 @@ def of_sqlite(plan: Sequence[str]) -> PlanRead:
     found = PlanRead()
     for line in plan:
         step = line.strip()
-        if step.startswith("USE TEMP B-TREE FOR"):
-            found.sorts.append(step)
-        made = _SQLITE.match(step)
-        if made and not _NO_TABLE.search(step):
-            automatic = "AUTOMATIC" in step
-            whole = made["how"] == "SCAN" or automatic
-            index = None if automatic else made["index"]
-            inner = automatic or bool(found.reads)
-            found.reads.append(Read(made["alias"] or made["table"], whole, step, index, inner))
+        made = _SQLITE.fullmatch(step)
+        if step.startswith(_SQLITE_SORT):
+            what = step.removeprefix(_SQLITE_SORT)
+            found.nodes.append(PlanNode(kind="sort", line=step, depth=0, condition=what, temp=True))
+        elif step.startswith("MATERIALIZE "):
+            found.nodes.append(PlanNode(kind="temp", line=step, depth=0, temp=True))
+        elif made is None or _NO_TABLE.search(step):
+            found.nodes.append(PlanNode(kind="other", line=step, depth=0))
+        else:
+            by = _SQLITE_INDEX.fullmatch(made["using"] or "")
+            automatic = (made["using"] or "").startswith("AUTOMATIC")
+            found.nodes.append(
+                PlanNode(
+                    kind="scan" if made["how"] == "SCAN" or automatic else "search",
+                    line=step,
+                    depth=0,
+                    table=made["table"],
+                    alias=made["alias"],
+                    index=None if by is None or automatic else by["index"],
+                    condition=made["condition"],
+                    index_only=by is not None and by["covering"] is not None and not automatic,
+                    inner=automatic or bool(found.reads),
+                    temp=automatic,
+                )
+            )
     return found
 
 
+_NAME = r'(?:"(?:[^"]|"")+"|\S+)'
 _POSTGRESQL = re.compile(
     r"(?P<how>Seq Scan|Index Only Scan|Index Scan|Bitmap Heap Scan|Tid Scan|Tid Range Scan)(?: Backward)?"
-    r"(?: using (?P<index>\S+))? on (?P<table>\S+)(?: (?P<alias>\S+))?$"
+    rf"(?: using (?P<index>{_NAME}))? on (?P<table>{_NAME})(?: (?P<alias>{_NAME}))?"
 )
+_BITMAP = re.compile(rf"Bitmap Index Scan on (?P<index>{_NAME})")
+_INDEX_CONDITION = "Index Cond: "
+_JOIN = re.compile(r"(Hash|Merge|Nested Loop)(?: .*)? Join")
+_POSTGRESQL_KINDS: dict[str, PlanNodeKind] = {
+    "Sort": "sort",
+    "Incremental Sort": "sort",
+    "Materialize": "temp",
+    "Nested Loop": "nested loop",
+    "Hash": "hash join",
+    "Merge": "merge join",
+}
 
 
 def of_postgresql(plan: Sequence[str]) -> PlanRead:
     """Parse PostgreSQL's ``EXPLAIN (COSTS OFF)``; see "Using EXPLAIN" in its documentation."""
     found = PlanRead()
+    above: list[int] = []
     for place, line in enumerate(plan):
-        step = line.strip().removeprefix("->").strip().removeprefix("Parallel ")
-        if step in ("Sort", "Incremental Sort"):
-            found.sorts.append("; ".join([step, *(key for key in _below(plan, place) if key.startswith("Sort Key:"))]))
-        made = _POSTGRESQL.match(step)
-        if made is None:
+        if place and not line.lstrip().startswith("->"):
             continue
-        by_index = made["how"] in ("Index Scan", "Index Only Scan")
-        conditions = any(each.startswith("Index Cond:") for each in _below(plan, place))
-        whole = made["how"] == "Seq Scan" or (by_index and not conditions)
-        table = (made["alias"] or made["table"]).rpartition(".")[2].strip('"')
-        found.reads.append(Read(table, whole, step, made["index"]))
+        indent = len(line) - len(line.lstrip())
+        while above and above[-1] >= indent:
+            above.pop()
+        step = line.strip().removeprefix("->").strip().removeprefix("Parallel ")
+        found.nodes.append(_postgresql_node(step, len(above), plan, place))
+        above.append(indent)
     return found
+
+
+def _postgresql_node(step: str, depth: int, plan: Sequence[str], place: int) -> PlanNode:
+    below = list(_below(plan, place))
+    made = _POSTGRESQL.fullmatch(step)
+    if made is None:
+        join = _JOIN.fullmatch(step)
+        # `Hash` alone is the step that fills the hash table.
+        kind = "other" if step == "Hash" else _POSTGRESQL_KINDS.get(join[1] if join else step, "other")
+        if kind == "sort":
+            step = "; ".join([step, *(key for key in below if key.startswith("Sort Key:"))])
+        return PlanNode(kind=kind, line=step, depth=depth, temp=kind == "temp")
+    bitmaps = list(_bitmaps(plan, place)) if made["how"] == "Bitmap Heap Scan" else []
+    conditions = [each.removeprefix(_INDEX_CONDITION) for each in below if each.startswith(_INDEX_CONDITION)]
+    by_index = made["how"] in ("Index Scan", "Index Only Scan")
+    indexes = [made["index"]] if made["index"] else bitmaps
+    return PlanNode(
+        kind="scan" if made["how"] == "Seq Scan" or (by_index and not conditions) else "search",
+        line=step,
+        depth=depth,
+        table=_unquoted(made["table"].rpartition(".")[2]),
+        alias=_unquoted(made["alias"]) if made["alias"] else None,
+        index=", ".join(map(_unquoted, indexes)) or None,
+        condition=conditions[0] if conditions else None,
+        index_only=made["how"] == "Index Only Scan",
+    )
+
+
+def _bitmaps(plan: Sequence[str], place: int) -> Iterator[str]:
+    """Yield the indexes of the bitmap that a bitmap heap scan reads: those of its descendants."""
+    indent = len(plan[place]) - len(plan[place].lstrip())
+    for line in plan[place + 1 :]:
+        if "->" in line and len(line) - len(line.lstrip()) <= indent:
+            return
+        made = _BITMAP.fullmatch(line.strip().removeprefix("->").strip())
+        if made:
+            yield made["index"]
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if len(name) > 1 and name[0] == name[-1] == '"' else name
 
 
 def _below(plan: Sequence[str], place: int) -> Iterator[str]:
@@ -120,34 +195,61 @@ def of_mysql(plan: Sequence[str]) -> PlanRead:
     found = PlanRead()
     for line in plan:
         parts = line.split(", ")
-        if not parts[2:]:
+        how = parts[2] if parts[2:] else ""
+        if how not in _BY_AN_INDEX and how not in ("ALL", "index"):
+            found.nodes.append(PlanNode(kind="other", line=line, depth=0))
             continue
         extra = parts[-1]
+        keys = [each.removeprefix("key ") for each in parts[3:] if each.startswith("key ")]
+        node = PlanNode(
+            kind="scan" if how in ("ALL", "index") else "search",
+            line=line,
+            depth=0,
+            table=parts[1],
+            index=keys[0] if keys else None,
+            index_only="Using index" in re.split("; ?", extra),
+            inner=bool(found.reads),
+        )
+        found.nodes.append(node)
+        if "hash join" in extra or "Using join buffer" in extra:
+            found.nodes.append(PlanNode(kind="hash join" if "hash" in extra else "nested loop", line=extra, depth=0))
         if "Using filesort" in extra or "Using temporary" in extra:
-            found.sorts.append(extra)
-        if parts[2] in _BY_AN_INDEX or parts[2] in ("ALL", "index"):
-            keys = [each.removeprefix("key ") for each in parts[3:] if each.startswith("key ")]
-            whole, inner = parts[2] in ("ALL", "index"), bool(found.reads)
-            found.reads.append(Read(parts[1], whole, line, keys[0] if keys else None, inner))
+            found.nodes.append(PlanNode(kind="sort", line=extra, depth=0, temp="Using temporary" in extra))
     return found
 
 
 # DuckDB: `  SEQ_SCAN (Table: memory.main.t) (Type: Sequential Scan) (Filters: a=1)`.
 _DUCKDB = re.compile(r"(?:SEQ_SCAN|TABLE_SCAN)\b.*?\(Table: (?P<table>[^)]+)\)")
+_CARDINALITY = re.compile(r"\(Estimated Cardinality: ~?(\d+)[^)]*\)")
+_DUCKDB_KINDS: dict[str, PlanNodeKind] = {
+    "HASH_JOIN": "hash join",
+    "PIECEWISE_MERGE_JOIN": "merge join",
+    "IE_JOIN": "merge join",
+    "NESTED_LOOP_JOIN": "nested loop",
+    "BLOCKWISE_NL_JOIN": "nested loop",
+    "CROSS_PRODUCT": "nested loop",
+    "ORDER_BY": "sort",
+    "TOP_N": "sort",
+}
 
 
 def of_duckdb(plan: Sequence[str]) -> PlanRead:
-    """Parse the outline that dbdyno creates from DuckDB's ``EXPLAIN (FORMAT JSON)``.
-
-    Sorts are ignored, because DuckDB's indexes don't return rows in order.
-    """
-    found = PlanRead()
+    """Parse the outline that dbdyno creates from DuckDB's ``EXPLAIN (FORMAT JSON)``."""
+    found = PlanRead(indexes_are_ordered=False)
     for line in plan:
         step = line.strip()
         made = _DUCKDB.match(step)
+        rows = _CARDINALITY.search(step)
+        node = PlanNode(
+            kind=_DUCKDB_KINDS.get(step.partition(" ")[0], "other"),
+            line=step,
+            depth=(len(line) - len(line.lstrip(" "))) // 2,
+            expected=float(rows[1]) if rows else None,
+        )
         if made:
-            table = made["table"].rpartition(".")[2].strip('"')
-            found.reads.append(Read(table, "Index Scan" not in step, step))
+            node.kind = "search" if "Index Scan" in step else "scan"
+            node.table = made["table"].rpartition(".")[2].strip('"')
+        found.nodes.append(node)
     return found
 
 
@@ -163,22 +265,57 @@ def of_mongodb(plan: Sequence[str]) -> PlanRead:
     own = any(line.startswith(_FILTERS_ITSELF) for line in plan)
     why = "FerretDB applies the filter itself to every document, regardless of indexes" if own else ""
     found = PlanRead(no_index_reason=why)
-    for line in plan:
+    for depth, line in enumerate(plan):
         step = line.strip()
         made = _MONGODB.match(step)
         scanned = _FERRETDB.match(step) if own else None
+        node = PlanNode(kind="sort" if step == "SORT" else "other", line=step, depth=0 if own else depth)
         if scanned:
-            found.reads.append(Read(scanned["table"], True, step))
+            node.kind, node.table = "scan", scanned["table"]
+        elif made and made["how"] == "COLLSCAN":
+            node.kind, node.table = "scan", made["name"]
         elif made:
-            whole = made["how"] == "COLLSCAN"
-            found.reads.append(
-                Read((made["name"] or "") if whole else "", whole, step, None if whole else made["name"])
-            )
-        elif step == "SORT":
-            found.sorts.append(step)
+            node.kind, node.index = "search", made["name"]
+        found.nodes.append(node)
     return found
 
 
-def whole_reads(read: PlanRead) -> Iterable[Read]:
+def with_table_names(
+    nodes: Sequence[PlanNode], sql: str, grammar: str | None, known: Collection[str]
+) -> list[PlanNode]:
+    """Return the steps of a statement's plan with the names of their tables instead of aliases.
+
+    Scans of CTEs and subqueries become steps without a table. ``grammar``: the engine's dialect in sqlglot; ``known``:
+    the names of the catalog's tables. A name stays as in the plan if the statement can't be parsed.
+    """
+    lower = {each.lower() for each in known}
+    unknown = [each for each in nodes if each.table is not None and each.table.lower() not in lower]
+    if not unknown or grammar is None:
+        return list(nodes)
+    names, derived = _sources(sql, grammar)
+    return [_with_table_name(each, names, derived) if each in unknown else each for each in nodes]
+
+
+def _with_table_name(node: PlanNode, names: Mapping[str, str], derived: Collection[str]) -> PlanNode:
+    name = names.get(str(node.table).lower(), str(node.table))
+    if name.lower() in derived or name[:1] in ("<", "("):
+        return replace(node, kind="other", table=None)
+    if name.lower() == str(node.table).lower():
+        return node
+    return replace(node, table=name, alias=node.table)
+
+
+def _sources(sql: str, grammar: str) -> tuple[dict[str, str], set[str]]:
+    """Return the tables of a statement by their names or aliases in lowercase, and the names of CTEs and subqueries."""
+    from sqlglot import exp
+
+    tree = sql_tree(sql, grammar)
+    if tree is None:
+        return {}, set()
+    tables = {each.alias_or_name.lower(): each.name for each in tree.find_all(exp.Table)}
+    return tables, {each.alias_or_name.lower() for each in tree.find_all(exp.CTE, exp.Subquery) if each.alias_or_name}
+
+
+def whole_reads(read: PlanRead) -> Iterable[PlanNode]:
     """Return the full scans, one per table."""
-    return {each.table: each for each in read.reads if each.whole}.values()
+    return {called(each): each for each in read.reads if each.kind == "scan"}.values()

@@ -12,7 +12,7 @@ from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.analysis.measured.metrics import failing
 from dbdyno.base.numbers import NONE, bracketed, factor_words, figure, level, milliseconds, percent, time_words
 from dbdyno.engines import engine_of_product
-from dbdyno.engines.plans import whole_reads
+from dbdyno.engines.plans import called, whole_reads
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.effects import Configuration, LoadComparison
 from dbdyno.model.result.reading import shown_times
@@ -134,7 +134,7 @@ def _plan(cell: Cell) -> str:
     read = engine.read_plan(cell.statements[0].plan) if len(cell.statements) == 1 else None
     if read is None:
         return ""
-    tables = [each.table for each in whole_reads(read)]
+    tables = [called(each) for each in whole_reads(read)]
     return ", ".join([*([f"all of {' and '.join(tables)}"] if tables else []), *(["sort"] if read.sorts else [])])
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from conftest import Cli
 from dbdyno.analysis.worse_plans import worse_plans
+from dbdyno.engines.lookup import known_engine
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.convert import from_json
+from dbdyno.model.result.convert import from_json, to_json
 
 SQL = "select * from orders where customer = ? order by id"
 SEARCH, SCAN = "SEARCH orders USING INDEX by_customer (customer=?)", "SCAN orders"
@@ -31,6 +32,8 @@ def cell(
     """What is looked at of a cell with one statement."""
     tables = [{"name": "orders", "indexes": [{"name": each} for each in indexes]}]
     statement = {"name": sql, "sql": sql, "plan": plan, "values": [], "rows": 1.0, "analyzed": [], "estimates": []}
+    read = known_engine(engine).read_plan(plan)
+    statement["plan_nodes"] = [] if read is None else [to_json(each) for each in read.nodes]
     timed = {"kind": "statement", "name": sql, "latency_ms": {"p50": p50, "mean": mean}}
     made: Any = {
         "system": {"engine": engine, "catalog": {"tables": tables}},

@@ -16,7 +16,7 @@ from conftest import Cli
 from dbdyno.engines.index_advice import index_for
 from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.mongodb.index_advice import index_for as index_of_documents
-from dbdyno.engines.plans import of_duckdb, of_mongodb, of_mysql, of_postgresql, of_sqlite, whole_reads
+from dbdyno.engines.plans import called, of_duckdb, of_mongodb, of_mysql, of_postgresql, of_sqlite, whole_reads
 from duckdb_library import URL as DUCKDB
 from duckdb_library import needs_duckdb
 from installed_servers import needs_ferretdb, needs_mysql, needs_postgresql
@@ -111,7 +111,7 @@ def test_what_a_plan_reads_whole() -> None:
     assert [each.table for each in whole_reads(of_sqlite(sqlite))] == ["o"]
     assert of_sqlite(sqlite).sorts == ["USE TEMP B-TREE FOR ORDER BY"]
     automatic = of_sqlite(["SEARCH c USING AUTOMATIC COVERING INDEX (id=?)"]).reads[0]
-    assert automatic.whole and automatic.index is None
+    assert automatic.kind == "scan" and automatic.temp and automatic.index is None
     tree = [
         "Sort",
         "  Sort Key: o.placed",
@@ -124,7 +124,7 @@ def test_what_a_plan_reads_whole() -> None:
         "        ->  Index Only Scan using by_placed on orders p",
     ]
     read = of_postgresql(tree)
-    assert [each.table for each in whole_reads(read)] == ["o", "p"]
+    assert [(called(each), each.table) for each in whole_reads(read)] == [("o", "orders"), ("p", "orders")]
     assert read.sorts == ["Sort; Sort Key: o.placed"]
     rows = ["simple, orders, ALL, Using where; Using filesort", "simple, c, eq_ref, key PRIMARY, ref s.o.customer"]
     assert [each.table for each in whole_reads(of_mysql(rows))] == ["orders"]

@@ -13,10 +13,10 @@ from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.numbers import milliseconds, percent
 from dbdyno.engines.avoidable_scans import avoidable_scans
 from dbdyno.engines.index import Index
-from dbdyno.engines.plans import Read, whole_reads
+from dbdyno.engines.plans import called, whole_reads
 from dbdyno.engines.prefixes import Why, why_no_prefix
 from dbdyno.experiment.recommendations import PREFIX_SCAN
-from dbdyno.model.result.cell import Cell, CellStatement
+from dbdyno.model.result.cell import Cell, CellStatement, PlanNode
 from dbdyno.model.result.reading import JsonObject, number
 from dbdyno.model.result.shape import Comparison, Finding, Recommendation
 
@@ -85,7 +85,7 @@ _SMALLEST_BYTES = 65_536
 )
 def whole_table(material: Material) -> Iterator[Finding]:
     """Report costly statements with the index that would help: one finding per statement, plan and system."""
-    found: dict[tuple[str, str, str], tuple[CellStatement, Read | str, Index | str, list[Cell]]] = {}
+    found: dict[tuple[str, str, str], tuple[CellStatement, PlanNode | str, Index | str, list[Cell]]] = {}
     elsewhere = {
         (engine_name(cell), each.sql) for cell in material.cells for each in cell.statements if _spared(cell, each)
     }
@@ -119,7 +119,7 @@ def whole_table(material: Material) -> Iterator[Finding]:
         yield whole_table.found(f"{text}{_help(index)}.", [cell.id for cell in cells], evidence)
 
 
-def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[Read | str, Index | str]]:
+def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[PlanNode | str, Index | str]]:
     return avoidable_scans(known(cell), statement.sql, statement.plan, statement.rows, cell.system.catalog)
 
 
@@ -130,10 +130,10 @@ def _spared(cell: Cell, statement: CellStatement) -> bool:
     return any(bool(each.reads) and not each.sorts and not list(whole_reads(each)) for each in read)
 
 
-def _does(what: Read | str, index: Index | str) -> str:
+def _does(what: PlanNode | str, index: Index | str) -> str:
     if isinstance(what, str):
         return f"sorts the rows of {index.table if isinstance(index, Index) else 'its table'}"
-    return f"scans the whole table {index.table if isinstance(index, Index) else what.table}"
+    return f"scans the whole table {index.table if isinstance(index, Index) else called(what)}"
 
 
 def _help(index: Index | str) -> str:

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dbdyno.analysis.measured.trial import ReadTrial
-from dbdyno.engines.plans import steps_of
+from dbdyno.base.sql_tree import VALUE
+from dbdyno.engines import engine_of_product
+from dbdyno.engines.plans import steps_of, with_table_names
+from dbdyno.engines.statements import numbered
 from dbdyno.model.events.around import Loading
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.result.cell import CellStatement, Load, LoadStep, Round, RowEstimate, System
+from dbdyno.model.result.cell import CellStatement, Load, LoadStep, PlanNode, Round, RowEstimate, System
 from dbdyno.model.result.reading import count, objects, part, ratio, text
 
 # Matches the start of a statement that creates an index, in SQL or as a MongoDB command.
@@ -37,11 +40,38 @@ def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: 
                     sum(count(one, "rows") or 0 for one in counts), sum(count(one, "executions") or 0 for one in counts)
                 ),
                 plan=system.plans.get(name, []),
+                plan_nodes=plan_nodes(system, sql, system.plans.get(name, []), estimates.get(name, [])),
                 analyzed=analyzed.get(name, []),
                 estimates=estimates.get(name, []),
             )
         )
     return made
+
+
+def plan_nodes(system: System, sql: str, plan: Sequence[str], estimates: Sequence[RowEstimate] = ()) -> list[PlanNode]:
+    """Return the steps of a statement's plan with the names of tables and the rows that are known."""
+    engine = engine_of_product(system.engine)
+    read = engine.read_plan(plan)
+    if read is None:
+        return []
+    tables = [str(each.get("name")) for each in objects(system.catalog.get("tables"))]
+    nodes = with_table_names(read.nodes, numbered(sql, VALUE, engine.name), engine.grammar, tables)
+    left = list(estimates)
+    for node in nodes:
+        named = (each for each in left if each.step.removeprefix("Parallel ") == node.line)
+        alike = next(named, None) or _only_one(nodes, node, left)
+        if alike is not None:
+            left.remove(alike)
+            node.expected, node.found = alike.expected, alike.found
+    return nodes
+
+
+def _only_one(nodes: Sequence[PlanNode], node: PlanNode, estimates: Sequence[RowEstimate]) -> RowEstimate | None:
+    """Return the estimate of the only step that reads a table, if the plan has one such step as well."""
+    names = {each.lower() for each in (node.table, node.alias) if each}
+    alike = [each for each in estimates if each.table is not None and each.table.lower() in names]
+    reads = [each for each in nodes if node.table is not None and (each.table, each.alias) == (node.table, node.alias)]
+    return alike[0] if len(alike) == len(reads) == 1 else None
 
 
 def other_plans(trial: ReadTrial, system: System) -> dict[str, list[str]]:

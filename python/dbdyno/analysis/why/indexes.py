@@ -50,7 +50,7 @@ def _lacking(of: Situation, each: StatementFacts) -> Iterator[Index]:
 def _used(of: Situation, each: StatementFacts) -> Index | None:
     """Give the index by which a statement goes to the rows of its only table, with its columns."""
     read = engine_of(of.engine).read_plan(each.plan)
-    if read is None or len(read.reads) != 1 or read.reads[0].whole or read.reads[0].index is None:
+    if read is None or len(read.reads) != 1 or read.reads[0].kind == "scan" or read.reads[0].index is None:
         return None
     for table in of.catalog.get("tables") or []:
         for index in table.get("indexes") or []:

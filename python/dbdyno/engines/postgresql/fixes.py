@@ -97,7 +97,7 @@ def _shared_buffers(cell: Situation) -> Iterator[Fix]:
 
 def _random_pages(cell: Situation) -> Iterator[Fix]:
     now = cell.number("random_page_cost")
-    whole = any(read.whole for plan in cell.plans for read in plan.reads)
+    whole = any(read.kind == "scan" for plan in cell.plans for read in plan.reads)
     if whole and now is not None and now > _RANDOM_PAGE_COST:
         does = "the planner assumes that random page reads cost little more than sequential ones, as on an SSD"
         use = Price("use", "plans of other statements may change, too")

@@ -272,6 +272,41 @@ class RowEstimate:
     """Whether the step ended early or may have: ``found`` is then a lower bound."""
 
 
+PlanNodeKind = Literal["scan", "search", "sort", "hash join", "merge join", "nested loop", "temp", "other"]
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanNode:
+    """A step of a query plan, in the same terms for all engines."""
+
+    kind: PlanNodeKind
+    """``scan`` reads a whole table or index, ``search`` looks rows up by an index or key, ``sort`` sorts or groups
+    rows, ``temp`` stores rows temporarily. ``nested loop`` appears only if the engine reports joins as steps."""
+    line: str
+    """The step in the engine's words."""
+    depth: int
+    """Number of steps above it in the plan; 0 if the engine reports a plain list."""
+    table: str | None = None
+    """The table that the step reads, by its name in the catalog as far as the statement tells it; null if the step
+    reads the output of other steps."""
+    alias: str | None = None
+    """The table's alias in the statement; null if it has none."""
+    index: str | None = None
+    """The index that the step uses; null for a primary key without a name."""
+    condition: str | None = None
+    """The condition that the index serves, or what a sort is for, in the engine's words; null if not reported."""
+    index_only: bool = False
+    """Whether the index has all columns, so that the table isn't read."""
+    inner: bool = False
+    """Whether the table is read once per row of another one, as far as the plan shows it."""
+    temp: bool = False
+    """Whether the step creates a temporary table or index, as far as the plan shows it."""
+    expected: float | None = None
+    """Rows that the planner expected per execution; null if unknown."""
+    found: float | None = None
+    """Rows that the step returned per execution; null if not measured."""
+
+
 @dataclass(slots=True, kw_only=True)
 class CellStatement:
     """A statement that the cell's transactions run."""
@@ -285,6 +320,8 @@ class CellStatement:
     """Mean number of rows returned per execution, over all rounds."""
     plan: list[str]
     """The query plan, one step per line; empty if the engine reports no plan."""
+    plan_nodes: list[PlanNode]
+    """The steps of ``plan`` in the same order; empty if dbdyno can't parse this engine's plans."""
     analyzed: list[Any]
     """The parameter values of the execution that ``estimates`` comes from."""
     estimates: list[RowEstimate]

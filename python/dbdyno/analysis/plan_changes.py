@@ -1,0 +1,168 @@
+"""Statements whose plan differs in kind between two cells, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.analysis.findings.searching import known, shown
+from dbdyno.analysis.measured.metrics import done
+from dbdyno.analysis.measured.statements import plan_nodes
+from dbdyno.model.result.cell import Cell, CellStatement, PlanNode
+from dbdyno.model.result.reading import objects
+
+# Longer plans are shortened to the steps that differ.
+_LONGEST_PLAN = 4
+_COMPARED = ("scan", "search", "sort", "hash join", "merge join", "nested loop")
+
+
+@dataclass(frozen=True)
+class PlanChange:
+    """A statement whose plan differs in kind. ``was``, ``now``: its steps on both sides, in words."""
+
+    statement: str
+    was: str
+    now: str
+
+    @property
+    def words(self) -> str:
+        """The change in one line."""
+        return f"{self.statement}: was {self.was}; is {self.now}"
+
+
+def plan_changes(a: Cell, b: Cell) -> list[PlanChange]:
+    """Return the statements whose plan in b differs in kind from every plan that a used for them.
+
+    Plans differ in kind if they read other tables, read a table in another way or order, use an index on other columns,
+    sort something else, or join by another method. Estimates, literals, aliases, names of indexes, and steps that only
+    pass rows on don't count. On a server, neither does whether an index spares reading the table, because that depends
+    on how much of the table was vacuumed.
+    """
+    names = _same_indexes(a, b)
+    is_server = known(b).is_server
+    found = []
+    for was, now in same_statements(a, b):
+        before, after = was.plan_nodes, [_renamed(each, names) for each in now.plan_nodes]
+        if not before or not after:
+            continue
+        plans = [kinds(each, is_server=is_server) for each in plans_of(a, was)]
+        if kinds(after, is_server=is_server) not in plans:
+            found.append(PlanChange(title_of(b, now), *_words(before, after, is_server=is_server)))
+    return found
+
+
+def title_of(cell: Cell, statement: CellStatement) -> str:
+    """Return the statement's name if it has one in its file or experiment, otherwise its SQL."""
+    named = cell.factors.get(STATEMENT) if len(cell.statements) == 1 else None
+    if named is not None:
+        return str(named)
+    # Statements without a name have the beginning of their SQL as one.
+    is_named = not " ".join(statement.sql.split()).startswith(statement.name.removesuffix("…"))
+    return statement.name if is_named else shown(statement)
+
+
+def same_statements(a: Cell, b: Cell) -> Iterator[tuple[CellStatement, CellStatement]]:
+    """Pair statements by text. Changed statements are paired in order if both sides have equally many."""
+    of_a = {each.sql: each for each in a.statements}
+    of_b = {each.sql: each for each in b.statements}
+    yield from ((of_a[sql], now) for sql, now in of_b.items() if sql in of_a)
+    gone = [each for sql, each in of_a.items() if sql not in of_b]
+    new = [each for sql, each in of_b.items() if sql not in of_a]
+    if len(gone) == len(new):
+        yield from zip(gone, new, strict=True)
+
+
+def plans_of(cell: Cell, statement: CellStatement) -> list[list[PlanNode]]:
+    """Return the plans that a statement had in the rounds of a cell, the usual one first."""
+    others = [each.plans[statement.name] for each in done(cell) if statement.name in each.plans]
+    return [statement.plan_nodes, *(plan_nodes(cell.system, statement.sql, each) for each in others)]
+
+
+def kinds(nodes: Sequence[PlanNode], *, is_server: bool) -> tuple[tuple[object, ...], ...]:
+    """Return what of each step makes a plan another one in kind."""
+    return tuple(
+        (
+            each.kind,
+            (each.table or "").lower(),
+            each.index,
+            # The servers' conditions contain values.
+            None if is_server else each.condition,
+            each.temp,
+            each.index_only and not is_server,
+        )
+        for each in nodes
+        if each.kind in _COMPARED
+    )
+
+
+def plan_words(nodes: Sequence[PlanNode]) -> str:
+    """Describe a plan in words, as ``scan of orders, sort``."""
+    return ", ".join(_node_words(each, conditions=False) for each in nodes if each.kind in _COMPARED)
+
+
+def _words(before: Sequence[PlanNode], after: Sequence[PlanNode], *, is_server: bool) -> tuple[str, str]:
+    """Describe two plans in words that differ; of long plans only the steps that differ."""
+    plans = [[each for each in nodes if each.kind in _COMPARED] for nodes in (before, after)]
+    if max(map(len, plans)) > _LONGEST_PLAN:
+        first, second = (kinds(nodes, is_server=is_server) for nodes in plans)
+        codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
+        parts = [each for each in codes if each[0] != "equal"]
+        plans = [
+            [node for _, start, end, _, _ in parts for node in plans[0][start:end]],
+            [node for _, _, _, start, end in parts for node in plans[1][start:end]],
+        ]
+    was, now = (", ".join(_node_words(each, conditions=False) for each in nodes) for nodes in plans)
+    if was == now:
+        was, now = (", ".join(_node_words(each, conditions=not is_server) for each in nodes) for nodes in plans)
+    return was or "without these steps", now or "without these steps"
+
+
+def _node_words(node: PlanNode, *, conditions: bool) -> str:
+    where = f" ({node.condition})" if conditions and node.condition else ""
+    match node.kind:
+        case "sort":
+            words = "sort" if node.condition in (None, "ORDER BY") else f"sort for {node.condition}"
+        case "scan" if node.temp:
+            words = f"temporary index on {node.table}{where}"
+        case "scan" if node.index is None:
+            words = f"scan of {node.table}"
+        case "scan":
+            words = f"scan of index {node.index}" if node.index_only else f"scan of {node.table} by index {node.index}"
+        case "search" if node.index in (None, "PRIMARY"):
+            words = f"key of {node.table}{where}"
+        case "search":
+            words = f"{'only ' if node.index_only else ''}index {node.index}{where}"
+        case _:
+            words = node.kind
+    return words
+
+
+def _renamed(node: PlanNode, names: Mapping[tuple[str, str], str]) -> PlanNode:
+    name = names.get(((node.table or "").lower(), node.index or ""))
+    return node if name is None else replace(node, index=name)
+
+
+def _same_indexes(a: Cell, b: Cell) -> dict[tuple[str, str], str]:
+    """Return the indexes of b that have another name in a: by table and name, the name in a."""
+    before, after = _indexes(a), _indexes(b)
+    return {
+        (table, name): same
+        for (table, name), keys in after.items()
+        if keys
+        and (table, name) not in before
+        and (same := next((old for (of, old), own in before.items() if of == table and own == keys), None))
+    }
+
+
+def _indexes(cell: Cell) -> dict[tuple[str, str], tuple[object, ...]]:
+    """Return the keys of each index by table and name; none if they aren't known completely."""
+    found: dict[tuple[str, str], tuple[object, ...]] = {}
+    for table in objects(cell.system.catalog.get("tables")):
+        for index in objects(table.get("indexes")):
+            keys = objects(index.get("keys"))
+            is_whole = not index.get("partial") and all(each.get("column") for each in keys)
+            columns = tuple((each["column"], str(each.get("collation"))) for each in keys) if is_whole else ()
+            found[str(table.get("name")).lower(), str(index.get("name"))] = columns
+    return found
