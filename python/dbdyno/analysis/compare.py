@@ -75,7 +75,8 @@ class Compared:
     cells. The other lists have one item per comparison. ``lacking``: why it settles nothing, empty if it may settle
     something. ``failed``: how many rounds of b failed, empty if none did. ``warned``: why a run may have been slower
     for other reasons than the system, empty if there is no warning. ``by_runs``: whether the noise between runs
-    determines the interval's width. ``worse_plans``: the statements of b with a worse kind of plan; ``plan_changes``: those with
+    determines the interval's width. ``worse_plans``: the statements of b with a worse kind of plan;
+    ``plan_changes``: those with
     another kind of plan.
     """
 

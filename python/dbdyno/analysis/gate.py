@@ -12,7 +12,8 @@ from dbdyno.analysis.measured.comparisons import judge as compare_pairs
 from dbdyno.analysis.worse_plans import WorsePlan, worse_plans
 from dbdyno.model.result.shape import Comparison
 
-Verdict = Literal["pass", "regression", "not settled"]
+# failed: a condition of `--fail-on` is violated.
+Verdict = Literal["pass", "regression", "failed", "not settled"]
 
 REGRESSION_CODE = 3
 NOT_SETTLED_CODE = 4
@@ -28,11 +29,32 @@ _MOST_TIMES = 300
 
 
 @dataclass(frozen=True)
+class Violation:
+    """A statement that violates a condition of `--fail-on`.
+
+    ``condition``: as typed; ``what``: what the statement does, a verb phrase; ``was``: its plan in the baseline in
+    words, None if there is none; ``now``: its plan on the new side.
+    """
+
+    condition: str
+    statement: str
+    what: str
+    was: str | None
+    now: str
+
+    @property
+    def reason(self) -> str:
+        """The condition, what violates it, and the plans."""
+        plans = self.now if self.was is None or self.was == self.now else f"{self.was} → {self.now}"
+        return f"{self.condition}: {self.what} ({plans})"
+
+
+@dataclass(frozen=True)
 class Judgement:
     """The gate's verdict on one cell, with its reason.
 
     ``more``: by what factor to increase the rounds to probably settle the verdict; None if rounds don't settle it.
-    ``broken``: whether rounds of b failed.
+    ``broken``: whether rounds of b failed; ``violation``: of a condition of `--fail-on`.
     """
 
     verdict: Verdict
@@ -40,6 +62,7 @@ class Judgement:
     comparison: Comparison | None = None
     more: float | None = None
     broken: bool = False
+    violation: Violation | None = None
 
 
 class Compared(Protocol):
@@ -106,14 +129,14 @@ def settled(pairs: Sequence[Pair], margin: float) -> bool:
 
 def overall(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the worst verdict; *not settled* if there are no verdicts."""
-    worst: tuple[Verdict, ...] = ("regression", "not settled")
+    worst: tuple[Verdict, ...] = ("regression", "failed", "not settled")
     return next((verdict for verdict in worst if verdict in verdicts), "pass" if verdicts else "not settled")
 
 
 def exit_code(judged: Sequence[Judgement], *, fail_if_not_settled: bool) -> int:
-    """Return 3 for a regression, 1 if trials of b failed, 4 if not settled and that is to fail, otherwise 0."""
+    """Return 3 for a regression or violated condition, 1 if trials of b failed, 4 or 0 if not settled."""
     verdict = overall([each.verdict for each in judged])
-    if verdict == "regression":
+    if verdict in ("regression", "failed"):
         return REGRESSION_CODE
     if any(each.broken for each in judged):
         return 1

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from rich.text import Text
 from dbdyno.analysis.answer.build import text_answer, without_options
 from dbdyno.analysis.compare import Compared, compare, compare_sides, failed_rounds
 from dbdyno.analysis.gate import Judgement, Verdict, exit_code, judge, overall
+from dbdyno.analysis.gate_conditions import Condition, judge_conditions, read_condition
 from dbdyno.analysis.history.identity import definition_of
 from dbdyno.analysis.measured.cell_pairs import BASELINE, CANDIDATE, SIDE, without_side
 from dbdyno.analysis.measured.metrics import done
@@ -26,11 +27,19 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import InputError, reason
 from dbdyno.base.special_files import special_kind
 from dbdyno.base.text import printable
-from dbdyno.cli.compare import differences_view, earlier_values, noise_between, side
+from dbdyno.cli.compare import (
+    differences_view,
+    earlier_values,
+    noise_between,
+    plan_change_lines,
+    plan_changes_json,
+    side,
+)
 from dbdyno.cli.option_values import read_share
 from dbdyno.cli.run import INTERRUPTED, RunCommand, command_line, place_of_run, report_store_errors, writing_store
 from dbdyno.experiment.factors import QUERY_FACTOR
 from dbdyno.model.result import Document
+from dbdyno.model.result.cell import Cell
 from dbdyno.report.export import check_writable, is_output, write_json, write_text
 from dbdyno.run.estimate import duration
 from dbdyno.run.execute import execute
@@ -38,7 +47,12 @@ from dbdyno.run.gate_baseline import Against
 from dbdyno.stats import Stopping
 from dbdyno.store import Store, open_store
 
-_STYLES: dict[Verdict, str] = {"pass": "green", "regression": "bold red", "not settled": "yellow"}
+_STYLES: dict[Verdict, str] = {
+    "pass": "green",
+    "regression": "bold red",
+    "failed": "bold red",
+    "not settled": "yellow",
+}
 
 # Seconds of a gate without `--budget`.
 _USUAL_BUDGET_S = 300.0
@@ -69,6 +83,7 @@ class Gated:
     notes: list[str] = field(default_factory=list)
     advice: str = ""
     document: Document | None = None
+    plan_changes: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
@@ -109,6 +124,12 @@ class GateOptions:
     markdown: Path | None = None
     report: Path | None = None
     json: Path | None = None
+    fail_on: Sequence[str] = ()
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The conditions of `--fail-on`. Raises InputError."""
+        return [read_condition(each) for each in dict.fromkeys(self.fail_on)]
 
     @property
     def share(self) -> float:
@@ -129,7 +150,7 @@ class GateOptions:
 
     def check(self) -> None:
         """Raise InputError for an option with a wrong value, and for a file that cannot be written."""
-        _ = self.share, self.fails
+        _ = self.share, self.fails, self.conditions
         for option in ("junit", "markdown", "report", "json"):
             path = getattr(self, option)
             if path is not None:
@@ -226,6 +247,43 @@ def gate_against(
         return code
 
 
+def gate_plans(run: RunCommand | str, *, store_place: str | None, options: GateOptions, command: list[str]) -> int:
+    """Judge only the conditions of `--fail-on`, without a baseline; return the exit code. Raises DbdynoError.
+
+    ``run``: a stored run, or an experiment to measure.
+    """
+    options.check()
+    if any(each.kind == "plan-change" for each in options.conditions):
+        hint = "add `--against COMMIT` to measure both versions now, or `--baseline RUN`"
+        raise InputError("--fail-on plan-change", "a changed plan needs a baseline", hint)
+    if isinstance(run, str):
+        with closing(open_store(store_place, make=False)) as store:
+            return _conclude(_alone(side(store, run).document, options), options, options.console)
+    request = run.request(command)
+    with writing_store(store_place) as store:
+        document, interrupted = execute(request, store, Console(stderr=True))
+        console = options.console
+        if interrupted:
+            console.print("interrupted: no verdict")
+            return INTERRUPTED
+        code = _conclude(_alone(document, options), options, console)
+        if code:
+            report_store_errors(store, console)
+        return code
+
+
+def _alone(document: Document, options: GateOptions) -> Gated:
+    judged = judge_conditions(options.conditions, [(None, cell) for cell in document.cells])
+    names = _names(document)
+    judged += [
+        (names[cell.id], Judgement("not settled", failed, broken=True))
+        for cell in document.cells
+        if (failed := failed_rounds(cell, "the run")) or not cell.rounds
+    ]
+    about = f"{document.experiment}: run {document.id}, without a baseline"
+    return Gated(document.experiment, about, "plans", judged, options.fails, document=document)
+
+
 def _rounds(document: Document) -> str:
     rounds = max((len(cell.rounds) for cell in document.cells), default=0)
     return f"both were measured in the same {rounds} rounds"
@@ -236,7 +294,7 @@ def _advice(gated: Gated, document: Document, command: list[str]) -> str:
     unsettled = [each.more for _, each in gated.judged if each.verdict == "not settled"]
     times = [more for more in unsettled if more is not None]
     # A command is useful only if it settles all verdicts.
-    if not times or len(times) < len(unsettled) or gated.verdict == "regression":
+    if not times or len(times) < len(unsettled) or gated.verdict in ("regression", "failed"):
         return ""
     started, ended = (datetime.fromisoformat(str(each)) for each in (document.started, document.ended))
     seconds = (ended - started).total_seconds() * max(times)
@@ -293,6 +351,7 @@ def _conclude(gated: Gated, options: GateOptions, console: Console, details: Seq
 def _differences(compared: Compared, console: Console) -> list[RenderableType]:
     found = differences_view(compared, console.width)
     notes = [Text(f"! not judged, the baseline has no such cell: {without_side(each)}") for each in _new(compared)]
+    notes += [Text(f"plan of {each}") for each in plan_change_lines(compared)]
     weaker = [Text(each, style="dim") for each in compared.weaker]
     return [*([found] if found is not None else []), *notes, *weaker]
 
@@ -310,11 +369,30 @@ def _of_compared(compared: Compared, options: GateOptions) -> Gated:
         (names[cell], Judgement("not settled", f"the baseline has no such cell; {failed}", broken=True))
         for cell, failed in _broken(compared).items()
     ]
+    judged += judge_conditions(options.conditions, _cell_pairs(compared))
     about = f"{compared.b.experiment}: run {compared.b.id} against {compared.a.id}, {compared.metric}"
     notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
     notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in _new(compared)]
+    notes += [f"Plan of {each}" for each in plan_change_lines(compared)]
     notes += [*compared.weaker, *compared.said]
-    return Gated(compared.b.experiment, about, compared.metric, judged, options.fails, notes, document=compared.b)
+    return Gated(
+        compared.b.experiment,
+        about,
+        compared.metric,
+        judged,
+        options.fails,
+        notes,
+        document=compared.b,
+        plan_changes=plan_changes_json(compared),
+    )
+
+
+def _cell_pairs(compared: Compared) -> list[tuple[Cell | None, Cell]]:
+    """Return the cells of b, each with its baseline if it has one."""
+    of_a = {cell.id: cell for cell in compared.a.cells}
+    of_b = {cell.id: cell for cell in compared.b.cells}
+    pairs: list[tuple[Cell | None, Cell]] = [(of_a[each.a], of_b[each.b]) for each in compared.comparisons]
+    return [*pairs, *((None, of_b[each]) for each in compared.only_b)]
 
 
 def _broken(compared: Compared) -> dict[str, str]:
@@ -380,28 +458,33 @@ def _json(gated: Gated) -> dict[str, Any]:
                 "reason": each.reason,
                 "ratio": None if each.comparison is None else each.comparison.ratio,
                 "ci95": None if each.comparison is None else each.comparison.ci95,
+                "violation": None if each.violation is None else asdict(each.violation),
             }
             for name, each in gated.judged
         ],
+        "plan_changes": gated.plan_changes,
         "advice": gated.advice,
         "notes": gated.notes,
     }
 
 
 def _junit(gated: Gated) -> str:
-    """Return the verdicts as JUnit XML: a regression is a failure; what is not settled an error, or else skipped."""
+    """Return the verdicts as JUnit XML.
+
+    A regression and a violated condition are failures; what is not settled is an error, or else skipped.
+    """
     verdicts = [each.verdict for _, each in gated.judged]
     open_tag = "error" if gated.fail_if_not_settled else "skipped"
     suite = ElementTree.Element(
         "testsuite",
         name=f"dbdyno gate {gated.experiment}",
         tests=str(len(verdicts)),
-        failures=str(verdicts.count("regression")),
+        failures=str(verdicts.count("regression") + verdicts.count("failed")),
         errors=str(sum(_tag(each, open_tag) == "error" for _, each in gated.judged)),
         skipped=str(sum(_tag(each, open_tag) == "skipped" for _, each in gated.judged)),
     )
     for name, each in gated.judged:
-        case = ElementTree.SubElement(suite, "testcase", classname=gated.experiment, name=f"{name} {gated.metric}")
+        case = ElementTree.SubElement(suite, "testcase", classname=gated.experiment, name=_case_name(name, each, gated))
         tag = _tag(each, open_tag)
         if tag == "system-out":
             ElementTree.SubElement(case, tag).text = each.reason
@@ -418,4 +501,9 @@ def _tag(judgement: Judgement, open_tag: str) -> str:
     if judgement.verdict == "not settled":
         # Trials that failed make the job fail, too.
         return "error" if judgement.broken else open_tag
-    return "failure" if judgement.verdict == "regression" else "system-out"
+    return "failure" if judgement.verdict in ("regression", "failed") else "system-out"
+
+
+def _case_name(name: str, judgement: Judgement, gated: Gated) -> str:
+    about = gated.metric if judgement.violation is None else judgement.violation.condition
+    return f"{name} {about}"

@@ -79,6 +79,14 @@ def gate(
         ),
     ] = "pass",
     margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="Largest loss allowed")] = "5%",
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="CONDITION",
+            help="Exit with 3 also for: scan, scan:TABLE, plan-change, missing-index, estimates:100x (repeatable)",
+        ),
+    ] = None,
     allow_writes: AllowWritesOption = False,
     metric: MetricOption = None,
     across_machines: AcrossOption = False,
@@ -97,30 +105,37 @@ def gate(
     """Compare a run with a baseline, for CI. Exit code 0: pass; 3: regression.
 
     Verdicts that are not settled pass with a notice; `--inconclusive fail` makes the exit code 4. `--against` measures
-    both sides together, which holds on a machine that others use.
+    both sides together, which holds on a machine that others use. `--fail-on` judges plans, also without a baseline.
     """
     from dbdyno.base.errors import InputError
     from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
-    from dbdyno.cli.gate import GateOptions, gate_against, gate_count, gate_run
+    from dbdyno.cli.gate import GateOptions, gate_against, gate_count, gate_plans, gate_run
     from dbdyno.cli.run import RunCommand
     from dbdyno.engines import names_program
 
-    options = GateOptions(margin, inconclusive, metric, junit, markdown, report, json)
-    if (against is None) == (not baseline):
+    options = GateOptions(margin, inconclusive, metric, junit, markdown, report, json, fail_on or [])
+    is_alone = against is None and not baseline and bool(fail_on)
+    if (against is None) == (not baseline) and not is_alone:
         problem = "no baseline given" if against is None else "two baselines given"
         hint = "use `--against COMMIT` to measure both versions now, or `--baseline RUN` to compare with a stored run"
         raise InputError("gate", problem, hint)
-    if against is None:
-        names = ("build", "chosen", "system", "rounds", "budget", "interleaving", "seed", "directory", "allow_writes")
+    is_measured = against is not None or (is_alone and (run.lower().endswith((".toml", ".sql")) or bool(system)))
+    if not is_measured:
+        names = ("chosen", "system", "rounds", "budget", "interleaving", "seed", "directory", "allow_writes")
         refuse_typed(names, "without `--against`", "leave it out, or add `--against`")
-    if against is not None:
+    if against is None:
+        refuse_typed(("build",), "without `--against`", "leave it out, or add `--against`")
+    if is_alone:
+        refuse_typed(("margin", "metric", "across_machines", "count", "counts"), "without a baseline")
+    if is_measured:
         refuse_typed(("across_machines", "count", "counts"), "with `--against`")
         programs = run == "last" and system and all(map(names_program, system))
         levels, values = divide_chosen([run], chosen or [])
         measured = RunOptions(
             set=levels,
             systems=system or [],
-            rounds=read_rounds(rounds),
+            # Plans need one round.
+            rounds=1 if is_alone and rounds == "auto" else read_rounds(rounds),
             seed=seed,
             directory=directory,
             budget_s=read_duration(budget, "--budget"),
@@ -128,16 +143,15 @@ def gate(
             allow_writes=allow_writes,
         )
         source = ExperimentSource([] if programs else [run], values=values, directory=directory)
-        code = gate_against(
-            RunCommand(source=source, options=measured),
-            against,
-            build,
-            store_place=store,
-            options=options,
-            command=sys.argv,
-        )
+        command = RunCommand(source=source, options=measured)
+        if against is None:
+            code = gate_plans(command, store_place=store, options=options, command=sys.argv)
+        else:
+            code = gate_against(command, against, build, store_place=store, options=options, command=sys.argv)
+    elif is_alone:
+        code = gate_plans(run, store_place=store, options=options, command=sys.argv)
     elif count or counts is not None:
-        refuse_typed(("metric", "across_machines", "store", "report"), "with `--count`")
+        refuse_typed(("metric", "across_machines", "store", "report", "fail_on"), "with `--count`")
         code = gate_count(run, baseline, counts, options)
     else:
         code = gate_run(run, baseline, across_machines, store, options)

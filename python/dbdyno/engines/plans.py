@@ -196,7 +196,8 @@ def of_mysql(plan: Sequence[str]) -> PlanRead:
     for line in plan:
         parts = line.split(", ")
         how = parts[2] if parts[2:] else ""
-        if how not in _BY_AN_INDEX and how not in ("ALL", "index"):
+        # Of an inserted row, the type is ALL too.
+        if parts[0] in ("insert", "replace") or (how not in _BY_AN_INDEX and how not in ("ALL", "index")):
             found.nodes.append(PlanNode(kind="other", line=line, depth=0))
             continue
         extra = parts[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dbdyno.analysis.findings.rule import Material, finding
@@ -85,11 +85,17 @@ _SMALLEST_BYTES = 65_536
 )
 def whole_table(material: Material) -> Iterator[Finding]:
     """Report costly statements with the index that would help: one finding per statement, plan and system."""
+    yield from whole_tables(material.cells)
+
+
+def whole_tables(cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Yield the findings of :data:`whole_table` about some cells.
+
+    No index is advised if another one of these cells has a better plan for the same statement.
+    """
     found: dict[tuple[str, str, str], tuple[CellStatement, PlanNode | str, Index | str, list[Cell]]] = {}
-    elsewhere = {
-        (engine_name(cell), each.sql) for cell in material.cells for each in cell.statements if _spared(cell, each)
-    }
-    for cell in material.cells:
+    elsewhere = {(engine_name(cell), each.sql) for cell in cells for each in cell.statements if _spared(cell, each)}
+    for cell in cells:
         for statement in cell.statements:
             # Don't advise an index if another cell or round already measured a better plan.
             if (engine_name(cell), statement.sql) in elsewhere or not _costly(cell, statement):
@@ -98,8 +104,8 @@ def whole_table(material: Material) -> Iterator[Finding]:
                 line = what if isinstance(what, str) else what.line
                 key = (cell.system.name, statement.sql, line)
                 found.setdefault(key, (statement, what, index, []))[3].append(cell)
-    for (_, sql, line), (statement, what, index, cells) in found.items():
-        times = [time for cell in cells if (time := _mean_time(cell, statement)) is not None]
+    for (_, sql, line), (statement, what, index, of) in found.items():
+        times = [time for cell in of if (time := _mean_time(cell, statement)) is not None]
         slowest = max(times, key=lambda each: each[0])
         evidence: JsonObject = {
             "plan": line,
@@ -116,7 +122,7 @@ def whole_table(material: Material) -> Iterator[Finding]:
             }
         text = f"`{shown(statement)}` {_does(what, index)} (`{line}`) and takes {milliseconds(slowest[0])} ms"
         text += f", {percent(slowest[1])} of the time" if slowest[1] is not None and slowest[1] < 1 else ""
-        yield whole_table.found(f"{text}{_help(index)}.", [cell.id for cell in cells], evidence)
+        yield whole_table.found(f"{text}{_help(index)}.", [cell.id for cell in of], evidence)
 
 
 def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[PlanNode | str, Index | str]]:

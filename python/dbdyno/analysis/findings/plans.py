@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations, zip_longest
 
-from dbdyno.analysis.answer.short import STATEMENT
 from dbdyno.analysis.findings.rounds import in_two_levels, levels_of
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.searching import all_of, engine_name, known, shown
 from dbdyno.analysis.findings.words import rate
 from dbdyno.analysis.measured.metrics import done, keeps_up, usual_metric_of
+from dbdyno.analysis.plan_changes import title_of
 from dbdyno.base.numbers import figure, milliseconds
 from dbdyno.base.text import shortened
 from dbdyno.engines.condition_parser import conditions_on
@@ -145,9 +145,14 @@ def row_estimate(material: Material) -> Iterator[Finding]:
             "times_off": times_off(worst),
             "advice": advice,
         }
-        text = f"`{_title(cells[0], statement)}`: {_expectation(worst, on)}, {off_words(worst)}"
+        text = f"`{title_of(cells[0], statement)}`: {estimate_clause(cells[0], statement, worst)}"
         text += f": {advice} (not measured)." if advice else "."
         yield row_estimate.found(text, [cell.id for cell in cells], evidence)
+
+
+def estimate_clause(cell: Cell, statement: CellStatement, worst: RowEstimate) -> str:
+    """Return a clause with the expected and actual rows of a step, and the factor between them."""
+    return f"{_expectation(worst, _conditions(cell, statement, worst))}, {off_words(worst)}"
 
 
 def times_off(estimate: RowEstimate) -> float:
@@ -161,18 +166,21 @@ def off_words(estimate: RowEstimate) -> str:
     return f"{figure(float(f'{times_off(estimate):.2g}'))} times off"
 
 
-def far_off(cell: Cell, statement: CellStatement) -> RowEstimate | None:
-    """Return the step with the worst estimate whose inputs are estimated well; ``None`` if there is none."""
+def far_off(cell: Cell, statement: CellStatement, factor: float = _FAR) -> RowEstimate | None:
+    """Return the step with the worst estimate whose inputs are estimated well; ``None`` if there is none.
+
+    ``factor``: the error that counts.
+    """
     steps = statement.estimates
-    far = [_is_far(each) for each in steps]
+    far = [_is_far(each, factor) for each in steps]
     causes = [each for place, each in enumerate(steps) if far[place] and not _any_below(steps, far, place)]
     worst = max(causes, key=times_off, default=None)
     return worst if worst is not None and _matters(cell, statement, worst) else None
 
 
-def _is_far(each: RowEstimate) -> bool:
+def _is_far(each: RowEstimate, factor: float) -> bool:
     rows = max(each.expected, each.found) * each.executions
-    return times_off(each) >= _FAR and rows >= _SOME_ROWS
+    return times_off(each) >= factor and rows >= _SOME_ROWS
 
 
 def _any_below(steps: Sequence[RowEstimate], far: Sequence[bool], place: int) -> bool:
@@ -210,12 +218,6 @@ def _conditions(cell: Cell, statement: CellStatement, worst: RowEstimate) -> Con
 
 def _advice(cell: Cell, on: Conditions | None) -> str | None:
     return known(cell).better_estimates(cell.system.engine or "", on)
-
-
-def _title(cell: Cell, statement: CellStatement) -> str:
-    """Return the name of the statement in its file, if each statement is a cell; otherwise its SQL."""
-    named = cell.factors.get(STATEMENT) if len(cell.statements) == 1 else None
-    return str(named) if named is not None else shown(statement)
 
 
 def _expectation(each: RowEstimate, on: Conditions | None) -> str:
