@@ -76,8 +76,7 @@ class Compared:
     something. ``failed``: how many rounds of b failed, empty if none did. ``warned``: why a run may have been slower
     for other reasons than the system, empty if there is no warning. ``by_runs``: whether the noise between runs
     determines the interval's width. ``worse_plans``: the statements of b with a worse kind of plan;
-    ``plan_changes``: those with
-    another kind of plan.
+    ``plan_changes``: those with another kind of plan.
     """
 
     a: Document

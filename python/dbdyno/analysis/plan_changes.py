@@ -33,7 +33,7 @@ class PlanChange:
 
 
 def plan_changes(a: Cell, b: Cell) -> list[PlanChange]:
-    """Return the statements whose plan in b differs in kind from every plan that a used for them.
+    """Return the statements whose plan in b differs in kind from every plan of the same statement in a.
 
     Plans differ in kind if they read other tables, read a table in another way or order, use an index on other columns,
     sort something else, or join by another method. Estimates, literals, aliases, names of indexes, and steps that only
@@ -54,7 +54,7 @@ def plan_changes(a: Cell, b: Cell) -> list[PlanChange]:
 
 
 def title_of(cell: Cell, statement: CellStatement) -> str:
-    """Return the statement's name if it has one in its file or experiment, otherwise its SQL."""
+    """Return the statement's name in its file or experiment; its SQL if it has no name."""
     named = cell.factors.get(STATEMENT) if len(cell.statements) == 1 else None
     if named is not None:
         return str(named)
@@ -81,12 +81,13 @@ def plans_of(cell: Cell, statement: CellStatement) -> list[list[PlanNode]]:
 
 
 def kinds(nodes: Sequence[PlanNode], *, is_server: bool) -> tuple[tuple[object, ...], ...]:
-    """Return what of each step makes a plan another one in kind."""
+    """Return the properties of each step that determine the kind of a plan."""
     return tuple(
         (
             each.kind,
             (each.table or "").lower(),
-            each.index,
+            # Which index is scanned matters only for the order of rows, and a sort shows that.
+            each.index if each.kind == "search" else each.index is not None,
             # The servers' conditions contain values.
             None if is_server else each.condition,
             each.temp,

@@ -152,7 +152,7 @@ def _postgresql_node(step: str, depth: int, plan: Sequence[str], place: int) -> 
 
 
 def _bitmaps(plan: Sequence[str], place: int) -> Iterator[str]:
-    """Yield the indexes of the bitmap that a bitmap heap scan reads: those of its descendants."""
+    """Yield the indexes of the bitmap that a bitmap heap scan reads, from the steps below it."""
     indent = len(plan[place]) - len(plan[place].lstrip())
     for line in plan[place + 1 :]:
         if "->" in line and len(line) - len(line.lstrip()) <= indent:
@@ -196,7 +196,7 @@ def of_mysql(plan: Sequence[str]) -> PlanRead:
     for line in plan:
         parts = line.split(", ")
         how = parts[2] if parts[2:] else ""
-        # Of an inserted row, the type is ALL too.
+        # The type of an inserted row is ALL too.
         if parts[0] in ("insert", "replace") or (how not in _BY_AN_INDEX and how not in ("ALL", "index")):
             found.nodes.append(PlanNode(kind="other", line=line, depth=0))
             continue
