@@ -113,7 +113,7 @@ POSTGRESQL: dict[str, Any] = {
     ),
     "slow": "select pg_sleep(60)",
     # All three are the same.
-    "off": "select count(*) from orders where a = 7 and b = 7 and c = 7",
+    "off": "select count(*) from orders o join customers c on c.id = o.customer where a = 7 and b = 7 and c = 7",
     "writing": (
         "delete from orders",
         "with gone as (delete from orders returning id) select count(*) from gone",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dbdyno.analysis.findings.plans import far_off, off_words
+from dbdyno.analysis.measured.statements import plan_nodes
 from dbdyno.engines import engine_of
 from dbdyno.engines.condition_parser import conditions_on
 from dbdyno.engines.conditions import Conditions
@@ -142,14 +143,18 @@ CATALOG: dict[str, Any] = {
 }
 
 
-def told(sql: str, *steps: RowEstimate, engine: str = "PostgreSQL") -> str | None:
+def told(sql: str, *steps: RowEstimate, engine: str = "PostgreSQL", plan: list[str] | None = None) -> str | None:
     """Name the step that is told of a statement."""
     cell = from_json(MeasuredCell, {"system": {"engine": engine, "catalog": CATALOG}})
-    found = far_off(cell, some(CellStatement, sql=sql, plan=[], estimates=list(steps)))
+    nodes = plan_nodes(cell.system, sql, plan or [])
+    found = far_off(cell, some(CellStatement, sql=sql, plan=plan or [], plan_nodes=nodes, estimates=list(steps)))
     return None if found is None else found.step
 
 
 COUNT = "select count(*) from orders where state = 'a'"
+INDEXED = "select count(*) from orders where customer = 7"
+SEARCHED = ["Index Scan using i on orders", "  Index Cond: (customer = 7)"]
+SCANNED = ["Seq Scan on orders", "  Filter: (customer = 7)"]
 
 
 @pytest.mark.parametrize(
@@ -169,7 +174,7 @@ COUNT = "select count(*) from orders where state = 'a'"
 def test_an_estimate_is_told_that_is_100_times_off_where_there_are_some_rows(
     expected: float, found: float, executions: float, far: bool
 ) -> None:
-    assert (told(COUNT, step("orders", 1, expected, found, executions)) is not None) is far
+    assert (told(INDEXED, step("orders", 1, expected, found, executions)) is not None) is far
 
 
 def test_fewer_rows_than_expected_are_told_where_something_else_might_have_been_done() -> None:
@@ -178,6 +183,35 @@ def test_fewer_rows_than_expected_are_told_where_something_else_might_have_been_
     # An index leads to the rows, or another table's are looked up for them.
     assert told("select count(*) from orders where customer = 7", few) == "orders"
     assert told(COUNT, few, step("customers", 1, 1, 1)) == "orders"
+
+
+def test_an_estimate_is_told_only_if_the_plan_depends_on_it() -> None:
+    few, many = step("orders", 1, 50_000, 3), step("orders", 1, 3, 50_000)
+    # Whatever the number of rows, there is only one way to read them.
+    assert told(COUNT, many) is None
+    # The groups of the last aggregate.
+    groups = step("HashAggregate", 0, 29_000, 35, table=None)
+    assert told("select state, count(*) from orders group by state", groups, step("orders", 1, 40_000, 40_000)) is None
+    # Groups that are joined.
+    join, other = step("Hash Join", 0, 3000, 300, table=None), step("customers", 1, 300, 300)
+    below = step("HashAggregate", 1, 29_000, 35, table=None)
+    assert told(COUNT, join, below, other) == "HashAggregate"
+    # An index was chosen although many rows come, or a scan although few do; not the other way round.
+    for estimate, plan, expected in [
+        (many, SEARCHED, "orders"),
+        (many, SCANNED, None),
+        (few, SCANNED, "orders"),
+        (few, SEARCHED, None),
+    ]:
+        assert told(INDEXED, estimate, plan=plan) == expected
+    # Rows that are sorted.
+    sort = ["Sort", "  Sort Key: id", "  ->  Seq Scan on orders", "        Filter: (state = 'a'::text)"]
+    ordered = f"{COUNT} order by id"
+    assert told(ordered, many, plan=sort) == "orders"
+    assert told(ordered, few, plan=sort) is None
+    # Rows that are found in the order of an index.
+    by_index = ["Limit", "  ->  Index Scan using i on orders", "        Filter: (state = 'a'::text)"]
+    assert told("select * from orders where state = 'a' order by customer limit 5", few, plan=by_index) == "orders"
 
 
 def test_the_step_is_told_that_has_the_others_off() -> None:

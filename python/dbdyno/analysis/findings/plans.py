@@ -117,7 +117,8 @@ _LONGEST_STEP = 80
 @finding(
     "row estimate",
     needs=("statement", "step", "expected", "found"),
-    meaning="The planner's row estimate is at least 100 times too high or too low.",
+    meaning="The planner's row estimate is at least 100 times too high or too low, and the choice of a join, a sort or "
+    "an index depends on it.",
     remedy="Improve the planner's statistics as the finding describes.",
 )
 def row_estimate(material: Material) -> Iterator[Finding]:
@@ -143,9 +144,11 @@ def row_estimate(material: Material) -> Iterator[Finding]:
             "executions": worst.executions,
             "at_least": worst.at_least,
             "times_off": times_off(worst),
+            "affects": affected(cells[0], statement, worst),
             "advice": advice,
         }
         text = f"`{title_of(cells[0], statement)}`: {estimate_clause(cells[0], statement, worst)}"
+        text += f", which affects {evidence['affects']}"
         text += f": {advice} (not measured)." if advice else "."
         yield row_estimate.found(text, [cell.id for cell in cells], evidence)
 
@@ -167,15 +170,14 @@ def off_words(estimate: RowEstimate) -> str:
 
 
 def far_off(cell: Cell, statement: CellStatement, factor: float = _FAR) -> RowEstimate | None:
-    """Return the step with the worst estimate whose inputs are estimated well; ``None`` if there is none.
+    """Return the step with the worst estimate whose inputs are estimated well and that affects the plan, if any.
 
     ``factor``: the error that counts.
     """
     steps = statement.estimates
     far = [_is_far(each, factor) for each in steps]
     causes = [each for place, each in enumerate(steps) if far[place] and not _any_below(steps, far, place)]
-    worst = max(causes, key=times_off, default=None)
-    return worst if worst is not None and _matters(cell, statement, worst) else None
+    return max((each for each in causes if affected(cell, statement, each)), key=times_off, default=None)
 
 
 def _is_far(each: RowEstimate, factor: float) -> bool:
@@ -193,15 +195,61 @@ def _any_below(steps: Sequence[RowEstimate], far: Sequence[bool], place: int) ->
     return False
 
 
-def _matters(cell: Cell, statement: CellStatement, worst: RowEstimate) -> bool:
-    """Whether the planner's choice depends on the estimate.
+def affected(cell: Cell, statement: CellStatement, step: RowEstimate) -> str | None:
+    """Return the choice of the planner that depends on the estimate of a step; ``None`` if there is none.
 
-    It doesn't if there are fewer rows than expected, in a single table that has no index for the condition.
+    The rows of a step matter to a join above it. Too few expected rows matter to a sort. For a table whose condition
+    has an index, they matter if the planner chose an index and there are more rows, or a scan and there are fewer.
+    Nothing depends on the groups of the last aggregate, or on the rows of a single table without an index.
     """
-    if worst.found > worst.expected or _joins(cell, statement):
-        return True
-    on = _conditions(cell, statement, worst)
-    return on is None or bool(on.indexed)
+    if _feeds_join(cell, statement, step):
+        return "the order and method of a join"
+    if step.table is None and not _is_join(step):
+        return None
+    if step.found > step.expected and any(each.kind == "sort" for each in statement.plan_nodes):
+        return "the memory of a sort, or an order by index instead"
+    return "the choice between an index and a scan" if _chose_by(cell, statement, step) else None
+
+
+def _feeds_join(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool:
+    """Whether the output of a step is joined. MariaDB reports only the tables of a join."""
+    steps = statement.estimates
+    place = next(place for place, each in enumerate(steps) if each is step)
+    depth = step.depth
+    for each in reversed(steps[:place]):
+        if each.depth < depth:
+            depth = each.depth
+            if _is_join(each):
+                return True
+    if step.table is not None:
+        return _joins(cell, statement)
+    # If an input of a join isn't known, it may be the one that is estimated wrongly.
+    return _is_join(step) and len(_inputs(steps, place)) < 2
+
+
+def _is_join(step: RowEstimate) -> bool:
+    return step.table is None and any(word in step.step.lower() for word in ("join", "nested loop"))
+
+
+def _inputs(steps: Sequence[RowEstimate], place: int) -> list[RowEstimate]:
+    below: list[RowEstimate] = []
+    for each in steps[place + 1 :]:
+        if each.depth <= steps[place].depth:
+            break
+        below.append(each)
+    return [each for each in below if each.depth == min(one.depth for one in below)]
+
+
+def _chose_by(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool:
+    """Whether the planner chose between an index and a scan, and the estimate favored its choice."""
+    on = _conditions(cell, statement, step)
+    names = {each.lower() for each in (step.table, on.table if on else None) if each}
+    nodes = [each for each in statement.plan_nodes if {str(each.table).lower(), str(each.alias).lower()} & names]
+    chosen = {each.kind if each.index is None or each.kind == "search" else "ordered" for each in nodes}
+    if on is None or not (on.indexed or "ordered" in chosen):
+        return False
+    favored = "scan" if step.expected > step.found else "search"
+    return not chosen or favored in chosen or "ordered" in chosen
 
 
 def _joins(cell: Cell, statement: CellStatement) -> bool:
