@@ -132,7 +132,7 @@ def test_a_flush_that_takes_long_is_shared_and_what_loses_commits_says_so(cli: C
         assert not tried[name]["serious"]
     late = tried["journal_mode=wal, synchronous=normal"]
     assert late["serious"]
-    assert "durability is process-safe in place of power-safe" in [each["text"] for each in late["prices"]]
+    assert "durability is process-safe instead of power-safe" in [each["text"] for each in late["prices"]]
     found = document["why"]["fixes"]
     named = {each["fix"]: each for each in found["tried"]}
     assert not named[found["recommended"]]["serious"]

@@ -91,7 +91,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
         provisioners.of(base).check(base)
         pilot, target = _pilot(base, seed, provisioners)
         socket = engine.unix_socket(target)
-    tried = changes_of(base, pilot, here=runs_here(cell.system.host), socket=socket)
+    tried = changes_of(base, pilot, is_local=runs_here(cell.system.host), socket=socket)
     # The cell as it is comes twice. Those that leave its system as it is share one.
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)

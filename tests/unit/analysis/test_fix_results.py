@@ -60,7 +60,7 @@ def test_what_does_not_help_is_listed_in_one_line() -> None:
     found = judged([base(), fixed(FREE, 1.0), fixed(DEAR, 0.9)], FREE, DEAR)
     assert found.recommended is None
     assert [each.verdict for each in found.tried] == ["no", "no"]
-    (line,) = [each for each in found.text if each.startswith("No help: ")]
+    (line,) = [each for each in found.text if each.startswith("Doesn't help: ")]
     assert "free" in line
     assert "dearer" in line
 
@@ -94,7 +94,7 @@ def test_a_weaker_class_of_durability_is_a_price_whether_or_not_the_catalogue_sa
     (one,) = judged([safe, weak], FREE).tried
     assert one.serious
     assert [(each.kind, each.measured) for each in one.prices] == [("durability", True)]
-    assert "process-safe in place of power-safe" in one.prices[0].text
+    assert "process-safe instead of power-safe" in one.prices[0].text
 
 
 def test_transactions_that_do_more_count_as_often() -> None:
@@ -124,7 +124,7 @@ def test_of_an_open_loop_a_fix_is_taken_for_its_response_time() -> None:
     assert one.gain == pytest.approx(4.0, rel=0.02)
     assert one.p99 == pytest.approx(0.25, rel=0.02)
     assert found.text[0].startswith("Take free: the p99 response time falls from 12.0 ms to 3.0")
-    assert found.text[1].startswith("No help: dearer p99 12.")
+    assert found.text[1].startswith("Doesn't help: dearer p99 12.")
 
 
 def test_other_rows_are_no_fix() -> None:
@@ -155,7 +155,7 @@ def test_rows_that_are_no_longer_changed_are_no_fix() -> None:
     )
     (one,) = found.tried
     assert one.verdict == "disqualified"
-    assert one.reason == "rows changed by `update`: 1 against 0.8"
+    assert one.reason == "rows changed by `update`: 1 without it, 0.8 with it"
 
 
 def test_rows_that_differ_by_chance_are_the_same() -> None:
@@ -254,7 +254,7 @@ def test_nothing_is_said_of_what_has_not_been_measured() -> None:
 def test_where_nothing_applies_that_is_said_with_what_was_left_out() -> None:
     found = judge_fixes(Planned([], ["other (no such setting)"]), [base()], "transaction")
     assert found is not None
-    assert found.text == ["No fix is known that applies.", "Not tried: other (no such setting)."]
+    assert found.text == ["No known fix applies.", "Not tried: other (no such setting)."]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

@@ -124,7 +124,7 @@ def test_what_clients_do_each_time_can_be_done_once() -> None:
 
 def test_of_a_server_elsewhere_the_processors_cannot_be_had() -> None:
     cell = base(small(), "postgresql://db.example/")
-    tried = changes_of(cell, pilot({}), here=False)
+    tried = changes_of(cell, pilot({}), is_local=False)
     assert not [each for each in tried.changes if each.resource == "processors"]
     (untried,) = tried.untried
     assert (untried.resource, untried.share) == ("processors", None)

@@ -180,7 +180,7 @@ def test_of_a_response_time_the_parts_are_named_and_what_was_only_made_slower() 
     made.calls("flush", 0.3)
     made.calls("read", 0.3)
     (first, *_) = made.why().text
-    assert first.startswith("No resource by itself is the bottleneck; a part of the p99 response time (1")
+    assert first.startswith("No single resource is the bottleneck; each takes part of the p99 response time (1")
     made = Arriving()
     made.calls("read", 0.8)
     (first, *_) = made.why().text
@@ -196,7 +196,7 @@ def test_arrivals_that_wait_for_one_another_make_elasticities_larger_and_no_othe
     made.free("flush", 8.0)
     why = made.why()
     assert why.bottleneck == "flush"
-    assert "arrivals wait for one another" in " ".join(why.text)
+    assert "arrivals wait for each other" in " ".join(why.text)
 
 
 def test_a_size_that_is_too_much_for_an_open_loop_does_not_count() -> None:
@@ -219,13 +219,13 @@ def test_an_overloaded_open_loop_is_named_first_and_judged_by_what_it_carries() 
     why = made.why()
     assert why.metric == "throughput"
     assert why.bottleneck == "flush"
-    assert why.text[0].startswith("The rate offered cannot be carried: ")
+    assert why.text[0].startswith("The system cannot serve the offered rate: ")
     assert "60 % never started. Flushing the device is the bottleneck: " in why.text[0]
-    assert "without it, all of it is carried, " in why.text[0]
-    assert "all of it is carried" not in " ".join(why.text[1:])
+    assert "without it, all of it is served, " in why.text[0]
+    assert "all of it is served" not in " ".join(why.text[1:])
 
 
-@pytest.mark.parametrize(("more", "said"), [(1, " free, all of it is carried."), (0, "No change lets it")])
+@pytest.mark.parametrize(("more", "said"), [(1, " free, all of it is served."), (0, "No change lets it")])
 def test_of_an_overloaded_open_loop_it_is_said_with_what_it_carries_all(more: int, said: str) -> None:
     levels = (UNCHANGED, AGAIN) if more else (UNCHANGED, AGAIN, "locks free", "flush free")
     made = Arriving(idle=0.0, skipped=dict.fromkeys(levels, 0.6))
@@ -245,7 +245,7 @@ def test_what_lets_an_overloaded_open_loop_carry_all_gains_so_much_at_least() ->
     assert locks.verdict == "part", "never that it does not matter"
     assert locks.ci95 is not None
     assert locks.ci95[1] == 1
-    assert "is a part of what limits it: without them, all of it is carried, " in why.text[0]
+    assert "is one of several limits: without it, all of it is served, " in why.text[0]
 
 
 def test_a_response_time_that_is_a_lower_bound_does_not_show_what_makes_it_longer() -> None:
@@ -257,7 +257,7 @@ def test_a_response_time_that_is_a_lower_bound_does_not_show_what_makes_it_longe
     assert why.metric == "p99"
     assert resource(why, "read").verdict == "inconclusive"
     assert why.bottleneck == "flush"
-    assert why.text[0].startswith("The rate offered was not carried: ")
+    assert why.text[0].startswith("The system did not serve the offered rate: ")
     assert "the p99 response time falls from at least 1" in why.text[0]
 
 
@@ -274,8 +274,8 @@ def test_no_processor_gives_more_than_it_is_faster_by() -> None:
     made = Simulated()
     made.processors(1.6)
     why = made.why()
-    assert why.text[0] == "Computing is the bottleneck: the whole is as fast as its processors."
-    assert "the competing program cost more than it took" in why.text[1]
+    assert why.text[0] == "Computing is the bottleneck: throughput is proportional to the speed of the CPUs."
+    assert "the competing program cost more than its CPU time" in why.text[1]
     assert "counts twice" not in " ".join(why.text)
 
 
@@ -286,7 +286,7 @@ def test_a_unix_socket_frees_messages_in_part_alone() -> None:
     made.processors(0.3)
     why = made.why()
     assert why.bottleneck == "message"
-    assert "1 % less of it makes the whole 0.7" in why.text[0]
+    assert "1 % less of it makes throughput 0.7" in why.text[0]
     assert "over a Unix socket" not in why.text[0]
 
 
@@ -307,7 +307,7 @@ def test_what_cannot_be_tested_is_left_open_and_needs_no_further_rounds() -> Non
     assert processors.verdict == "inconclusive"
     assert processors.inferred_right is None
     assert why.text[0] == (
-        "None of the resources that were changed limits it; processors, which could not be changed, may."
+        "None of the changed resources limits it; processors could not be changed and may be the bottleneck."
     )
     assert settled(why)
 
@@ -318,7 +318,7 @@ def test_what_a_report_inferred_is_refuted() -> None:
     made.processors(0.05)
     why = made.why("CPU")
     assert resource(why, "processors").inferred_right is False
-    assert "refuted" in " ".join(why.text)
+    assert "This refutes the bottleneck" in " ".join(why.text)
 
 
 def test_the_clients_work_is_no_computing_of_the_system() -> None:
@@ -346,7 +346,7 @@ def test_without_a_bottleneck_the_parts_are_named() -> None:
     made.calls("read", 0.3)
     why = made.why()
     assert why.bottleneck is None
-    assert why.text[0].startswith("No resource by itself is the bottleneck")
+    assert why.text[0].startswith("No single resource is the bottleneck")
     assert settled(why)
 
 
@@ -358,14 +358,14 @@ def test_the_think_time_of_idle_clients_is_the_bottleneck() -> None:
     why = made.why("offered load")
     assert why.bottleneck == "thinking"
     assert why.text[0].startswith("The clients' think time is the bottleneck: without it, ")
-    assert why.text[1].endswith("is proven.")
+    assert why.text[1].startswith("This confirms the bottleneck inferred by the run: ")
 
 
 @pytest.mark.parametrize(
     ("holder", "subject"),
     [
         ("process 12 (backup.sh)", "A lock that another program holds, process 12 (backup.sh), is the bottleneck: "),
-        ("", "Waiting for one another's locks is the bottleneck: "),
+        ("", "Lock contention is the bottleneck: "),
     ],
 )
 def test_a_lock_that_another_program_holds_is_named_by_its_process(holder: str, subject: str) -> None:
@@ -387,7 +387,7 @@ def test_what_the_pilot_saw_comes_first_where_noise_leaves_it_open() -> None:
     assert why.resources[0].resource == "locks"
     assert why.text[0] == (
         "A lock that another program holds, process 12 (backup.sh), took 98 % of the clients' time in the pilot; "
-        "more rounds would prove it."
+        "more rounds would confirm this."
     )
 
 
@@ -520,5 +520,5 @@ def test_a_processor_more_proves_computing_by_what_it_gained_of_what_it_could() 
     made.calls("read", 0.4)
     why = made.why("CPU")
     assert why.bottleneck == "processors"
-    assert why.text[0].startswith("Computing is the bottleneck: with one processor more, 1.9")
+    assert why.text[0].startswith("Computing is the bottleneck: with one more CPU, throughput would be 1.9")
     assert resource(why, "processors").share == pytest.approx(0.93, abs=0.06)

@@ -1,1 +1,1 @@
-"""What decides how fast a cell is, found by changing it: which changes, how large, and what their effects say."""
+"""Finding the bottleneck of a cell by changing it: choice and size of changes, evaluation of their effects."""

@@ -1,4 +1,4 @@
-"""The cells of a `dbdyno why`: one as it is, and once more for each change."""
+"""The cells of `dbdyno why`: the unchanged cell, and one cell per change."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,17 +18,17 @@ from dbdyno.model.plan.cell import CompiledCell, ResolvedCell
 from dbdyno.model.plan.change import AGAIN, CHANGE, UNCHANGED, Change
 from dbdyno.model.plan.steps import without_thinking
 
-#: By kind of call, as in the field ``changes`` of a plan.
+#: Delays by kind of call, in the format of the field ``changes`` of a plan.
 Injected = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Why:
-    """What a `dbdyno why` measures: a cell, by its id, and its changes.
+    """The plan of `dbdyno why`: a cell, by its id, and the changes to measure.
 
-    ``window_s``, ``warmup_s``: at most, of each trial; ``planted``: what slows all of its cells, for tests;
-    ``counted``: the kinds of calls that are counted in all of them; ``untried``: resources without a test, with the
-    reason and the share of the time that is known to go there.
+    ``window_s``, ``warmup_s``: upper limits for each trial; ``planted``: delays added to all cells, for tests;
+    ``counted``: the kinds of calls counted in all cells; ``untried``: resources without a test, each with the reason
+    and the known share of the time.
     """
 
     cell: str
@@ -71,9 +71,9 @@ def base_cell(
     counted: Sequence[str],
     planted: Mapping[str, Any],
 ) -> CompiledCell:
-    """Give a cell as it is, its windows cut to so many seconds, with the calls of some kinds counted."""
-    shorter = replace(cell, definition=_cut(cell.definition, window_s, warmup_s))
-    made = _named(_injected(compile_cell(experiment, shorter), planted, counted, {}), UNCHANGED)
+    """Return the unchanged cell with windows of at most ``window_s`` seconds and the ``counted`` calls counted."""
+    shorter = replace(cell, definition=_shorten(cell.definition, window_s, warmup_s))
+    made = _with_level(_inject(compile_cell(experiment, shorter), planted, counted, {}), UNCHANGED)
     processors = tuple(planted.get("processors", ()))
     if not processors:
         return made
@@ -81,20 +81,20 @@ def base_cell(
 
 
 def why_cells(experiment: Experiment, cell: ResolvedCell, why: Why) -> list[CompiledCell]:
-    """Give all cells, the one as it is first, and once more. Raises InputError."""
+    """Return all cells: the unchanged cell twice, then the changed cells. Raises InputError."""
     if CHANGE in experiment.factors:
-        problem = f"`dbdyno why` calls a factor `{CHANGE}` itself"
-        raise InputError(experiment.place, problem, "give the experiment's another name")
+        problem = f"`dbdyno why` adds a factor `{CHANGE}`"
+        raise InputError(experiment.place, problem, "rename the experiment's own")
     base = base_cell(
         experiment, cell, window_s=why.window_s, warmup_s=why.warmup_s, counted=why.counted, planted=why.planted
     )
-    again = replace(base, cell=_as_level(cell, AGAIN, base.cell))
+    again = replace(base, cell=_under_level(cell, AGAIN, base.cell))
     return [base, again, *(changed_cell(experiment, cell, each, why) for each in why.changes)]
 
 
 def changed_cell(experiment: Experiment, cell: ResolvedCell, change: Change, why: Why) -> CompiledCell:
-    """Give a cell with one change. Raises InputError."""
-    definition = _cut(cell.definition, why.window_s, why.warmup_s)
+    """Return the cell with one change. Raises InputError."""
+    definition = _shorten(cell.definition, why.window_s, why.warmup_s)
     if change.load:
         definition = _with_load(definition, **change.load)
     settings = cell.settings
@@ -105,30 +105,29 @@ def changed_cell(experiment: Experiment, cell: ResolvedCell, change: Change, why
     made = compile_cell(experiment, replace(cell, definition=definition, settings=settings))
     if change.own_keys:
         made = replace(made, trial=with_own_keys(made))
-    made = _injected(made, why.planted, why.counted, change.injected)
+    made = _inject(made, why.planted, why.counted, change.injected)
     if change.no_thinking:
         kept = [each | {"steps": without_thinking(each["steps"])} for each in made.trial["transactions"]]
         made = replace(made, trial=made.trial | {"transactions": kept})
     if change.own_files:
         made = replace(made, trial=made.trial | {"changes": made.trial.get("changes", {}) | {"own_files": True}})
     processors = change.processors or tuple(why.planted.get("processors", ()))
-    return replace(_named(made, change.level), change=replace(change, processors=processors))
+    return replace(_with_level(made, change.level), change=replace(change, processors=processors))
 
 
-def _named(made: CompiledCell, level: str) -> CompiledCell:
-    """Name a cell by its change."""
-    return replace(made, cell=_as_level(made.cell, level, made.cell))
+def _with_level(made: CompiledCell, level: str) -> CompiledCell:
+    return replace(made, cell=_under_level(made.cell, level, made.cell))
 
 
-def _as_level(cell: ResolvedCell, level: str, made: ResolvedCell) -> ResolvedCell:
-    """Give what was made of a cell under the name of its change."""
+def _under_level(cell: ResolvedCell, level: str, made: ResolvedCell) -> ResolvedCell:
+    """Return ``made`` with the id and levels of ``cell``, extended by the level of the change."""
     rest = "" if cell.id == SINGLE else f",{cell.id}"
     name = f'"{level}"' if "," in level else level
     return replace(made, id=f"{CHANGE}={name}{rest}", levels={CHANGE: Level.of(level), **cell.levels})
 
 
-def _cut(definition: Definition, window_s: float, warmup_s: float) -> Definition:
-    """Give an experiment whose windows end after so many seconds at the latest."""
+def _shorten(definition: Definition, window_s: float, warmup_s: float) -> Definition:
+    """Return a definition whose windows end after ``window_s`` seconds at the latest."""
     load = definition.load
     seconds = window_s if load.stop.seconds is None else min(window_s, load.stop.seconds)
     warmup = load.warmup.model_copy(update={"seconds": max(min(load.warmup.seconds, warmup_s * 5), warmup_s)})
@@ -139,8 +138,8 @@ def _with_load(definition: Definition, **changed: Any) -> Definition:
     return definition.model_copy(update={"load": definition.load.model_copy(update=changed)})
 
 
-def _injected(made: CompiledCell, planted: Mapping[str, Any], counted: Sequence[str], own: Injected) -> CompiledCell:
-    """Give a cell with the delays of its calls, those that are planted among them."""
+def _inject(made: CompiledCell, planted: Mapping[str, Any], counted: Sequence[str], own: Injected) -> CompiledCell:
+    """Return a cell with its injected delays, including planted ones."""
     changes: dict[str, dict[str, Any]] = {}
     for kind in dict.fromkeys([*counted, *own]):
         delay = float(planted.get(kind, 0.0)) + float(own.get(kind, {}).get("delay_us", 0.0))

@@ -1,4 +1,4 @@
-"""The changes that are tried on a cell: those that are no engine's, and those that its engine has."""
+"""The changes that are tried on a cell: general ones, and ones of its engine."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,18 +15,18 @@ from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.change import INJECTED, Change, Resource
 from dbdyno.model.plan.steps import flat
 
-# Of a client's time: calls that take no more of it by themselves are not tried, since it could not matter much.
+# Calls with a smaller share of a client's time aren't tested, since their effect would be small.
 _LITTLE = 0.02
 
-# Calls are used where a transaction makes at least so many.
+# A resource counts as used from this number of calls per transaction.
 _FEWEST = 1e-4
 
 
 @dataclass(frozen=True)
-class Untried:
-    """A resource that has no test. ``share``: which part of the clients' time its calls take, 0 where it has none.
+class UntestedResource:
+    """A resource without a test. ``share``: the share of the clients' time that its calls take.
 
-    ``None``: it cannot be tested, and may matter.
+    A share of ``None`` means that the resource may matter but cannot be tested.
     """
 
     resource: Resource
@@ -35,25 +35,26 @@ class Untried:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """The changes to measure, and what is known without a test."""
+class CandidateChanges:
+    """The changes to measure, and the resources without a test."""
 
     changes: Sequence[Change]
-    untried: Sequence[Untried]
+    untried: Sequence[UntestedResource]
 
 
 def changes_of(
-    compiled: CompiledCell, pilot: Pilot, *, here: bool = True, socket: Mapping[str, Any] | None = None
-) -> Tried:
-    """Give the changes of a cell: of a size that its pilot tells, for what it uses.
+    compiled: CompiledCell, pilot: Pilot, *, is_local: bool = True, socket: Mapping[str, Any] | None = None
+) -> CandidateChanges:
+    """Return the changes of a cell to the resources it uses, with sizes derived from its pilot.
 
-    ``compiled``: the cell as it is; that its processors are a part of those there are, its ``change`` says. ``here``:
-    its system runs on this machine. ``socket``: by what a plan names its Unix socket, where clients use another way.
+    ``compiled``: the unchanged cell; its ``change`` lists its processors if it may not use all of them. ``is_local``:
+    the system runs on this machine. ``socket``: address of the server's Unix socket in a plan, if the clients connect
+    in another way.
     """
     changes: list[Change] = []
-    untried: list[Untried] = []
+    untried: list[UntestedResource] = []
     for resource in INJECTED:
-        why = _needless(resource, pilot)
+        why = _reason_to_skip(resource, pilot)
         if resource not in pilot.calls and why is None:
             continue
         if why is not None:
@@ -66,43 +67,43 @@ def changes_of(
                 "flush free",
                 "flush",
                 "free",
-                "flushes of the device are left out",
+                "device flushes are skipped",
                 injected={INJECTED["flush"]: {"skip": True}},
             )
         )
     if socket is not None and any(each.resource == "message" for each in changes):
         does = "clients connect over the server's Unix socket"
         changes.append(Change("Unix socket", "message", "free", does, address=socket))
-    if here:
-        changes += _processors(compiled.change)
+    if is_local:
+        changes += _cpu_changes(compiled.change)
     else:
-        untried.append(Untried("processors", f"{compiled.cell.system.host} is another machine", None))
-    if pilot.idle >= IDLE and _thinks(compiled):
-        changes.append(Change("no thinking", "thinking", "free", "clients do not think", no_thinking=True))
-    changes += _of_clients(compiled)
+        untried.append(UntestedResource("processors", f"{compiled.cell.system.host} is another machine", None))
+    if pilot.idle >= IDLE and _has_think_time(compiled):
+        changes.append(Change("no thinking", "thinking", "free", "clients have no think time", no_thinking=True))
+    changes += _client_changes(compiled)
     changes += engine_of(compiled.cell.system.engine).changes(compiled, pilot.settings, pilot.data_bytes)
     if pilot.lock_holder and not any(each.own_files for each in changes):
-        does = "clients work on copies of the file, which no other program locks"
+        does = "clients use copies of the file, which no other program locks"
         changes.append(Change("own files", "locks", "free", does, own_files=True))
-    return Tried(changes, untried)
+    return CandidateChanges(changes, untried)
 
 
-def _thinks(compiled: CompiledCell) -> bool:
+def _has_think_time(compiled: CompiledCell) -> bool:
     steps = [each for transaction in compiled.trial["transactions"] for each in flat(transaction["steps"])]
     return any(each["do"] in ("think", "pause") for each in steps)
 
 
-def _needless(resource: Resource, pilot: Pilot) -> Untried | None:
-    """Say why a kind of call needs no test; None where it needs one, or nothing is known of it."""
+def _reason_to_skip(resource: Resource, pilot: Pilot) -> UntestedResource | None:
+    """Return the reason not to test a kind of call; None if a test is needed or the calls weren't counted."""
     calls = pilot.calls.get(resource)
     if calls is None:
         return None
     if calls.each < _FEWEST:
-        return Untried(resource, "not used", 0.0)
+        return UntestedResource(resource, "not used", 0.0)
     share = pilot.share(resource)
-    # While one client calls, all others may wait for it.
+    # All other clients may wait for the client that makes the call.
     if share is not None and share * pilot.clients < _LITTLE:
-        return Untried(resource, f"takes {share * 100:.2g} % of a transaction's time", share)
+        return UntestedResource(resource, f"takes {share * 100:.2g} % of a transaction's time", share)
     return None
 
 
@@ -123,29 +124,29 @@ def _slower(resource: Resource, pilot: Pilot) -> Iterator[Change]:
         )
 
 
-def _processors(kept: Change | None) -> Iterator[Change]:
-    """Give programs that compete for the processors, and one processor more where there is one that is not used.
+def _cpu_changes(kept: Change | None) -> Iterator[Change]:
+    """Yield changes with a program that competes for the CPUs, and one with an additional CPU if one is unused.
 
-    A limit to what a system may compute would not do: it slows a system down that waits for something else as well.
+    A CPU quota is unsuitable, because it also slows down a system that waits for something else.
     """
     for share in TAKEN:
         yield Change(
             f"processors -{share * 100:g}%",
             "processors",
             "slower",
-            f"another program takes {share * 100:g} % of each processor",
+            f"another program uses {share * 100:g} % of each CPU",
             "share",
             share,
             competitor=share,
         )
-    more = _further(kept)
+    more = _unused_cpu(kept)
     if kept is not None and more is not None:
-        does = "one processor more may be used"
+        does = "the cell may use one more CPU"
         yield Change("processors +1", "processors", "free", does, processors=(*kept.processors, more))
 
 
-def _of_clients(compiled: CompiledCell) -> Iterator[Change]:
-    """Give what clients could do otherwise: keep what they prepare and their connections, and their keys apart."""
+def _client_changes(compiled: CompiledCell) -> Iterator[Change]:
+    """Yield changes to the clients: kept connections, kept prepared statements, and keys of their own."""
     load = compiled.definition.load
     if load.connect == "per-transaction":
         does = "clients keep their connections"
@@ -157,12 +158,12 @@ def _of_clients(compiled: CompiledCell) -> Iterator[Change]:
             yield Change("prepared once", "parsing", "free", does, load=kept)
     rows = engine_of(compiled.cell.system.engine).locks == "rows"
     if rows and load.clients > 1 and can_have_own_keys(compiled):
-        does = "each client has keys that no other one has"
+        does = "each client uses its own keys"
         yield Change("own keys", "locks", "free", does, own_keys=True)
 
 
-def _further(kept: Change | None) -> int | None:
-    """Give a processor that the cell may not use, and could."""
+def _unused_cpu(kept: Change | None) -> int | None:
+    """Return the number of an available CPU that the cell may not use."""
     if kept is None or not kept.processors:
         return None
     return next((each for each in sorted(os.sched_getaffinity(0)) if each not in kept.processors), None)

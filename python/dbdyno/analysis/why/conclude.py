@@ -1,4 +1,4 @@
-"""What the changes of a run say: which resource decides how fast the cell is, and how far."""
+"""Evaluation of the changes of a run: which resource limits the cell, and by how much."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dbdyno.stats import CONFIDENCE, Rate, Rates, Ratio, paired_rates
 from dbdyno.stats.elasticity import MAIN, Slope, Verdict, saved, slope, verdict, verdict_of_slower
 from dbdyno.stats.intervals import Noise, block_logs, ratio_of
 
-# Half the interval of a sum of elasticities, beyond which nothing is said of what is missing.
+# Above this half-width of the interval of the elasticities' sum, the unexplained time is not reported.
 _UNSURE = 0.25
 
-# What is made free in part alone: a Unix socket is a way as well.
+# Resources that a change removes only in part: messages over a Unix socket also take time.
 _IN_PART: tuple[Resource, ...] = ("message",)
 
-# What clients wait for without computing.
+# Resources that clients wait for without using a CPU.
 _WAITED_FOR: tuple[Resource, ...] = ("flush", "locks", "message")
 
 Ends = tuple[float, float] | None
@@ -37,15 +37,16 @@ Ends = tuple[float, float] | None
 _SHOWN: tuple[Verdict, ...] = ("bottleneck", "part")
 
 
-_Judged = tuple["_Test", Ends, Verdict]
+_TestVerdict = tuple["_Test", Ends, Verdict]
 
 
 @dataclass(frozen=True)
-class _Own:
-    """The cell as it is, its figures by block, and the confidence of each interval against it.
+class _Baseline:
+    """The unchanged cell, its values by block, and the confidence of each interval.
 
-    ``speeds``: what is compared, more of which is better; ``rates``: its throughput. ``variance``: of its figure by
-    chance, by that of one trial's: it may have two in a block. ``noise``: of a trial, as all cells show it.
+    ``speeds``: values of the compared metric, more is better; ``rates``: throughput. ``variance``: chance variance of
+    a block's value, as a multiple of one trial's variance; 0.5 for two trials per block. ``noise``: noise of a trial,
+    estimated from all cells.
     """
 
     cell: Cell
@@ -57,7 +58,7 @@ class _Own:
     noise: Noise | None
 
     def ratio(self, cell: Cell) -> Ratio | None:
-        """Return how many times as fast as it a cell is."""
+        """Return the speed of a cell as a multiple of the unchanged cell's speed."""
         scale = sqrt(1 + self.variance)
         if self.metric == "throughput":
             return paired_rates(self.rates, rates_by_block(cell), self.confidence, self.noise, scale)
@@ -66,24 +67,24 @@ class _Own:
 
     @property
     def has_slopes(self) -> bool:
-        """Whether it shows what makes it slower: a time that is a lower bound does not."""
+        """Whether slopes can be estimated, which is impossible if its response time is a lower bound."""
         return self.metric == "throughput" or not is_bounded(self.cell)
 
     def is_known(self, cell: Cell) -> bool:
-        """Whether it is known how fast a cell is, and not only that it takes so long at least."""
+        """Whether the speed of a cell is known, and not only a bound of its response time."""
         return self.metric == "throughput" or not is_bounded(cell)
 
     def may_be_faster(self, cell: Cell) -> bool:
-        """Whether a cell would carry more than it was offered, as the cell as it is does not."""
+        """Whether a cell serves the offered load and the unchanged cell doesn't: its gain is then a lower bound."""
         return is_overloaded(self.cell) and keeps_up(cell)
 
 
 @dataclass(frozen=True)
 class _Test:
-    """The changes of one kind of a resource, with their cells.
+    """All changes of one kind to one resource, with their cells.
 
-    ``slope``: of those that make it slower; ``best``: of those that make it free the one that gains most, with its
-    ratio.
+    ``slope``: result of the changes that make the resource slower; ``best``: cell and ratio of the change with the
+    largest gain, if the changes make the resource free.
     """
 
     resource: Resource
@@ -101,9 +102,9 @@ class _Test:
 
 
 def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFIDENCE) -> Why | None:
-    """Say what was found; None where the cell as it is has not been measured yet.
+    """Return the result; None if the unchanged cell has not been measured yet.
 
-    ``confidence``: the nominal one of the run's intervals.
+    ``confidence``: nominal confidence of the run's intervals.
     """
     by_level = {str(cell.factors.get(CHANGE)): cell for cell in cells}
     base = by_level.get(UNCHANGED)
@@ -114,29 +115,29 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
     metric = metric_of(base)
     noise = noise_of_cells(cells, metric)
     changes = [each for each in planned.changes if each.level in by_level and rates_by_block(by_level[each.level])]
-    # All intervals hold with the confidence: of each way to make a resource free, and of each resource made slower.
+    # The confidence is simultaneous over each change that frees a resource and each resource made slower.
     family = sum(each.kind != "slower" for each in changes)
     family += len({each.resource for each in changes if each.kind == "slower"})
     each_confidence = 1 - (1 - confidence) / max(family, 1)
-    own = _Own(
+    own = _Baseline(
         base,
         metric,
-        _twice(base, again, metric),
-        _rates(base, again),
+        _base_speeds(base, again, metric),
+        _base_rates(base, again),
         each_confidence,
         0.5 if twice else 1.0,
         noise,
     )
     tests = _tests(changes, by_level, own)
-    judged = _judged([(test, _ends(test, own)) for test in tests])
+    judged = _verdicts([(test, _interval(test, own)) for test in tests])
     inferred = None if base.bottleneck is None else base.bottleneck.resource
     named = resource_of(inferred, metric)
     found = [
         _resource(resource, [each for each in judged if each[0].resource == resource], own, named)
         for resource in dict.fromkeys(test.resource for test in tests)
     ]
-    _name_the_bottleneck(found, named, metric)
-    # What is open may seem larger by chance; where the pilot saw most of the time go does not.
+    _choose_bottleneck(found, named, metric)
+    # Inconclusive shares may be large by chance, so a resource that took most of the pilot's time precedes them.
     found.sort(
         key=lambda each: (
             each.verdict != "bottleneck",
@@ -149,8 +150,8 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
         for each in planned.untried
         if not any(one.resource == each["resource"] for one in found)
     ]
-    total, unsure = _total(found)
-    times = {block: 1 / speed for block, speed in _twice(base, again, "p99").items()}
+    total, unsure = _sum_of_elasticities(found)
+    times = {block: 1 / speed for block, speed in _base_speeds(base, again, "p99").items()}
     why: Why = Why(
         cell=planned.cell,
         unchanged=base.id,
@@ -171,7 +172,7 @@ def conclude(planned: Planned, cells: Sequence[Cell], confidence: float = CONFID
 
 
 def settled(why: Why | None) -> bool:
-    """Whether no further round is needed: it is known what each resource is, and no other may be the bottleneck."""
+    """Whether no further round is needed: all tests have a verdict, and the bottleneck is known or excluded."""
     if why is None:
         return False
     known = all(each.verdict != "inconclusive" or each.untested for each in why.resources)
@@ -179,24 +180,24 @@ def settled(why: Why | None) -> bool:
 
 
 def may_be_main(each: WhyResource) -> bool:
-    """Whether the tests of a resource leave it open that it is the bottleneck."""
+    """Whether the tests of a resource don't exclude that it is the bottleneck."""
     return each.verdict != "not" and any(test.ci95 is None or test.ci95[1] >= MAIN for test in each.tests)
 
 
-def _rates(base: Cell, again: Cell | None) -> Rates:
-    """Return the rates of the cell as it is: of both its trials in a block, where it has two."""
+def _base_rates(base: Cell, again: Cell | None) -> Rates:
+    """Return the rates of the unchanged cell by block, merging both trials of blocks that have two."""
     first, second = rates_by_block(base), {} if again is None else rates_by_block(again)
-    return {block: _both(rate, second[block]) if block in second else rate for block, rate in first.items()}
+    return {block: _merge_rates(rate, second[block]) if block in second else rate for block, rate in first.items()}
 
 
-def _twice(base: Cell, again: Cell | None, metric: Metric) -> Mapping[int, float]:
-    """Return the speeds of the cell as it is, as :func:`_rates` does."""
+def _base_speeds(base: Cell, again: Cell | None, metric: Metric) -> Mapping[int, float]:
+    """Return the speeds of the unchanged cell by block: the geometric mean of both trials of blocks that have two."""
     first = speeds_by_block(base, metric)
     second = {} if again is None else speeds_by_block(again, metric)
     return {block: sqrt(speed * second.get(block, speed)) for block, speed in first.items()}
 
 
-def _both(a: Rate, b: Rate) -> Rate:
+def _merge_rates(a: Rate, b: Rate) -> Rate:
     return Rate(
         sqrt(a.value * b.value),
         a.time + b.time,
@@ -208,7 +209,7 @@ def _both(a: Rate, b: Rate) -> Rate:
     )
 
 
-def _tests(changes_measured: Sequence[Change], by_level: Mapping[str, Cell], own: _Own) -> list[_Test]:
+def _tests(changes_measured: Sequence[Change], by_level: Mapping[str, Cell], own: _Baseline) -> list[_Test]:
     kept: dict[tuple[Resource, str], list[tuple[Change, Cell]]] = {}
     for change in changes_measured:
         kept.setdefault((change.resource, change.kind), []).append((change, by_level[change.level]))
@@ -217,22 +218,22 @@ def _tests(changes_measured: Sequence[Change], by_level: Mapping[str, Cell], own
         if kind == "slower":
             tests.append(_Test(resource, kind, changes, slope=_slope(changes, own)))
         else:
-            # Of several ways to be rid of a resource, the best one tells what it costs.
+            # If several changes free a resource, the largest gain shows the resource's cost.
             tests.append(_Test(resource, kind, changes, best=_best(changes, own)))
-    return _without_the_client(tests)
+    return _subtract_client(tests)
 
 
-def _best(changes: Sequence[tuple[Change, Cell]], own: _Own) -> tuple[Cell, Ratio] | None:
+def _best(changes: Sequence[tuple[Change, Cell]], own: _Baseline) -> tuple[Cell, Ratio] | None:
     found = [(cell, own.ratio(cell)) for _, cell in changes if own.is_known(cell)]
     known = [(cell, ratio) for cell, ratio in found if ratio is not None]
     return max(known, key=lambda each: each[1].mean, default=None)
 
 
-def _slope(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Slope | None:
-    """Return the slope of one resource's changes, from the blocks that have all of them."""
+def _slope(changes: Sequence[tuple[Change, Cell]], own: _Baseline) -> Slope | None:
+    """Return the slope of one resource's changes, from the blocks in which all of these were measured."""
     if not own.has_slopes:
         return None
-    # Beyond what the system carries, a response time tells how long the window is.
+    # The response times of an overloaded system depend on the length of the window.
     changes = [each for each in changes if own.is_known(each[1])] or changes[:1]
     speeds = [speeds_by_block(cell, own.metric) for _, cell in changes]
     rounds = [{each.block: each for each in done(cell)} for _, cell in changes]
@@ -241,7 +242,7 @@ def _slope(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Slope | None:
     for block in sorted(set(own.speeds).intersection(before, *speeds)):
         row = []
         for (change, _), speed, each in zip(changes, speeds, rounds, strict=True):
-            x = _longer(change, before[block], each[block])
+            x = _relative_delay(change, before[block], each[block])
             if x is None:
                 break
             row.append((x, -log(speed[block] / own.speeds[block])))
@@ -250,15 +251,15 @@ def _slope(changes: Sequence[tuple[Change, Cell]], own: _Own) -> Slope | None:
     return slope(points, own.confidence, of_logarithms=changes[0][0].scale == "ratio")
 
 
-def _longer(change: Change, base: Round, changed: Round) -> float | None:
-    """Return by which multiple of its time a resource takes longer; of a size, the logarithm of what it is less."""
+def _relative_delay(change: Change, base: Round, changed: Round) -> float | None:
+    """Return the added time of a resource as a multiple of its own time; for sizes, the logarithm of the reduction."""
     match change.scale:
         case "delay":
             own, added = _own_us(change, base), _added_us(change, base, changed)
             return None if not own or added is None else added / own
         case "share":
             took = changed.competitor if changed.competitor is not None else change.size
-            # What computes has what is left of the processor.
+            # The system computes in the share of CPU time that the competing program leaves.
             return took / (1 - took) if took < 1 else None
         case "ratio":
             return log(change.size)
@@ -266,7 +267,7 @@ def _longer(change: Change, base: Round, changed: Round) -> float | None:
 
 
 def _own_us(change: Change, base: Round) -> float | None:
-    """Return what a call takes in the cell as it is, in microseconds, with what is planted."""
+    """Return the time of a call in the unchanged cell in microseconds, including planted delays."""
     told = part(base.changes, INJECTED[change.resource])
     calls, added = number(told, "calls"), number(told, "added_s") or 0.0
     own_s = None if change.resource in ASSUMED else number(told, "own_s")
@@ -276,7 +277,7 @@ def _own_us(change: Change, base: Round) -> float | None:
 
 
 def _added_us(change: Change, base: Round, changed: Round) -> float | None:
-    """Return by how much a call took longer than in the cell as it is, as the clock saw it."""
+    """Return the measured delay of a call compared with the unchanged cell, in microseconds."""
     kind = INJECTED[change.resource]
 
     def each(of: Round) -> float | None:
@@ -288,8 +289,8 @@ def _added_us(change: Change, base: Round, changed: Round) -> float | None:
     return change.size if more is None or before is None else more - before
 
 
-def _without_the_client(tests: list[_Test]) -> list[_Test]:
-    """Take the client's own work, where that was tested, off what all computing decides: the rest is the system's."""
+def _subtract_client(tests: list[_Test]) -> list[_Test]:
+    """Subtract the client's elasticity, if it was tested, from the processors' elasticity to get the system's part."""
     slopes = {test.resource: test.slope for test in tests if test.kind == "slower" and test.slope is not None}
     client, processors = slopes.get("client"), slopes.get("processors")
     if client is None or processors is None or len(client.values) != len(processors.values):
@@ -309,12 +310,12 @@ def _without_the_client(tests: list[_Test]) -> list[_Test]:
     ]
 
 
-def _judged(tests: Sequence[tuple[_Test, Ends]]) -> list[_Judged]:
-    """Say what each test shows by its interval.
+def _verdicts(tests: Sequence[tuple[_Test, Ends]]) -> list[_TestVerdict]:
+    """Decide the verdict of each test from its interval.
 
-    A competing program also stops who holds a lock, and who is to hear that a flush has ended, and so costs more than
-    it takes. While clients wait for such things they do not compute: what was gained without them leaves so much for
-    computing at most. Where a competitor cost more than that, its loss tells nothing.
+    A competing program also delays lock holders and threads that wait for the end of a flush, so it can cost more than
+    the CPU time it uses. Clients don't compute while they wait. The gain without these waits thus limits the share of
+    computing. A competitor's cost above this limit is inconclusive.
     """
     words = [(verdict_of_slower if test.kind == "slower" else verdict)(ends) for test, ends in tests]
     waited = [
@@ -323,7 +324,7 @@ def _judged(tests: Sequence[tuple[_Test, Ends]]) -> list[_Judged]:
         if test.resource in _WAITED_FOR and test.kind == "free" and word in _SHOWN and ends is not None
     ]
     most = 1 - max(waited, default=0.0)
-    found: list[_Judged] = []
+    found: list[_TestVerdict] = []
     for (test, ends), word in zip(tests, words, strict=True):
         competed = test.kind == "slower" and test.changes[0][0].scale == "share"
         more = competed and bool(waited) and ends is not None and ends[0] > most
@@ -331,21 +332,21 @@ def _judged(tests: Sequence[tuple[_Test, Ends]]) -> list[_Judged]:
     return found
 
 
-def _ends(test: _Test, own: _Own) -> Ends:
+def _interval(test: _Test, own: _Baseline) -> Ends:
     if test.kind == "slower":
         return None if test.slope is None else test.slope.interval(own.confidence, own.noise, own.variance)
     if test.best is None:
         return None
     cell, ratio = test.best
     ends = _gained(test, ratio)[1]
-    # All that was offered was carried; how much more would be, nothing tells.
+    # The cell served all of the offered load; how much more it could serve is unknown.
     return (ends[0], max(ends[1], 1.0)) if ends is not None and own.may_be_faster(cell) else ends
 
 
 def _gained(test: _Test, ratio: Ratio) -> tuple[float, Ends]:
-    """Return the share of the time that a free resource saved, with its ends.
+    """Return the share of the time that freeing a resource saved, and its interval.
 
-    One processor more of n frees nobody from computing: of it it is the elasticity, ln rate by ln (n + 1) / n.
+    One more processor doesn't make computing free. The result then is the elasticity ln rate / ln((n + 1) / n).
     """
     processors = len(test.changes[0][0].processors)
     if not processors:
@@ -357,17 +358,17 @@ def _gained(test: _Test, ratio: Ratio) -> tuple[float, Ends]:
 
 def _resource(
     resource: Resource,
-    judged: Sequence[_Judged],
-    own: _Own,
+    judged: Sequence[_TestVerdict],
+    own: _Baseline,
     named: Resource | None,
 ) -> WhyResource:
     slower = next((each for each in judged if each[0].kind == "slower"), None)
     free = next((each for each in judged if each[0].kind == "free"), None)
-    # A gain was seen, and an elasticity tells what small changes do.
+    # Prefer the gain, which was measured, to the elasticity, which only holds for small changes.
     first = free if free is not None and free[0].share is not None else slower
     shown = free is not None and free[2] == "bottleneck"
     if free is not None and slower is not None and not shown and (slower[0].share or 0.0) > (free[0].share or 0.0):
-        # What takes a resource away takes only a part of it, as one processor more does.
+        # The change freed only a part of the resource, for example by adding one processor.
         first = slower if resource in ("processors", "read", *_IN_PART) else first
     share, ends, _ = (None, None, "") if first is None else (first[0].share, first[1], "")
     return WhyResource(
@@ -378,25 +379,25 @@ def _resource(
         ci95=None if ends is None else list(ends),
         elasticity=None if slower is None else slower[0].share,
         elasticity_ci95=None if slower is None or slower[1] is None else list(slower[1]),
-        tests=[_told(each, own) for each in judged],
+        tests=[_test_result(each, own) for each in judged],
         untested="",
         inferred=resource == named,
         inferred_right=None,
     )
 
 
-def _verdict(slower: _Judged | None, free: _Judged | None) -> Verdict:
-    """Say what a resource is by both of its tests.
+def _verdict(slower: _TestVerdict | None, free: _TestVerdict | None) -> Verdict:
+    """Return the verdict of a resource from both of its tests.
 
-    What one of them shows holds. That a change gained nothing shows little, since it may have freed a part alone; that
-    the resource can be slower without an effect shows that it does not matter.
+    A positive result of either test decides. Otherwise the test with a slower resource decides: if slowing a resource
+    has no effect, it isn't a limit, but a change without a gain may have freed only a part of the resource.
     """
     words = [each[2] for each in (slower, free) if each is not None]
     shown = next((word for word in _SHOWN if word in words), None)
     return shown or words[0]
 
 
-def _told(judged: _Judged, own: _Own) -> ResourceTest:
+def _test_result(judged: _TestVerdict, own: _Baseline) -> ResourceTest:
     test, ends, word = judged
     return ResourceTest(
         kind="slower" if test.kind == "slower" else "free",
@@ -408,7 +409,7 @@ def _told(judged: _Judged, own: _Own) -> ResourceTest:
     )
 
 
-def _effect(change: Change, cell: Cell, own: _Own) -> ChangeEffect:
+def _effect(change: Change, cell: Cell, own: _Baseline) -> ChangeEffect:
     rate, p99 = (
         more_is_better(own.ratio(cell), metric)
         if metric == own.metric
@@ -448,18 +449,18 @@ def _observed(change: Change, cell: Cell, base: Cell) -> float | None:
     return fmean(seen) if seen else None
 
 
-def _name_the_bottleneck(found: list[WhyResource], named: Resource | None, metric: Metric) -> None:
-    """Leave the name to the largest of those that may be it, and say whether the report had inferred the right one.
+def _choose_bottleneck(found: list[WhyResource], named: Resource | None, metric: Metric) -> None:
+    """Keep the verdict "bottleneck" for the largest candidate only, and check the bottleneck that the report inferred.
 
-    Where another one is gone and the rate is more than twice as high, computing takes less than half of the time,
-    whatever a competing program costs.
+    If freeing another resource more than doubled the rate, computing takes less than half of the time, however much
+    a competing program costs.
     """
     candidates = [each for each in found if each.verdict == "bottleneck"]
     freed = [each for each in candidates if _is_freed(each)]
     if freed:
         candidates = [each for each in candidates if each.resource != "processors" or each in freed]
-    # Where arrivals wait for one another, all elasticities are greater.
-    total = max(_total(found)[0] or 1.0, 1.0) if metric == "p99" else None
+    # Arrivals that wait for each other increase all elasticities.
+    total = max(_sum_of_elasticities(found)[0] or 1.0, 1.0) if metric == "p99" else None
     main = max(candidates, key=lambda each: _weight(each, total), default=None)
     for each in found:
         if each.verdict == "bottleneck" and each is not main:
@@ -467,15 +468,16 @@ def _name_the_bottleneck(found: list[WhyResource], named: Resource | None, metri
         if each.resource == named:
             each.inferred_right = {"bottleneck": True, "not": False}.get(each.verdict)
             if main is not None and each is not main:
-                # Whoever parses computes.
+                # Parsing is a part of computing.
                 each.inferred_right = named == "processors" and main.resource == "parsing"
 
 
 def _weight(each: WhyResource, total: float | None) -> float:
-    """Return what a resource is named by: what it gained when it was free, and else its elasticity.
+    """Return the weight by which the bottleneck is chosen: the gain without the resource, otherwise its elasticity.
 
-    A call that is slow while a lock is held has an elasticity of its own, and it is the lock that would go. ``total``:
-    what elasticities of response times sum to; each is then a part of that, and the larger of both counts.
+    The gain comes first because calls made while a lock is held have an elasticity although the lock is the cause.
+    ``total``: the sum of the elasticities of response times. Elasticities are then divided by it, and the larger of
+    gain and elasticity counts.
     """
     free = [test.share for test in each.tests if test.kind == "free" and test.share is not None]
     if total is not None:
@@ -510,8 +512,8 @@ def _untested(resource: str, why: str, share: float | None, named: Resource | No
     )
 
 
-def _total(found: Sequence[WhyResource]) -> tuple[float | None, float]:
-    """Add up elasticities, and give half the interval of the sum. A cache takes no time by itself."""
+def _sum_of_elasticities(found: Sequence[WhyResource]) -> tuple[float | None, float]:
+    """Return the sum of the elasticities and the half-width of its interval, without the cache, which takes no time."""
     own = [each for each in found if each.elasticity is not None and each.resource != "cache"]
     if not own:
         return None, 0.0

@@ -1,4 +1,4 @@
-"""The cells of fixes: the one that was asked about, once with each fix."""
+"""The cells of fixes: the tested cell, once with each fix."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dbdyno.model.plan.fix import Fix
 
 @dataclass(frozen=True)
 class Stage:
-    """Fixes that are measured in the same blocks, from the block ``first`` on.
+    """Fixes that are measured in the same blocks, starting with block ``first``.
 
-    ``members``: by the name of each that is several together, their names.
+    ``members``: for each combination of fixes, by its name, the names of its fixes.
     """
 
     first: int
@@ -42,7 +42,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Planned:
-    """What of fixes a run measures: each alone, then those that helped together; ``left_out``: those it does not."""
+    """The fixes a run measures: each alone, then combinations of fixes that helped. ``left_out``: other fixes."""
 
     stages: Sequence[Stage]
     left_out: Sequence[str]
@@ -58,17 +58,17 @@ class Planned:
 
     @property
     def fixes(self) -> list[Fix]:
-        """All of them, each once."""
+        """All fixes without duplicates."""
         return list({each.name: each for stage in self.stages for each in stage.fixes}.values())
 
     @property
     def members(self) -> dict[str, Sequence[str]]:
-        """By the name of each that is several together, their names."""
+        """For each combination of fixes, by its name, the names of its fixes."""
         return {name: each for stage in self.stages for name, each in stage.members.items()}
 
 
 def fix_cell(experiment: Experiment, cell: ResolvedCell, fix: Fix, why: Why) -> CompiledCell:
-    """Give a cell with a fix. Raises InputError where the experiment cannot be measured with it."""
+    """Return the cell with a fix. Raises InputError if the experiment doesn't support the fix."""
     change = Change(fix.level, fix.against[0], "free", fix.does, settings=fix.settings, load=fix.load)
     made = changed_cell(experiment, cell, change, why)
     writes = [StatementFacts("", str(each["sql"])).writes for each in made.trial.get("statements", [])]

@@ -1,4 +1,4 @@
-"""What fixes did: their gain against the cell as it is, what they cost as far as it shows, and which one to take."""
+"""Evaluation of fixes: the gain over the unchanged cell, the measured price, and the recommendation."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ from dbdyno.model.result.reading import number
 from dbdyno.stats import CONFIDENCE, Rates, Ratio, paired_rates, standard_error, verdict
 from dbdyno.stats.intervals import Noise
 
-_Of = tuple[Cell, Fix | None]
+_FixedCell = tuple[Cell, Fix | None]
 
-#: What gains less, as a share, is no help worth a change.
+#: Smallest relative gain at which a fix counts as helpful.
 LEAST = 0.05
 
-# Rows that a statement changes differ by chance where they differ by less, or by fewer standard errors: not every
-# update finds its row.
+# Differences in changed rows up to this share, or up to this number of standard errors, are chance: not every update
+# finds its row.
 _SAME_CHANGES = 0.05
 _CHANCE = 4.0
-# What an index takes, and how much longer writes take, from which it is worth a word.
+# Slowdown of writes (share) and growth of the data (bytes) from which they are reported as the price of an index.
 _SLOWER = 0.05
 _SPACE = 1 << 16
 
 
 @dataclass(frozen=True)
-class _Compared:
-    """By what fixes are compared. ``unit``: what throughput counts; ``confidence``: of each interval."""
+class _Comparison:
+    """How fixes are compared. ``unit``: the unit that throughput counts; ``confidence``: of each interval."""
 
     unit: str
     metric: Metric
     confidence: float
 
-    def ratio(self, a: _Of, b: _Of, noise: Noise | None = None) -> Ratio | None:
-        """Return how many times as fast the second of two cells is; None where that is not known."""
+    def ratio(self, a: _FixedCell, b: _FixedCell, noise: Noise | None = None) -> Ratio | None:
+        """Return the speed of the second cell as a multiple of the first one's; None if it is unknown."""
         if self.metric == "throughput":
             rates = [work_rates(cell, fix, self.unit) for cell, fix in (a, b)]
             return paired_rates(rates[0], rates[1], self.confidence, noise)
@@ -68,18 +68,18 @@ class _Compared:
 
 @dataclass(frozen=True)
 class _Measured:
-    """A fix with its cell, and how many times as fast as the cell as it is that is."""
+    """A fix with its cell, and the cell's speed as a multiple of the unchanged cell's."""
 
     fix: Fix
     cell: Cell
     ratio: Ratio | None
     not_same: str
     carried: bool
-    """Whether it carries all that is offered, as the cell as it is does not: it would gain more if more were."""
+    """Whether it serves all of the offered load and the unchanged cell doesn't: the gain is then a lower bound."""
 
 
 def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: float = CONFIDENCE) -> Fixes | None:
-    """Say what was found; None where no fix has been measured yet. ``unit``: what throughput counts."""
+    """Return the results of the fixes; None if none was measured yet. ``unit``: the unit that throughput counts."""
     by_level = {str(cell.factors.get(CHANGE)): cell for cell in cells}
     base = by_level.get(UNCHANGED)
     if base is None:
@@ -89,9 +89,9 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     there = [each for each in planned.fixes if each.level in by_level and by_level[each.level].rounds]
     if not there and planned.fixes:
         return None
-    # With the confidence passed in, all gains lie within their intervals.
+    # The confidence is simultaneous over all gains.
     confidence = 1 - (1 - confidence) / max(len(there), 1)
-    of = _Compared(unit, metric, confidence)
+    of = _Comparison(unit, metric, confidence)
     measured = [_measure(fix, base, by_level[fix.level], of, noise) for fix in there]
     tried = [_effect(each, base, planned.members, of) for each in measured]
     tried.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.gain or 0.0)))
@@ -114,7 +114,7 @@ _ORDER: tuple[FixVerdict, ...] = ("helps", "inconclusive", "no", "disqualified")
 
 
 def verdict_of(ratio: Ratio | None, not_same: str, *, carried: bool = False) -> FixVerdict:
-    """Say whether a fix helps, by the interval of its gain. ``carried``: it gains so much at least."""
+    """Decide from the interval of its gain whether a fix helps. ``carried``: the gain is a lower bound."""
     if not_same:
         return "disqualified"
     if ratio is None or ratio.low is None or ratio.high is None:
@@ -127,7 +127,7 @@ def verdict_of(ratio: Ratio | None, not_same: str, *, carried: bool = False) -> 
 
 
 def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
-    """Whether no further round of the last stage is needed: of each of its fixes it is known whether it helps."""
+    """Whether the last stage needs no further round, because each of its fixes has a verdict."""
     if found is None or not planned.stages:
         return False
     own = {each.name for each in planned.stages[-1].fixes}
@@ -136,9 +136,9 @@ def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
 
 
 def groups_of(found: Fixes, fixes: Mapping[str, Fix]) -> list[tuple[Fix, list[str]]]:
-    """Give the fixes that helped as they can be had together: those without a serious price, and all.
+    """Return combinations of the fixes that helped: the ones without a serious price, and all.
 
-    Of two that conflict the one that gains more is taken.
+    If two fixes conflict, the combination contains the one with the larger gain.
     """
     helped = [each for each in found.tried if each.verdict == "helps" and not each.members]
     made: dict[tuple[str, ...], tuple[Fix, list[str]]] = {}
@@ -155,15 +155,15 @@ def groups_of(found: Fixes, fixes: Mapping[str, Fix]) -> list[tuple[Fix, list[st
 
 
 def recommend(
-    tried: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Compared
+    tried: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Comparison
 ) -> tuple[FixEffect | None, FixEffect | None]:
-    """Give the fix to take, and one at a price in durability or isolation that gains more.
+    """Return the recommended fix, and one with a larger gain at a price in durability or isolation.
 
-    The first is the largest gain without such a price. One at a price is told only beside it, and only where it is
-    shown to gain more in blocks that have both; it is the first where nothing else helps.
+    The recommended fix has the largest gain without such a price. If every helpful fix has one, the best of these is
+    recommended. Otherwise a fix with such a price is returned only if it gained significantly more.
     """
     helped = [each for each in tried if each.verdict == "helps"]
-    # Of fixes together that gain no more than one of them by itself, the one is less to do.
+    # Prefer a single fix to a combination that doesn't gain more, because it is less work.
     free = _best([each for each in helped if not each.serious], measured, of)
     dear = _best([each for each in helped if each.serious], measured, of)
     if free is None:
@@ -173,7 +173,7 @@ def recommend(
     return free, dear
 
 
-def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Compared) -> FixEffect | None:
+def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Comparison) -> FixEffect | None:
     best: FixEffect | None = None
     for each in sorted(helped, key=lambda one: (len(one.members), -(one.gain or 0.0))):
         if best is None or _gains_more(best, each, measured, of):
@@ -181,18 +181,18 @@ def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _C
     return best
 
 
-def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], of: _Compared) -> bool:
+def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], of: _Comparison) -> bool:
     a, b = measured[one.fix], measured[other.fix]
     ratio = of.ratio((a.cell, a.fix), (b.cell, b.fix))
     if ratio is None:
-        # They have no block in common: each was measured against the cell as it is.
+        # Without common blocks, compare their gains over the unchanged cell.
         ends = other.gain_ci95
         return ends is not None and one.gain_ci95 is not None and ends[0] > one.gain_ci95[1]
     return ratio.low is not None and ratio.low > 1 and ratio.mean >= 1 + LEAST
 
 
 def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
-    """Return a cell's rates by block, of what its transactions did before the fix: some do the work of several."""
+    """Return a cell's rates by block, in units of the work before the fix: a fixed transaction may do more work."""
     rates = rates_by_block(cell)
     if fix is None:
         return rates
@@ -200,14 +200,14 @@ def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
     return {block: replace(rate, value=rate.value * multiple) for block, rate in rates.items()}
 
 
-def _measure(fix: Fix, base: Cell, cell: Cell, of: _Compared, noise: Noise | None) -> _Measured:
+def _measure(fix: Fix, base: Cell, cell: Cell, of: _Comparison, noise: Noise | None) -> _Measured:
     ratio = of.ratio((base, None), (cell, fix), noise)
     carried = is_overloaded(base) and keeps_up(cell)
-    return _Measured(fix, cell, ratio, next(iter(_not_same(fix, base, cell)), ""), carried)
+    return _Measured(fix, cell, ratio, next(iter(_work_differences(fix, base, cell)), ""), carried)
 
 
-def _not_same(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
-    """Say why a cell with a fix does not do the work of the one without."""
+def _work_differences(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
+    """Yield the reasons why a cell with a fix does not do the same work as the unchanged cell."""
     broken = next((each.error for each in cell.rounds if each.status == "failed"), None)
     if broken is not None:
         yield f"it failed: {broken}"
@@ -220,19 +220,19 @@ def _not_same(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
             a, b = before[name], now[name]
             is_chance = abs(b.mean / fix.rows - a.mean) <= _CHANCE * math.hypot(a.error, b.error / fix.rows)
             if not is_chance and abs(b.mean / fix.rows - a.mean) > _SAME_CHANGES * a.mean:
-                yield f"rows changed by `{name}`: {a.mean:.4g} against {b.mean / fix.rows:.4g}"
+                yield f"rows changed by `{name}`: {a.mean:.4g} without it, {b.mean / fix.rows:.4g} with it"
 
 
 @dataclass(frozen=True)
 class _Changes:
-    """Rows that an execution of a statement changes, and the standard error of that."""
+    """Mean rows changed per execution of a statement, and its standard error."""
 
     mean: float
     error: float
 
 
 def _changes(cell: Cell) -> dict[str, _Changes]:
-    """Return what each statement changes. What it is drawn for differs, so its rounds differ as well."""
+    """Return the changed rows by statement. Rounds differ because the parameters are drawn at random."""
     counts: dict[str, list[tuple[float, float]]] = {}
     for each in done(cell):
         for name, told in each.statements_by_name.items():
@@ -248,9 +248,9 @@ def _changes(cell: Cell) -> dict[str, _Changes]:
     return found
 
 
-def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], compared: _Compared) -> FixEffect:
+def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], compared: _Comparison) -> FixEffect:
     fix, cell, ratio = of.fix, of.cell, of.ratio
-    prices = [*_stated(fix), *_seen(fix, base, cell)]
+    prices = [*_documented_prices(fix), *_measured_prices(fix, base, cell)]
     p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=compared.confidence)) if fix.work == 1 else None
     if compared.metric == "p99":
         p99 = more_is_better(ratio, "p99")
@@ -276,17 +276,17 @@ def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], com
     )
 
 
-def _stated(fix: Fix) -> Iterator[FixPrice]:
+def _documented_prices(fix: Fix) -> Iterator[FixPrice]:
     for each in fix.prices:
         yield FixPrice(kind=each.kind, text=each.text, bytes=each.bytes, measured=False)
 
 
-def _seen(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
-    """Give what was seen to be the price: a weaker class of durability, slower writes, more bytes on the device."""
+def _measured_prices(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
+    """Yield the measured prices: weaker durability, slower writes, and additional bytes on the device."""
     if not done(cell):
         return
     if durability_differs(base, cell):
-        text = f"durability is {class_of(cell)} in place of {class_of(base)}"
+        text = f"durability is {class_of(cell)} instead of {class_of(base)}"
         yield FixPrice(kind="durability", text=text, bytes=None, measured=True)
     if fix.statements:
         slower = _slower_writes(base, cell)
@@ -300,7 +300,7 @@ def _seen(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
 
 
 def _slower_writes(base: Cell, cell: Cell) -> float | None:
-    """Return the mean time of the statements that write, as a multiple; None where none does, or it is not known."""
+    """Return the mean ratio of the times of writing statements; None if no time is known or none writes."""
     writing = {each.name for each in base.statements if StatementFacts("", each.sql).writes}
     of = [
         {each.name: each.latency_ms.mean for each in one.operations if each.kind == "statement"} for one in (base, cell)

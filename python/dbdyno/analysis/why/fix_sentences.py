@@ -1,4 +1,4 @@
-"""The sentences of what fixes did: what to take, at what price, and what did not help."""
+"""Sentences about fixes: the recommendation, its price, and the fixes that did not help."""
 
 from __future__ import annotations
 
@@ -10,39 +10,38 @@ from dbdyno.model.result.fixes import FixEffect, Fixes
 
 
 def fix_sentences(found: Fixes) -> list[str]:
-    """Give them; the first says what to do."""
-    return [*_to_take(found), *_the_rest(found)]
+    """Return the sentences; the first is the recommendation."""
+    return [*_recommendation(found), *_other_fixes(found)]
 
 
-def _to_take(found: Fixes) -> Iterator[str]:
+def _recommendation(found: Fixes) -> Iterator[str]:
     named = {each.fix: each for each in found.tried}
     if found.recommended is None:
-        shown = "is shown to help" if any(each.verdict == "inconclusive" for each in found.tried) else "helps"
-        yield f"None of the fixes that were tried {shown}." if found.tried else "No fix is known that applies."
+        shown = "is proven to help" if any(each.verdict == "inconclusive" for each in found.tried) else "helps"
+        yield f"None of the tried fixes {shown}." if found.tried else "No known fix applies."
         return
     best = named[found.recommended]
-    yield f"Take {best.fix}: {_gain(best, found)}{price_words(best)}."
+    yield f"Take {best.fix}: {_gain_clause(best, found)}{price_words(best)}."
     if found.at_a_price is not None:
         more = named[found.at_a_price]
         yield f"{more.fix} gains more, {gain_words(more, found)}{_unit(found)}{price_words(more)}."
 
 
-def _the_rest(found: Fixes) -> Iterator[str]:
+def _other_fixes(found: Fixes) -> Iterator[str]:
     no = [f"{each.fix} {gain_words(each, found)}" for each in found.tried if each.verdict == "no"]
     if no:
-        yield f"No help: {'; '.join(no)}."
+        yield f"Doesn't help: {'; '.join(no)}."
     unsettled = [f"{each.fix} {gain_words(each, found)}" for each in found.tried if each.verdict == "inconclusive"]
     if unsettled:
         yield f"Not settled: {'; '.join(unsettled)}."
     for each in found.tried:
         if each.verdict == "disqualified":
-            yield f"{each.fix} is no fix: {each.reason}."
+            yield f"{each.fix} is disqualified: {each.reason}."
     if found.left_out:
         yield f"Not tried: {', '.join(found.left_out)}."
 
 
-def _gain(each: FixEffect, found: Fixes) -> str:
-    """Write a gain as a clause."""
+def _gain_clause(each: FixEffect, found: Fixes) -> str:
     if found.metric == "throughput" or each.p99 is None:
         return gain_words(each, found) + _unit(found)
     return falls_words(found, each.p99, each.p99_ci95)
@@ -53,7 +52,7 @@ def _unit(found: Fixes) -> str:
 
 
 def gain_words(each: FixEffect, found: Fixes) -> str:
-    """Write a gain with its interval: a ratio of throughputs, or the p99 that it leads to."""
+    """Return a gain with its interval: a ratio of throughputs, or the resulting p99."""
     if each.gain is None:
         return "unknown"
     if found.metric == "throughput" or each.p99 is None:
@@ -62,10 +61,10 @@ def gain_words(each: FixEffect, found: Fixes) -> str:
 
 
 def price_words(each: FixEffect) -> str:
-    """Write what a fix costs, as it ends a sentence: those prices first that change what may be relied on."""
+    """Return the price of a fix as the end of a sentence; durability and isolation come first."""
     ordered = sorted(each.prices, key=lambda one: one.kind not in ("durability", "isolation"))
     texts = list(dict.fromkeys(_words(one.kind, one.text) for one in ordered))
-    return f"; its price: {', '.join(texts)}" if texts else "; it costs nothing that is known"
+    return f"; its price: {', '.join(texts)}" if texts else "; it has no known price"
 
 
 def _words(kind: str, text: str) -> str:

@@ -1,10 +1,10 @@
-"""What a report infers from where time went, and which resource that is."""
+"""The resources that correspond to the bottlenecks inferred by a report."""
 
 from collections.abc import Mapping
 
 from dbdyno.model.plan.change import Resource
 
-#: By what a bottleneck is called (``embedded``, ``server``, the lists of waits).
+#: Resources by the name of the inferred bottleneck (modules ``embedded`` and ``server``, and the lists of waits).
 _RESOURCES: Mapping[str, Resource] = {
     "device sync": "flush",
     "disk flush": "flush",
@@ -32,9 +32,9 @@ _RESOURCES: Mapping[str, Resource] = {
 
 
 def resource_of(inferred: str | None, metric: str = "throughput") -> Resource | None:
-    """Give the resource that a bottleneck is; None where changes know no such thing.
+    """Return the resource of an inferred bottleneck; None if no change tests it.
 
-    ``metric``: by which changes are judged. That an open loop is offered little is no cause of its response times.
+    ``metric``: the metric that decides. A low offered load is not a cause of long response times.
     """
     if inferred is None or (metric == "p99" and inferred == "offered load"):
         return None

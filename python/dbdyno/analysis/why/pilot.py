@@ -1,4 +1,4 @@
-"""What a cell does by itself, as a short trial shows before anything is changed: how long, and how often it calls."""
+"""The pilot: a short trial of the unchanged cell that shows the time of a transaction and its calls."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,9 +13,9 @@ from dbdyno.model.plan.change import INJECTED, Resource
 
 @dataclass(frozen=True)
 class Calls:
-    """Calls of one kind. ``each``: in a transaction, on average; ``own_us``: what one takes, where it is known.
+    """Calls of one kind. ``each``: mean number per transaction; ``own_us``: time of one call, None if it is unknown.
 
-    It has in it what was planted.
+    The time includes planted delays.
     """
 
     each: float
@@ -24,15 +24,15 @@ class Calls:
 
 @dataclass(frozen=True)
 class Pilot:
-    """What the pilot of a cell showed.
+    """Results of the pilot of a cell.
 
-    ``time_us``: a transaction's, of a client; ``calls``: by resource, those that were counted; ``settings``: in force;
-    ``data_bytes``: that its tables take; ``around_s``: seconds of a trial beside its window; ``completed``:
-    transactions in a window of ``window_s``; ``cpu_us``: what the clients' threads computed in a transaction, of an
-    embedded engine the engine's work among it; ``idle``, ``waiting_for_lock``: shares of the clients' time in which
-    they thought, and waited for a lock on the file; ``lock_holder``: the other program that held it, in words;
-    ``busy``: the share of the clients' time in which they had a transaction, less than 1 in an open loop that keeps up.
-    There ``idle`` and ``waiting_for_lock`` are shares of that time.
+    ``time_us``: client time per transaction; ``calls``: counted calls by resource; ``settings``: settings in effect;
+    ``data_bytes``: size of its tables; ``around_s``: seconds of the trial outside its window; ``completed``:
+    transactions in the window of ``window_s`` seconds; ``cpu_us``: CPU time of the client threads per transaction,
+    which includes the work of an embedded engine; ``idle``, ``waiting_for_lock``: fractions of the clients' time spent
+    in think time and in waits for a lock on the file; ``lock_holder``: the program that held it, in words;
+    ``busy``: fraction of the clients' time spent in transactions, less than 1 in an open loop that keeps up.
+    In such a loop ``idle`` and ``waiting_for_lock`` are fractions of the busy time.
     """
 
     time_us: float
@@ -59,67 +59,67 @@ class Pilot:
         return cls(**{**stored, "calls": {name: Calls(**each) for name, each in stored["calls"].items()}})
 
     def share(self, resource: Resource) -> float | None:
-        """Return which part of a client's time calls take by themselves; None where that is not known."""
+        """Return the fraction of a client's time that calls to a resource take; None if it is unknown."""
         calls = self.calls.get(resource)
         return None if calls is None or calls.own_us is None else calls.each * calls.own_us / self.time_us
 
     @property
     def room(self) -> float:
-        """Return by which share of their time transactions may take longer, 1 at most, so that an open loop keeps up.
+        """Return the largest relative slowdown, at most 1, at which an open loop still keeps up.
 
-        Of a closed loop, and of an open one that does not keep up anyway, it is 1.
+        For closed loops, and for open loops that don't keep up anyway, it is 1.
         """
         if self.busy >= NEVER_IDLE:
             return 1.0
         return min(max(_BUSIEST / max(self.busy, 1e-9) - 1, _LEAST_ROOM), 1.0)
 
     def seen(self, resource: Resource) -> float:
-        """Return which part of the clients' time the pilot saw go to a resource that clients wait for without calls."""
+        """Return the fraction of the clients' time that the pilot spent waiting for a resource that has no calls."""
         return {"thinking": self.idle, "locks": self.waiting_for_lock}.get(resource, 0.0)
 
 
-#: Of the clients' time in transactions: from which share on clients never wait for the clock.
+#: Busy fraction from which the clients of an open loop count as never idle.
 NEVER_IDLE = 0.95
 
-# How busy delays may make the clients of an open loop: beyond that arrivals wait for one another more than for the
-# delays. Smaller changes than the least do not show.
+# The busiest that delays may make the clients of an open loop: above this fraction, arrivals wait for each other more
+# than for the delays. Slowdowns below the smallest one are too small to detect.
 _BUSIEST, _LEAST_ROOM = 0.7, 0.2
 
-#: Resources of whose calls no counter tells what they take by themselves.
+#: Resources whose own time per call isn't counted.
 ASSUMED: frozenset[Resource] = frozenset({"message", "client"})
 
 
 @dataclass(frozen=True)
 class Assumed:
-    """What calls take of which no counter tells, in microseconds, by resource."""
+    """Estimated microseconds per call of resources whose own time isn't counted."""
 
     us: Mapping[Resource, float] = field(default_factory=dict)
 
 
 def read_pilot(result: TrialResult, clients: int, assumed: Assumed, data_bytes: float | None, total_s: float) -> Pilot:
-    """Say what a pilot's trial showed; ``total_s``: seconds that all of it took.
+    """Return the results of a pilot's trial. ``total_s``: its duration in seconds, setup included.
 
-    ``ValueError`` where no transaction ended.
+    Raises ``ValueError`` if no transaction completed.
     """
     per_s, _ = transactions_per_s(result.rate)
     done = result.completed
     if per_s <= 0 or done == 0:
-        raise ValueError("no transaction ended in the pilot")
+        raise ValueError("no transaction completed in the pilot")
     counted = {} if result.changes is None else {name: each for name, each in result.changes if each is not None}
-    # What was counted was so around the window, too, as far as it was watched.
+    # Calls were counted for as long as the trial was observed, which may include time around the window.
     seconds = max(result.watched_s, result.elapsed_s)
     transactions = max(per_s * seconds, 1.0)
     time_us, busy_s = _busy(result, clients, per_s)
     segments = result.time.segments
     skipped, issued = result.accounting.skipped, result.accounting.issued
-    # The clients of an open loop that keeps up are idle because the clock has them wait.
+    # The clients of an open loop that keeps up are idle until the next arrival.
     waits_for_clock = is_open_loop(result) and skipped < max(OVERLOADED * issued, 1)
     calls: dict[Resource, Calls] = {}
     for resource, kind in INJECTED.items():
         told = counted.get(kind)
         if told is None:
             continue
-        # What a message takes until its answer comes is for the most part the server's work.
+        # The time from a message to its answer is mostly the server's work.
         own_s = None if resource in ASSUMED else told.own_s
         own = own_s if own_s is not None else assumed.us.get(resource, 0.0) * told.calls / 1e6
         known = own_s is not None or resource in assumed.us or told.added_s > 0
@@ -148,7 +148,7 @@ def is_open_loop(result: TrialResult) -> bool:
 
 
 def _busy(result: TrialResult, clients: int, per_s: float) -> tuple[float, float]:
-    """Return what a transaction takes of a client in microseconds, and the seconds that clients had transactions."""
+    """Return the client time per transaction in microseconds, and the clients' busy time in seconds."""
     service = result.latency_ms.get("service")
     if not is_open_loop(result) or not isinstance(service, Times):
         return clients / per_s * 1e6, result.time.client_s

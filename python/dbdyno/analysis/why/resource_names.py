@@ -1,4 +1,4 @@
-"""What resources are called."""
+"""Names of resources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dbdyno.model.plan.change import Resource
 
 @dataclass(frozen=True)
 class ResourceName:
-    """How a resource is called: in a table; as the subject of a sentence; what is left out of it, were it free."""
+    """Names of a resource: in a table, as the subject of a sentence, and for one call to it."""
 
     name: str
     subject: str
@@ -19,12 +19,12 @@ RESOURCE_NAMES: Mapping[Resource, ResourceName] = {
     "flush": ResourceName("device flush", "Flushing the device", "flush of the device"),
     "read": ResourceName("file read", "Reading the data files", "read of a data file"),
     "write": ResourceName("file write", "Writing the data files", "write of a data file"),
-    "message": ResourceName("message", "The way between client and server", "message and its answer"),
+    "message": ResourceName("message", "Sending messages between client and server", "message and its answer"),
     "connect": ResourceName("connection", "Opening connections", "connection"),
     "client": ResourceName("client", "The client's own work", "transaction, on the client"),
     "processors": ResourceName("processors", "Computing"),
     "cache": ResourceName("cache", "The size of the cache"),
-    "locks": ResourceName("locks", "Waiting for one another's locks"),
+    "locks": ResourceName("locks", "Lock contention"),
     "parsing": ResourceName("parsing", "Parsing statements"),
     "thinking": ResourceName("think time", "The clients' think time"),
 }

@@ -1,4 +1,4 @@
-"""What a message to a server and its answer take on the way, without what the server does with it."""
+"""The transport time of a message to a server and its answer, without the server's work."""
 
 import contextlib
 import socket
@@ -15,10 +15,10 @@ _TIMEOUT_S = 2.0
 
 
 def round_trip_us(system: SystemSpec) -> float | None:
-    """Return microseconds, or None where nobody tells.
+    """Return microseconds, or None if they are unknown.
 
-    Of a server on another machine it is the time of a connection over TCP, which is one trip there and back. On this
-    one a socket between two threads has the same way, through the kernel and its scheduler.
+    For a system with a host name and port, it is the time of opening a TCP connection, which takes one round trip.
+    Otherwise it is measured with a local socket between two threads, which also involves the kernel and its scheduler.
     """
     if not engine_of(system.engine).is_server:
         return None

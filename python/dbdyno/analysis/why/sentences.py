@@ -1,4 +1,4 @@
-"""The sentences of a `dbdyno why`: what limits the cell, how sure that is, and what was not found."""
+"""Sentences of `dbdyno why`: the bottleneck, its certainty, and the time without an explanation."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.why import Why, WhyResource
 from dbdyno.stats.elasticity import MAIN
 
-# From which share on what is missing, or counts twice, is worth a sentence.
+# Smallest share of unexplained or doubly counted time that is reported.
 _MISSING = 0.15
 
 
 def sentences(why: Why, base: Cell, pilot: Pilot) -> list[str]:
-    """Give them; the first is the answer. Of an open loop that is offered too much, it begins with that."""
+    """Return the sentences; the first is the answer, which begins with the offered rate if it wasn't served."""
     overloaded = is_overloaded(base)
     answer = _answer(why, pilot, overloaded=overloaded)
     if is_open_loop(base) and not keeps_up(base):
-        word = "cannot be" if overloaded else "was not"
-        answer = f"The rate offered {word} carried: {served_words(base)}. {answer}"
-    return [answer, *_rest(why, base, answer)]
+        word = "cannot" if overloaded else "did not"
+        answer = f"The system {word} serve the offered rate: {served_words(base)}. {answer}"
+    return [answer, *_further_sentences(why, base, answer)]
 
 
 def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR0911 - the first rule that applies
@@ -35,23 +35,24 @@ def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR091
     if main is not None:
         of = "" if why.metric == "throughput" else " of the response time"
         return f"{_subject(main, pilot)} is the bottleneck{of}: {_effect(main, why, overloaded=overloaded)}."
-    carrying = [each for each in why.resources if each.verdict == "part" and _carried(each)]
+    carrying = [each for each in why.resources if each.verdict == "part" and _changes_that_keep_up(each)]
     if overloaded and carrying:
         first = carrying[0]
-        return f"{_subject(first, pilot)} is a part of what limits it: {_effect(first, why, overloaded=True)}."
+        return f"{_subject(first, pilot)} is one of several limits: {_effect(first, why, overloaded=True)}."
     seen = next((each for each in why.resources if pilot.seen(_known(each)) >= MAIN), None)
     if seen is not None:
         share = percent(pilot.seen(_known(seen)))
         time = "the clients' time" if pilot.busy == 1 else "the transactions' time"
-        return f"{_subject(seen, pilot)} took {share} of {time} in the pilot; more rounds would prove it."
+        return f"{_subject(seen, pilot)} took {share} of {time} in the pilot; more rounds would confirm this."
     time = "the time" if why.metric == "throughput" else f"the p99 response time ({was_words(why)})"
-    limits = "limits it" if why.metric == "throughput" else f"decides {time}"
+    of = "" if why.metric == "throughput" else f" of {time}"
+    limits = "limits it" if why.metric == "throughput" else f"affects {time}"
     most = 1.0 if why.metric == "throughput" else inf
-    # That a time is a lower bound changes with no number of rounds.
+    # More rounds don't turn a lower bound into a value.
     known = why.metric == "throughput" or not why.p99_is_bound
-    more = "More rounds would tell." if known else "Try a lower rate, or more clients."
+    more = "More rounds would settle it." if known else "Try a lower rate, or more clients."
     some = [each for each in why.resources if each.verdict == "part"]
-    # Of the bottleneck none is said yet; those that may be it come first.
+    # Without a proven bottleneck, name the resources that may be the bottleneck.
     likely = [each for each in some if any(test.ci95 and test.ci95[1] >= MAIN for test in each.tests)]
     if likely:
         parts = " or ".join(f"{each.name} {_share(each, most)}" for each in likely[:3])
@@ -59,15 +60,15 @@ def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR091
         return f"Not settled: the bottleneck may be {parts}, {by} {time}. {more}"
     if some:
         parts = " and ".join(f"{each.name} {_share(each, most)}" for each in some[:3])
-        return f"No resource by itself is the bottleneck; a part of {time} each: {parts}."
+        return f"No single resource is the bottleneck; each takes part of {time}: {parts}."
     open_ones = [each for each in why.resources if each.verdict == "inconclusive"]
     tested = [each.name for each in open_ones if not each.untested]
     if tested:
-        return f"What {limits} is not settled: {', '.join(tested[:4])} may be it. {more}"
+        return f"The bottleneck{of} is not settled: it may be {' or '.join(tested[:4])}. {more}"
     if open_ones:
         names = " or ".join(each.name for each in open_ones)
-        return f"None of the resources that were changed {limits}; {names}, which could not be changed, may."
-    return f"None of the resources that were changed {limits}."
+        return f"None of the changed resources {limits}; {names} could not be changed and may be the bottleneck."
+    return f"None of the changed resources {limits}."
 
 
 def _subject(each: WhyResource, pilot: Pilot) -> str:
@@ -81,7 +82,7 @@ def _known(each: WhyResource) -> Resource:
 
 
 def _effect(each: WhyResource, why: Why, *, overloaded: bool) -> str:
-    """Say what it would gain to be rid of a resource, where that was tried, else what a little less of it does."""
+    """Return a clause about the gain without a resource if that was tried, otherwise about 1 % less of it."""
     free = next((test for test in each.tests if test.kind == "free"), None)
     best = None if free is None else max(free.changes, key=lambda one: gain_of(one, why.metric))
     partly = each.share is not None and free is not None and each.share != free.share
@@ -92,95 +93,95 @@ def _effect(each: WhyResource, why: Why, *, overloaded: bool) -> str:
         less = _LESS.get(each.resource, "1 % less of it makes")
         return f"{less} the p99 response time ({was_words(why)}) {_share(each)} % shorter"
     if best is not None and best.rate is not None and not partly:
-        # Of an open loop that is offered too much, more than all of that is not measured.
+        # The gain of an overloaded open loop can't exceed the offered load.
         if overloaded and not best.p99_is_bound:
-            return f"{without}, all of it is carried, {bracketed(best.rate, best.rate_ci95)} times as much"
-        return f"{without}, {bracketed(best.rate, best.rate_ci95)} times"
+            return f"{without}, all of it is served, {bracketed(best.rate, best.rate_ci95)} times as much"
+        return f"{without}, throughput would be {bracketed(best.rate, best.rate_ci95)} times as high"
     if each.resource == "processors" and (each.share or 0.0) >= 1:
-        # No processor gives more than it is faster by: the competing program cost more than it took.
-        return "the whole is as fast as its processors"
-    return f"{_LESS.get(each.resource, '1 % less of it makes')} the whole {_share(each)} % faster"
+        # A faster CPU can't gain more than its own speedup: the competing program cost more than its CPU time.
+        return "throughput is proportional to the speed of the CPUs"
+    return f"{_LESS.get(each.resource, '1 % less of it makes')} throughput {_share(each)} % higher"
 
 
 _WITHOUT = {
-    "locks": "without them",
-    "parsing": "prepared once",
+    "locks": "without it",
+    "parsing": "with statements prepared once",
     "thinking": "without it",
-    "connect": "were they kept",
+    "connect": "with kept connections",
     "flush": "without it",
-    "processors": "with one processor more",
+    "processors": "with one more CPU",
     "message": "over a Unix socket",
 }
 
 _LESS = {
-    "processors": "processors that are 1 % faster make",
-    "cache": "1 % more of it makes",
+    "processors": "CPUs that are 1 % faster make",
+    "cache": "a 1 % larger cache makes",
 }
 
 
 def _share(each: WhyResource, most: float = inf) -> str:
-    """Give a resource's elasticity with its interval. ``most``: 1 where it is told as a share of the time."""
+    """Return a resource's elasticity with its interval. ``most``: upper limit, 1 for fractions of the time."""
     if each.share is None:
         return "unknown"
     ends = "" if each.ci95 is None else " [{:.2f}, {:.2f}]".format(*(min(end, most) for end in each.ci95))
     return f"{min(each.share, most):.2f}{ends}"
 
 
-def _rest(why: Why, base: Cell, answer: str) -> Iterator[str]:
+def _further_sentences(why: Why, base: Cell, answer: str) -> Iterator[str]:
     if is_overloaded(base):
-        yield from _carrying(why, answer)
+        yield from _overload(why, answer)
     elif why.metric == "p99" and why.p99_is_bound:
-        yield "That p99 is a lower bound, so what makes it longer was not judged."
+        yield "The p99 is a lower bound, so its elasticities are unknown."
     if why.inferred is not None:
-        yield from _of_inferred(why)
+        yield from _inference(why)
     total = why.elasticities
     if total is not None and why.missing is not None and why.metric == "p99":
-        yield from _of_times(total)
+        yield from _response_time_sum(total)
     elif total is not None and why.missing is not None:
         if why.missing > _MISSING and why.bottleneck is None:
-            text = f"The elasticities sum to {total:.2f}: {percent(why.missing)} of the time is in nothing"
-            yield f"{text} that was changed, as waiting for one another."
+            text = f"The elasticities sum to {total:.2f}, so {percent(why.missing)} of the time went into something"
+            yield f"{text} that `why` didn't change, such as clients waiting for each other."
         elif why.missing < -_MISSING:
-            yield f"The elasticities sum to {total:.2f}: {_too_much(why, total)}."
+            yield f"The elasticities sum to {total:.2f}: {_double_counting(why, total)}."
     if base.throughput.mean is None:
-        yield "The cell as it is gave no throughput."
+        yield "The unchanged cell has no throughput."
 
 
-def _carrying(why: Why, answer: str) -> Iterator[str]:
-    """Say with which changes an open loop that is offered too much carries it all, where the answer does not."""
-    carried = [change for each in why.resources for change in _carried(each)]
+def _overload(why: Why, answer: str) -> Iterator[str]:
+    """Name the changes with which an overloaded open loop keeps up, unless the answer does."""
+    carried = [change for each in why.resources for change in _changes_that_keep_up(each)]
     if not carried:
-        yield "No change lets it carry all of that."
-    elif len(carried) > 1 or "all of it is carried" not in answer:
-        yield f"With {' or '.join(carried)}, all of it is carried."
+        yield "No change lets it serve all of that."
+    elif len(carried) > 1 or "all of it is served" not in answer:
+        yield f"With {' or '.join(carried)}, all of it is served."
 
 
-def _carried(each: WhyResource) -> list[str]:
-    """Give the changes of a resource with which an open loop carries all that it is offered."""
+def _changes_that_keep_up(each: WhyResource) -> list[str]:
+    """Return the changes of a resource with which an open loop serves the offered load."""
     return [one.change for test in each.tests for one in test.changes if not one.p99_is_bound]
 
 
-def _of_times(total: float) -> Iterator[str]:
-    """Say why elasticities of a response time don't sum to 1."""
+def _response_time_sum(total: float) -> Iterator[str]:
+    """Explain why the elasticities of a response time don't sum to 1."""
     if total > 1 + _MISSING:
-        yield f"The elasticities sum to {total:.2f}: arrivals wait for one another, so that each counts for more."
+        yield f"The elasticities sum to {total:.2f}: arrivals wait for each other, which increases each elasticity."
     elif total < 1 - _MISSING:
-        rest = "the rest of the p99 response time is in nothing that was changed, or in calls that seldom take so long"
+        rest = "the p99 response time also depends on something that wasn't changed, or on rare slow calls"
         yield f"The elasticities sum to {total:.2f}: {rest}."
 
 
-def _too_much(why: Why, total: float) -> str:
-    """Say why elasticities sum to more than 1."""
+def _double_counting(why: Why, total: float) -> str:
+    """Explain why the elasticities sum to more than 1."""
     computing = next((each.elasticity for each in why.resources if each.resource == "processors"), None)
     if computing is not None and computing > 1 and total - (computing - 1) <= 1 + _MISSING:
-        return "the competing program cost more than it took, as where two processors share a core"
-    return "some of it counts twice, as reading from memory computes"
+        return "the competing program cost more than its CPU time, which happens if two CPUs share a core"
+    return "some time counts twice; for example, reading from memory also uses the CPU"
 
 
-def _of_inferred(why: Why) -> Iterator[str]:
+def _inference(why: Why) -> Iterator[str]:
     named = next((each for each in why.resources if each.inferred), None)
     if named is None:
         return
     if named.inferred_right is not None:
-        word = "proven" if named.inferred_right else "refuted"
-        yield f"That it is {why.inferred}, as a run infers from where time goes, is {word}."
+        word = "confirms" if named.inferred_right else "refutes"
+        yield f"This {word} the bottleneck inferred by the run: {why.inferred}."

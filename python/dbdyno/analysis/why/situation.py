@@ -1,4 +1,4 @@
-"""What is known of a cell when fixes are looked for: what limits it, its plans, and what is in force."""
+"""The facts about a cell from which fixes are chosen: its limits, plans, and settings in effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dbdyno.model.result.why import Why
 
 
 def situation_of(compiled: CompiledCell, cell: Cell, why: Why, data_bytes: float | None) -> Situation:
-    """Say what is known of the cell as it is. ``data_bytes``: that its tables take, where the engine does not tell."""
+    """Return the facts about the unchanged cell. ``data_bytes``: size of its tables if the engine doesn't report it."""
     system = compiled.cell.system
     engine = engine_of(system.engine)
     dialect = engine.dialect(compiled.definition, system.name, compiled.settings)
@@ -48,7 +48,7 @@ def situation_of(compiled: CompiledCell, cell: Cell, why: Why, data_bytes: float
 
 
 def limiting(why: Why) -> tuple[Resource, ...]:
-    """Give the bottleneck, then the parts; where no bottleneck is shown, then what may be one."""
+    """Return the limiting resources: the bottleneck, then parts; without a bottleneck also inconclusive ones."""
     settled = why.bottleneck is not None
     order = ("bottleneck", "part") if settled else ("bottleneck", "part", "inconclusive")
     found = [each for verdict in order for each in why.resources if each.verdict == verdict]

@@ -1,24 +1,24 @@
-"""How large changes are, and what they are called: from what the pilot of a cell showed."""
+"""Sizes of changes, derived from the pilot of a cell, and their names."""
 
 from math import floor, log10
 
-# The shares of a transaction's time that the delays of a kind of call add to it, if nothing overlaps.
+# Relative increases of a transaction's time by delays of a kind of call, if calls don't overlap.
 ADDED = (0.2, 0.5, 1.0)
 
-# The shares of each processor that another program takes.
+# Fractions of each CPU that the competing program uses.
 TAKEN = (0.1, 0.25, 0.4)
 
 
 def delays_us(time_us: float, each: float, room: float = 1.0) -> list[float]:
-    """Return the delays of a call in microseconds, that a transaction makes ``each`` times in ``time_us``.
+    """Return delays in microseconds for a call that a transaction of ``time_us`` makes ``each`` times.
 
-    ``room``: by which share of its time a transaction may take longer.
+    ``room``: largest relative slowdown of a transaction.
     """
     return [_two_digits(share * room * time_us / each) for share in ADDED]
 
 
 def _two_digits(value: float) -> float:
-    """Round to two digits, so that a change has a name that can be read."""
+    """Round to two digits, which keeps the names of changes short."""
     if value <= 0:
         return 0.0
     digits = 1 - floor(log10(value))
@@ -26,7 +26,7 @@ def _two_digits(value: float) -> float:
 
 
 def time_name(us: float) -> str:
-    """Write microseconds as a name has them: ``250us``, ``1.5ms``, ``2s``."""
+    """Return microseconds in the format of names: ``250us``, ``1.5ms``, ``2s``."""
     for unit, factor in (("s", 1e6), ("ms", 1e3)):
         if us >= factor:
             return f"{us / factor:g}{unit}"
@@ -34,7 +34,7 @@ def time_name(us: float) -> str:
 
 
 def time_words(us: float) -> str:
-    """Write microseconds for people: ``250 µs``, ``1.5 ms``."""
+    """Return microseconds in the format of sentences: ``250 µs``, ``1.5 ms``."""
     name = time_name(us)
     number = name.rstrip("smun")
     unit = name.removeprefix(number).replace("us", "µs")
