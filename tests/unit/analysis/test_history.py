@@ -237,15 +237,15 @@ def test_runs_that_do_not_count_are_named(made: Made) -> None:
     assert series_of(history)[0]["points"][-1]["rounds"] == 1
     assert {each["reason"]: each["runs"] for each in history["left_out"]} == {
         "interrupted": [cut],
-        "still running, or killed": [under_way],
-        "asked why, by changes of a cell": [asked],
-        "searched for the highest rate": [searched],
+        "still running or killed": [under_way],
+        "of `dbdyno why`": [asked],
+        "that searched for the highest rate": [searched],
     }
-    assert history["cells"][0]["left_out"] == [{"reason": "no round gave a result", "runs": [empty]}]
+    assert history["cells"][0]["left_out"] == [{"reason": "without a result", "runs": [empty]}]
     text = " ".join(shown(history).split())
-    assert f"left out: 1 run interrupted ({cut}); 1 run still running, or killed ({under_way})" in text
-    assert f"1 run asked why, by changes of a cell ({asked})" in text
-    assert "not in it: 1 run no round gave a result" in text
+    assert f"left out: 1 run interrupted ({cut}); 1 run still running or killed ({under_way})" in text
+    assert f"1 run of `dbdyno why` ({asked})" in text
+    assert "not in it: 1 run without a result" in text
 
 
 def test_of_a_trial_done_again_the_latest_counts(made: Made) -> None:
@@ -296,7 +296,7 @@ def test_a_metric_that_was_not_recorded_leaves_the_run_out(made: Made) -> None:
     (cell,) = made.history("p99")["cells"]
     assert cell["series"] == []
     assert [each["runs"] for each in cell["left_out"]] == [[run]]
-    assert "not recorded" in cell["left_out"][0]["reason"]
+    assert "didn't record" in cell["left_out"][0]["reason"]
 
 
 def test_more_latency_is_worse(made: Made) -> None:
@@ -370,7 +370,7 @@ def test_of_an_open_loop_that_fell_behind_the_rate_is_shown_too(made: Made) -> N
     assert [each["run"] for each in rates["series"][0]["changes"]] == [behind[0]]
     text = shown(history)
     assert "99th percentile of response time, ms" in text
-    assert "not in it: 6 runs p99 is a lower bound" in text
+    assert "not in it: 6 runs whose p99 is a lower bound" in text
     assert "response time" in html_history(history)
 
 
@@ -543,7 +543,7 @@ def test_cells_are_named_and_chosen_by_id(made: Made) -> None:
     assert metric("p99_9") is metric("p99.9")
     read = read_history(made.path, "pk-lookup", 100, ["cache=shared,threads=2"])
     assert {cell for run in read.runs for cell in run.trials} == {"cache=shared,threads=2"}
-    with pytest.raises(InputError, match="no run that counts has this cell"):
+    with pytest.raises(InputError, match="no included run has this cell"):
         made.history(cells=("threads=9",))
 
 
@@ -669,9 +669,9 @@ def test_an_experiments_file_names_its_runs(tmp_path: Path, made: Made, capsys: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"metric": "p42"}, "--metric p42: there is no such metric; known: throughput, p50"),
-        ({"experiment": "pk-lokup"}, "holds no runs of it; there are runs of `pk-lookup`"),
-        ({"cells": ["threads=77"]}, "--cell threads=77: no run that counts has this cell"),
+        ({"metric": "p42"}, "--metric p42: unknown metric; known: throughput, p50"),
+        ({"experiment": "pk-lokup"}, "contains no runs of it; the store contains runs of `pk-lookup`"),
+        ({"cells": ["threads=77"]}, "--cell threads=77: no included run has this cell"),
         ({"json": Path("/nonexistent/x.json")}, "--json /nonexistent/x.json"),
         ({"report": Path("/nonexistent/x.html")}, "--report /nonexistent/x.html"),
     ],

@@ -1,5 +1,5 @@
-"""The history of an experiment: a metric of each cell over the stored runs, and where it changed.
+"""The history of an experiment: a metric of each cell over the stored runs, with change points.
 
-``read_history`` reads the store, ``build_history`` makes the document (``dbdyno.history/1``) that ``show`` and ``html``
-are views of.
+``read_history`` reads the store, and ``build_history`` builds the document (``dbdyno.history/1``) that ``show`` and
+``html`` display.
 """

@@ -22,73 +22,74 @@ from dbdyno.analysis.noise import stored_noise
 from dbdyno.base.errors import InputError
 from dbdyno.base.text import first_of
 
-_LEAST_VALUE = 1e-12
-"""A value of nothing has no logarithm; it is as far off as any."""
+_SMALLEST_VALUE = 1e-12
+"""Smallest value whose logarithm is used; smaller ones, such as 0, are replaced by it."""
 
-_WHY = {
-    "running": "still running, or killed",
+_REASONS = {
+    "running": "still running or killed",
     "interrupted": "interrupted",
-    WHY: "asked why, by changes of a cell",
-    SEARCH: "searched for the highest rate",
+    WHY: "of `dbdyno why`",
+    SEARCH: "that searched for the highest rate",
 }
 
 
 @dataclass(slots=True)
 class _Run:
-    """A run's point of one cell."""
+    """A run with its point in the series of a cell."""
 
     point: Point
     run: StoredRun
 
 
 @dataclass(slots=True)
-class _Open:
-    """A series under way: on one machine, with one definition, of runs that did like work as its ``first``."""
+class _OpenSeries:
+    """An open series: runs on one machine with one definition that did the same work as the ``first`` run."""
 
     machine: int
     first: Comparable
     redefined: list[str] = field(default_factory=list)
     not_comparable: list[str] = field(default_factory=list)
     before: StoredRun | None = None
-    """The run before its first one on the machine."""
+    """The machine's previous run before the series began."""
     runs: list[_Run] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _Machine:
-    """What is under way on a machine: the cell's definition as known by now, and its series, the latest last."""
+    """The state of a machine: the latest definition of the cell, and its series in order, the latest last."""
 
     parts: Parts
     digest: str
-    """Of the latest definition."""
-    series: list[_Open] = field(default_factory=list)
+    """Digest of the latest definition."""
+    series: list[_OpenSeries] = field(default_factory=list)
 
 
 def ids_of(cell: str) -> tuple[str, ...]:
-    """Give the ids that a cell's name may stand for: one that differs by its system only is headed by that alone."""
+    """Return the ids that a cell's name may stand for: tables name a cell by its system if only the system varies."""
     return cell, f"system={cell}"
 
 
-def _named(cell: str, known: Mapping[str, object]) -> str:
+def _resolve_cell(cell: str, known: Mapping[str, object]) -> str:
     found = next((each for each in ids_of(cell) if each in known), None)
     if found is None:
         some = first_of([f"`{each}`" for each in known], 8)
-        raise InputError(f"--cell {cell}", "no run that counts has this cell", f"known: {some or 'none'}")
+        raise InputError(f"--cell {cell}", "no included run has this cell", f"known: {some or 'none'}")
     return found
 
 
 def build_history(
     experiment: str, stored: StoredRuns, metric: Metric | None = None, cells: Sequence[str] = ()
 ) -> History:
-    """Build the document (``dbdyno.history/1``) of the runs read, of the cells named or of all.
+    """Build the document (``dbdyno.history/1``) of the runs for the named cells, or for all.
 
-    Without a ``metric`` it is what a run's table is judged by. ``InputError`` for a cell that no run has.
+    Without a ``metric``, it contains the metric that decides in the tables of the runs. Raises ``InputError`` for an
+    unknown cell.
     """
     machines = Machines()
     numbers = {run.id: machines.of(run.host, shown=run.shown) for run in stored.runs}
     shown = [run for run in stored.runs if run.shown]
     known = _cells(shown)
-    cells = [_named(cell, known) for cell in cells]
+    cells = [_resolve_cell(cell, known) for cell in cells]
     made = (_cell(cell, known[cell], stored, numbers, metric) for cell in cells or known)
     return {
         "schema": "dbdyno.history/1",
@@ -102,7 +103,7 @@ def build_history(
         "last": shown[-1].started if shown else None,
         "older": stored.older,
         "left_out": [
-            {"reason": _WHY.get(status, status), "runs": runs} for status, runs in stored.uncounted.items() if runs
+            {"reason": _REASONS.get(status, status), "runs": runs} for status, runs in stored.uncounted.items() if runs
         ],
         "machines": [each for each in machines.known if each["runs"]],
         "cells": [each for of_cell in made for each in of_cell],
@@ -110,7 +111,7 @@ def build_history(
 
 
 def _cells(runs: Sequence[StoredRun]) -> dict[str, dict[str, object]]:
-    """Return the factors of all cells by id, in the order of the newest run; those it does not have come last."""
+    """Return the factors of all cells by id, in the order of the newest run; cells of older runs come last."""
     known: dict[str, dict[str, object]] = {}
     for run in reversed(runs):
         for cell in (*run.planned, *run.trials):
@@ -125,12 +126,12 @@ def _cell(
     machines: dict[str, int],
     metric: Metric | None,
 ) -> list[CellHistory]:
-    """Return the histories of a cell: of the metric, or of each by which its runs are judged."""
+    """Return the histories of a cell: for ``metric``, or for each metric that decides in one of its runs."""
     measured = [own for run in stored.runs if (own := run.trials.get(cell)) is not None and own.rounds]
     measure = Measure.of(stored.design(stored.runs[-1]) if stored.runs else {})
     found: list[CellHistory] = []
     for drawn in [metric] if metric else usual_metrics([each.keeps_up for each in measured]):
-        series, left_out = _followed(cell, stored, machines, drawn)
+        series, left_out = _assign_to_series(cell, stored, machines, drawn)
         reasons: list[LeftOut] = [{"reason": reason, "runs": ids} for reason, ids in left_out.items()]
         made = [_series(each, drawn, cell, stored) for each in sorted(series, key=lambda each: each.machine)]
         found.append(
@@ -150,11 +151,11 @@ def _cell(
     return found
 
 
-def _followed(
+def _assign_to_series(
     cell: str, stored: StoredRuns, machines: dict[str, int], metric: Metric
-) -> tuple[list[_Open], dict[str, list[str]]]:
-    """Put each run into the series that it goes on with, and say which are in none, by the reason."""
-    series: list[_Open] = []
+) -> tuple[list[_OpenSeries], dict[str, list[str]]]:
+    """Assign runs to series. Also return the ids of excluded runs by reason."""
+    series: list[_OpenSeries] = []
     latest: dict[int, _Machine] = {}
     left_out: dict[str, list[str]] = {}
     definitions: dict[str, Parts] = {}
@@ -182,10 +183,10 @@ def _followed(
         current = next((each for each in reversed(machine.series) if not why_not_comparable(each.first, work)), None)
         if current is None:
             not_comparable = why_not_comparable(before.first, work) if before and not redefined else []
-            current = _Open(number, work, redefined, not_comparable, before.runs[-1].run if before else None)
+            current = _OpenSeries(number, work, redefined, not_comparable, before.runs[-1].run if before else None)
             series.append(current)
         else:
-            # The latest series of a machine is the one that its latest run is in.
+            # The latest series of a machine contains its latest run.
             machine.series.remove(current)
         machine.series.append(current)
         current.runs.append(_Run(point, run))
@@ -193,21 +194,24 @@ def _followed(
 
 
 def _point(run: StoredRun, cell: CellSummary | None, metric: Metric) -> tuple[Point | None, str]:
-    """Return the run's value of a cell, or why it has none."""
+    """Return the run's value of a cell, or the reason for its absence."""
     if cell is None:
         return None, "without this cell"
     if not cell.rounds:
-        return None, "no round gave a result"
+        return None, "without a result"
     if metric.name in cell.bounded:
-        return None, f"{metric.name} is a lower bound: what failed, or was skipped, has no response time"
+        return (
+            None,
+            f"whose {metric.name} is a lower bound, because failed and skipped transactions lack a response time",
+        )
     value = cell.values.get(metric.name)
     if value is None:
-        return None, f"{metric.title} not recorded"
+        return None, f"that didn't record {metric.title}"
     return {"run": run.id, "started": run.started, "value": value, "rounds": cell.rounds}, ""
 
 
-def _series(source: _Open, metric: Metric, cell: str, stored: StoredRuns) -> Series:
-    """Return the part of a series that is shown, with the changes that all of it told."""
+def _series(source: _OpenSeries, metric: Metric, cell: str, stored: StoredRuns) -> Series:
+    """Return the shown part of a series, with the changes found in the whole series."""
 
     def differ(before: StoredRun, after: StoredRun) -> list[Changed]:
         return differences(stored.facts(before, cell), stored.facts(after, cell))
@@ -215,16 +219,16 @@ def _series(source: _Open, metric: Metric, cell: str, stored: StoredRuns) -> Ser
     values = [each.point["value"] for each in source.runs]
     hidden = sum(not each.run.shown for each in source.runs)
     shown = hidden < len(values)
-    # A change is one by a share, and noise is.
-    logs = [math.log(max(value, _LEAST_VALUE)) for value in values]
-    # Stored noise is of throughput.
+    # Changes and noise are relative, so compare logarithms.
+    logs = [math.log(max(value, _SMALLEST_VALUE)) for value in values]
+    # The stored noise is the noise of throughput.
     noise = stored_noise(stored.noise, source.runs[-1].run.host) if metric.name == "throughput" else None
     found = find_change_points(logs, metric.resolution, noise.least if noise else 0.0) if shown else []
     bounds = [0, *(each.index for each in found), len(values)]
     means = [fmean(values[start:end]) for start, end in pairwise(bounds)]
     works = [each.run.trials[cell].work for each in source.runs]
     stretches = [works[start:end] for start, end in pairwise(bounds)]
-    # What disturbs a machine does not change counts of instructions.
+    # Disturbances of a machine don't change instruction counts.
     disturbed = [
         [] if metric.name == "instructions" else _disturbed(before, after) for before, after in pairwise(stretches)
     ]
@@ -233,7 +237,7 @@ def _series(source: _Open, metric: Metric, cell: str, stored: StoredRuns) -> Ser
         for each, pair, why in zip(found, pairwise(means), disturbed, strict=True)
         if each.index > hidden
     ]
-    # What happened before the first run shown is no part of the picture.
+    # Omit changes before the first shown run.
     begins = shown and not hidden
     return {
         "machine": source.machine,

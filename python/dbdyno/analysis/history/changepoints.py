@@ -1,16 +1,16 @@
-"""Where a series of runs changes its level: decided after each run, for good, and rarely wrong over all of its life.
+"""Change points of a series of runs: permanent marks with few false alarms over the life of the series.
 
-A history is looked at after every run. A test that is wrong in 5 % of looks is wrong in one series of two within a
-hundred runs, and what it marks comes and goes. So a series is gone through from its first run to its last, as those who
-looked saw it. After each run the evidence for a change (``evidence``) is taken for every place in the
-stretch since the last mark. Where it is above :data:`ODDS`, the best place is marked and a new stretch begins
-there. What a mark rests on is nothing but the runs up to then, so it never goes away or moves when others follow.
+Users check a history after every run. A test with 5% false alarms per check marks every second series within a hundred
+runs, and its marks appear and disappear. This module therefore processes a series from its first run to its last.
+After each run, it computes the evidence for a change (module ``evidence``) at every place since the last mark. If the
+evidence exceeds :data:`ODDS`, it marks the best place, and a new stretch begins there. A mark depends only on the runs
+up to then, so later runs don't remove or move it.
 
-The place is searched for anew after each run, as in the generalised likelihood ratio procedure (Siegmund and
-Venkatraman 1995, doi:10.1214/aos/1176324466). The threshold grows with the number of runs, as there are as many places
-and looks. It was set by simulation (docs/explanation/validation.md): of series of a hundred runs in which nothing
-changed, at most one in twenty is ever marked; where runs differ by 10 %, a loss of 30 % is found in 86 % of series with
-ten runs on either side, and in all with fifteen.
+The search is repeated after each run, as in the generalised likelihood ratio procedure (Siegmund and Venkatraman 1995,
+doi:10.1214/aos/1176324466). The threshold grows with the number of runs, because the number of places and checks does.
+Simulations determined it (docs/explanation/validation.md): at most 5% of series of a hundred runs without a change are
+ever marked. If runs differ by 10%, a loss of 30% is found in 86% of series with ten runs on either side, and in all
+series with fifteen.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ LIFE = 100
 """Runs of a series for which the false alarms are stated."""
 
 FALSE_ALARMS = 0.05
-"""The share of series of :data:`LIFE` runs without any change that are said to have one, looked at after every run."""
+"""Largest fraction of series of :data:`LIFE` runs without a change that get a mark, with a check after every run."""
 
 ODDS = 1.0
-"""The odds above which a change is marked, for each run of the series up to then: 40 to 1 after 40 runs."""
+"""Odds per run of the series above which a change is marked: 40 to 1 after 40 runs."""
 
 FEWEST = 2 * LEAST
-"""Runs a series needs before changes are looked for."""
+"""Smallest number of runs in which changes are searched."""
 
 _GREATEST = 700.0
 
@@ -61,8 +61,8 @@ _NORMAL = 1.4826 / math.sqrt(2)
 class ChangePoint:
     """A change between two values of a series.
 
-    ``index``: of the first value after it. ``seen``: of the value after which it was marked. ``odds``: how many times
-    better a change there explained the values than none.
+    ``index``: index of the first value after it. ``seen``: index of the value after which it was marked. ``odds``: how
+    many times better a change at this place explained the values than no change.
     """
 
     index: int
@@ -71,11 +71,11 @@ class ChangePoint:
 
 
 def find_change_points(values: Sequence[float], resolution: float = 0.0, deviation: float = 0.0) -> list[ChangePoint]:
-    """Return where the values change, in order. Those of a series are the first of any that goes on from it.
+    """Return the change points of a series in order. Additional values only add further change points.
 
-    ``resolution``: what values may differ by and be the same, in their unit; ``deviation``: the least standard
-    deviation that runs are known to have. Fewer than :data:`FEWEST` values have no change. ``ValueError`` for a value
-    that is not finite.
+    ``resolution``: difference up to which values count as equal, in their unit; ``deviation``: known lower limit of the
+    standard deviation of runs. The result is empty for fewer than :data:`FEWEST` values. Raises ``ValueError`` for a
+    value that is not finite.
     """
     series = np.asarray(values, dtype=np.float64)
     if not np.isfinite(series).all():
@@ -121,7 +121,7 @@ def _differences(series: NDArray[np.float64], resolution: float) -> NDArray[np.f
         before = np.minimum(at - latest, STRETCH)
         mean = (sums[at] - sums[at - latest]) / latest
         difference = np.abs(mean - (sums[at - latest] - sums[at - latest - before]) / before)
-        # A difference within the resolution is none.
+        # Ignore differences within the resolution.
         difference = np.where(difference > resolution, difference, 0.0)
         error = noise[at - 1] * np.sqrt(1 / latest + 1 / before)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""The shape of the history document, ``dbdyno.history/1``. What is not known is null, never 0."""
+"""The types of the history document, ``dbdyno.history/1``. Unknown values are null, never 0."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ SCHEMA = "dbdyno.history/1"
 
 
 class MetricFacts(TypedDict):
-    """What is drawn."""
+    """The metric of a history."""
 
     name: str
-    """As for ``--metric``."""
+    """Name, as given to ``--metric``."""
     title: str
     unit: str
     better: Literal["higher", "lower"]
@@ -26,10 +26,10 @@ class Changed(TypedDict):
 
 
 class Nearby(TypedDict):
-    """What changed one run before or after a change point: with noise its place may be off by one."""
+    """Facts that changed one run before or after a change point, because noise may shift its place by one run."""
 
     run: str
-    """The first run with it."""
+    """The first run with the changed facts."""
     changed: list[Changed]
 
 
@@ -37,28 +37,28 @@ class Change(TypedDict):
     """A change point of a series."""
 
     index: int
-    """Of the first point after it, from 0 in the series."""
+    """Index of the first point after it in the series, from 0."""
     run: str
-    """The first run after it."""
+    """The first run after the change."""
     started: str
     previous: str
-    """The run before it."""
+    """The last run before the change."""
     before: float
-    """Mean of the runs since the change before, in the metric's unit; those before the ones shown count too."""
+    """Mean of the runs since the previous change, in the metric's unit, including runs that aren't shown."""
     after: float
     """Mean of the runs up to the next change."""
     change: float | None
-    """``after / before - 1``; null where ``before`` is 0."""
+    """``after / before - 1``; null if ``before`` is 0."""
     verdict: Literal["better", "worse", "inconclusive"]
-    """Inconclusive where the runs of either side were disturbed."""
+    """``inconclusive`` if the runs of either side were disturbed."""
     disturbed: list[str]
-    """Why runs may be slower for reasons of their own."""
+    """Disturbances that may have made runs slower."""
     seen: str
     """The run after which it was marked."""
     odds: float
-    """How many times better a change explained the runs up to then than none."""
+    """How many times better a change explained the runs up to then than no change."""
     changed: list[Changed]
-    """What differs between ``previous`` and ``run``."""
+    """Facts that differ between ``previous`` and ``run``."""
     nearby: list[Nearby]
 
 
@@ -68,22 +68,22 @@ class Point(TypedDict):
     run: str
     started: str
     value: float
-    """Of the run: one value over its rounds."""
+    """Value of the run over all of its rounds."""
     rounds: int
-    """Rounds that gave a result."""
+    """Number of rounds with a result."""
 
 
 class Series(TypedDict):
-    """Runs of a cell that may be compared: one machine, one definition of the cell, and like work."""
+    """Comparable runs of a cell: the same machine, the same definition of the cell, and the same work."""
 
     machine: int
     """Number of the machine, from 1."""
     redefined: list[str]
-    """What of the cell's definition changed at the first run; empty where the series is the machine's first."""
+    """Parts of the cell's definition that changed at the first run; empty for the machine's first series."""
     not_comparable: list[str]
-    """Why the first run must not be ranked with those before it, whose definition is the same; else empty."""
+    """Why the first run isn't comparable with the runs before it, if their definition is the same; otherwise empty."""
     changed: list[Changed]
-    """What else differs between the first run and the one before it, where either is so."""
+    """Facts that differ between the first run and the run before it, if either of these lists isn't empty."""
     points: list[Point]
     enough: bool
     """Whether there are enough runs to look for changes."""
@@ -91,25 +91,25 @@ class Series(TypedDict):
 
 
 class LeftOut(TypedDict):
-    """Runs that do not count, and why."""
+    """Excluded runs, and the reason."""
 
     reason: str
     runs: list[str]
 
 
 class CellHistory(TypedDict):
-    """A metric of a cell. A cell whose runs are judged by two is there twice."""
+    """A metric of a cell. A cell has two entries if different metrics decide in its runs."""
 
     id: str
     factors: dict[str, Any]
     metric: MetricFacts
     left_out: list[LeftOut]
     series: list[Series]
-    """By machine, and by time within a machine."""
+    """Ordered by machine, then by time."""
 
 
 class Machine(TypedDict):
-    """A machine, and the place of the data on it. ``facts`` are those of its newest run."""
+    """A machine, including the storage of the data. ``facts``: facts of its newest run."""
 
     number: int
     name: str
@@ -123,19 +123,19 @@ class History(TypedDict):
     schema: Literal["dbdyno.history/1"]
     experiment: str
     false_alarms: float
-    """The share of series of ``life`` runs without a change that are said to have one."""
+    """Largest fraction of series of ``life`` runs without a change that get a mark."""
     life: int
     odds: float
-    """Above which a change is marked, for each run of the series up to then."""
+    """Odds per run of the series above which a change is marked."""
     fewest: int
-    """Runs a series needs before changes are looked for."""
+    """Smallest number of runs in which changes are searched."""
     runs: int
-    """Runs that count."""
+    """Number of shown runs."""
     first: str | None
-    """Start of the oldest of them."""
+    """Start of the oldest shown run."""
     last: str | None
     older: int
-    """Runs beyond the limit: judged with the others, not shown."""
+    """Number of runs beyond the limit, which are evaluated but not shown."""
     left_out: list[LeftOut]
     machines: list[Machine]
     cells: list[CellHistory]

@@ -1,34 +1,35 @@
-"""How much better a stretch of runs is explained by a change of level than without one, noise that lingers allowed for.
+"""The evidence for a change of level in a stretch of runs, with autocorrelated noise.
 
-The noise of runs is taken for an AR(1) process: each run's deviation is ``rho`` times that of the run before, and an
-innovation of its own. A change is a **step**: from the run ``t`` on, the level is another one. Against it stand two
-explanations without a change, of equal prior weight: **nothing** happened; or the run ``t`` had a **shock**, an
-innovation out of the ordinary, which fades as the noise does. The shock is what makes a run that stands alone, and an
-excursion of noise that lingers, unlike a change: a step stays. (Innovational outliers: Fox 1972, JRSS B 34(3).)
+The noise of runs is modeled as an AR(1) process: each run's deviation is ``rho`` times the previous run's deviation
+plus an innovation. A change is a **step**: the level differs from run ``t`` on. It is compared with two explanations
+without a change, of equal prior weight: **nothing** happened; or run ``t`` had a **shock**, an exceptionally large
+innovation, which decays like the noise. The shock distinguishes a change, which lasts, from a single outlier and from
+an excursion of autocorrelated noise. (Innovational outliers: Fox 1972, JRSS B 34(3).)
 
-The answer is the logarithm of the ratio of marginal likelihoods (Bayes factor; Kass and Raftery 1995,
-doi:10.1080/01621459.1995.10476572). With ``rho`` given, the values are whitened, ``z_1 = sqrt(1 - rho²)·x_1`` and
-``z_i = x_i - rho·x_{i-1}``, and the rest is linear regression: the level has a flat prior, the innovations' variance
-``s²`` has ``1/s²``, a step is normal around 0 with ``STEP`` times the variance of a run, a shock with ``SHOCK`` times
-that of an innovation; each of two sizes, since one alone would hold great steps against themselves. With R the squares
-left by the level alone, q the whitened regressor's squares (its part along the level's taken out), c its product with
-the values, and λ the prior's precision in units of ``1/s²``,
+The result is the logarithm of the ratio of marginal likelihoods (Bayes factor; Kass and Raftery 1995,
+doi:10.1080/01621459.1995.10476572). For a given ``rho``, the values are whitened, ``z_1 = sqrt(1 - rho²)·x_1`` and
+``z_i = x_i - rho·x_{i-1}``, followed by linear regression. The prior of the level is flat, and the prior of the
+innovations' variance ``s²`` is ``1/s²``. A step is normal around 0 with ``STEP`` times the variance of a run, and a
+shock with ``SHOCK`` times the variance of an innovation. Both have two sizes, since a single size would reduce the
+evidence for large steps. Let R be the sum of squares left by the level alone, q the sum of squares of the whitened
+regressor (without its projection on the level), c its product with the values, and λ the prior's precision in units of
+``1/s²``. Then
 
     ln m = ½·ln((1 - rho²)/w) + ½·ln(λ/(q + λ)) - (n-1)/2·ln(R - c²/(q + λ)),
 
-where w are the squares of the level's regressor. Where it was measured how much runs differ on a machine (``dbdyno
-noise --runs``), no squares are taken for less than that deviation explains. ``rho`` is not known, and of few runs
-cannot be estimated: estimates are too low by about ``(1 + 4·rho)/n`` (Marriott and Pope 1954,
-doi:10.1093/biomet/41.3-4.390) and uncertain by ``1/sqrt(n)``. So nothing is estimated: m is averaged over
-``CORRELATIONS``, the greater ones being less likely beforehand. Of a handful of runs, that leaves the possibility open
-that their noise lingers; of many, the runs themselves decide.
+where w is the sum of squares of the level's regressor. If the deviation between runs on a machine was measured
+(``dbdyno noise --runs``), sums of squares are at least as large as this deviation implies. ``rho`` is unknown, and few
+runs don't suffice to estimate it: estimates are too low by about ``(1 + 4·rho)/n`` (Marriott and Pope 1954,
+doi:10.1093/biomet/41.3-4.390) and uncertain by ``1/sqrt(n)``. So m is averaged over ``CORRELATIONS`` instead, with
+smaller prior weights for larger correlations. With a handful of runs, autocorrelation thus remains possible; with many
+runs, the data decide.
 
-Few runs that differ from the others are more often an excursion than a change: a step whose shorter side has ``m`` runs
-is ``SHORT/m`` less likely beforehand, on the logarithm.
+A few differing runs are more often an excursion than a change. The log prior odds of a step whose shorter side has
+``m`` runs are therefore reduced by ``SHORT/m``.
 
-Before all that, values further from the median than ``FAR`` robust standard deviations are moved to that distance
-(winsorized; 1.4826 times the median absolute deviation, as in the modified z score of Iglewicz and Hoaglin 1993), so
-that a single run says no more than that it is far off, and heavy tails do not pass for changes.
+First, values further from the median than ``FAR`` robust standard deviations are moved to that distance (winsorized;
+1.4826 times the median absolute deviation, as in the modified z score of Iglewicz and Hoaglin 1993). This limits the
+influence of a single run, and prevents false changes from heavy tails.
 """
 
 from __future__ import annotations
@@ -40,51 +41,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST = 3
-"""Runs on either side of a change. Two outliers beside one another are too common: where one run in twenty is one, a
-hundred runs hold two beside one another in one series of five."""
+"""Minimum number of runs on either side of a change. Two adjacent outliers are too common: if 5% of runs are outliers,
+two of a hundred runs are adjacent outliers in every fifth series."""
 
 CORRELATIONS = np.arange(8) / 10
-"""The correlations of neighbouring runs that are thought possible. Negative ones would make changes easier to see."""
+"""Assumed correlations of adjacent runs. Negative ones would make changes easier to detect."""
 
 _WEIGHTS = np.linspace(1.0, 0.15, len(CORRELATIONS))
 LIKELY = _WEIGHTS / _WEIGHTS.sum()
-"""How likely each of them is beforehand."""
+"""Prior probability of each correlation."""
 
 STEP = (10.0, 1000.0)
-"""The prior variances of a step, in variances of a run, each as likely: what is looked for is of any size."""
+"""Prior variances of a step as multiples of a run's variance, equally likely, to find changes of any size."""
 
 SHOCK = (30.0, 3000.0)
-"""The prior variances of a shock, in variances of an innovation, each as likely."""
+"""Prior variances of a shock as multiples of an innovation's variance, equally likely."""
 
 SHORT = 18.0
-"""By how much the logarithm of the odds is less for a step with one run on its shorter side; it falls as their number
-grows."""
+"""Reduction of the log odds for a step with one run on its shorter side; it is divided by the number of runs there."""
 
 FAR = 3.0
-"""Robust standard deviations from the median at which a value is as far as any."""
+"""Maximum distance from the median in robust standard deviations; values further away are moved to it."""
 
 _NORMAL = 1.4826
 _ROUNDING = 1e-12
 
 _Floats = NDArray[np.float64]
 
-# A row for each correlation; the columns are the places of a split.
+# One row per correlation, one column per place of a split.
 _RHO: _Floats = CORRELATIONS[:, None]
 _LOSS: _Floats = 1 - _RHO
 _FRESH: _Floats = 1 - _RHO**2
 _PRIOR: _Floats = np.log(LIKELY)[:, None]
 
-# The prior precisions, in units of the innovations': a layer for each size.
+# Prior precisions in units of the innovations' precision: one layer per size.
 _OF_STEP: _Floats = np.stack([_FRESH / each for each in STEP])
 _OF_SHOCK: _Floats = np.stack([np.full_like(_RHO, 1 / each) for each in SHOCK])
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What stretches with a level of their own told of the noise.
+    """Information about the noise from stretches without a change.
 
-    ``squares`` of the innovations and ``logarithms`` of the likelihood's factors, for each of :data:`CORRELATIONS`;
-    ``freedom``: the degrees of freedom of the squares.
+    ``squares``: sum of squares of the innovations, and ``logarithms``: log factors of the likelihood, for each of
+    :data:`CORRELATIONS`; ``freedom``: degrees of freedom of the squares.
     """
 
     squares: _Floats
@@ -93,11 +93,11 @@ class Noise:
 
     @classmethod
     def unknown(cls) -> Noise:
-        """Return what is known before there was anything."""
+        """Return the state without any values."""
         return cls(np.zeros_like(_RHO), np.zeros_like(_RHO), 0)
 
     def after(self, values: _Floats, resolution: float) -> Noise:
-        """Return what is known with a further stretch of values of one level."""
+        """Return the information including a further stretch of values with a constant level."""
         part = _Whitened(values, resolution)
         return Noise(self.squares + part.squares, self.logarithms + part.logarithm, self.freedom + part.freedom)
 
@@ -105,9 +105,9 @@ class Noise:
 def log_odds(values: _Floats, known: Noise, resolution: float, deviation: float = 0.0) -> _Floats:
     """Return the logarithm of the odds of a step, for each split with :data:`LEAST` values or more on either side.
 
-    The first is the split before ``values[LEAST]``. ``known``: the noise of stretches before; ``resolution``: what
-    values may differ by and be the same, in their unit; ``deviation``: the least standard deviation that runs are known
-    to have. Values without any spread have no step: minus infinity.
+    The first is the split before ``values[LEAST]``. ``known``: the noise of previous stretches; ``resolution``:
+    difference up to which values count as equal, in their unit; ``deviation``: known lower limit of the standard
+    deviation of runs. If all values are equal, all log odds are minus infinity.
     """
     part = _Whitened(values, resolution)
     x, n = part.values, len(values)
@@ -144,14 +144,14 @@ def log_odds(values: _Floats, known: Noise, resolution: float, deviation: float 
 
 
 def _sum_of_logarithms(powers: _Floats) -> _Floats:
-    """Return the logarithms of the sums of what rows of logarithms stand for."""
+    """Return the logarithm of the sum over rows of values given as logarithms."""
     greatest = powers.max(axis=0)
     total: _Floats = greatest + np.log(np.exp(powers - greatest).sum(axis=0))
     return total
 
 
 class _Whitened:
-    """A stretch of values as innovations, for each correlation, with its level taken out."""
+    """Statistics of the innovations of a stretch of values for each correlation, without its level."""
 
     def __init__(self, values: _Floats, resolution: float) -> None:
         x = _winsorized(values)
@@ -171,12 +171,12 @@ class _Whitened:
 def _winsorized(values: _Floats) -> _Floats:
     middle = _median(values)
     reach = FAR * _NORMAL * _median(np.abs(values - middle))
-    # Where most values are the same, nobody knows what far is.
+    # If most values are equal, the robust deviation is 0 and can't define outliers.
     moved: _Floats = np.clip(values, middle - reach, middle + reach)
     return moved if reach > 0 else values
 
 
 def _median(values: _Floats) -> float:
-    # Of few values it is found sooner so than by numpy.median, and a history asks for it thousands of times.
+    # Faster than numpy.median for few values; a history computes thousands of medians.
     ordered = np.sort(values)
     return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2

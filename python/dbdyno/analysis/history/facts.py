@@ -1,4 +1,4 @@
-"""What is known of a run that can explain a change, and what of it differs between two runs."""
+"""Facts of a run that can explain a change, and the differences between two runs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _OPTION = "compile option "
 def facts(engine: EngineFacts | ProgramFacts | None, version: str, host: JsonObject) -> Facts:
     """Return the facts of a cell in a run by name: engine, settings read back, query plans, dbdyno, host.
 
-    ``engine``: as its first trial that gave a result reports it; ``version``: of dbdyno.
+    ``engine``: facts reported by the first trial with a result; ``version``: dbdyno's version.
     """
-    found = {} if engine is None else _of_engine(engine)
+    found = {} if engine is None else _engine_facts(engine)
     found["dbdyno version"] = version or _NONE
-    # Whether the memory is another machine's was decided before; a little more or less explains nothing.
+    # Large differences in memory count as another machine; small ones don't explain changes.
     host = {key: value for key, value in host.items() if key != "memory_bytes"}
     return found | dict(flat(host, "host "))
 
 
-def _of_engine(engine: EngineFacts | ProgramFacts) -> Facts:
+def _engine_facts(engine: EngineFacts | ProgramFacts) -> Facts:
     settings = dict(flat(engine.settings, "setting "))
     if isinstance(engine, ProgramFacts):
         return settings
@@ -40,19 +40,19 @@ def _of_engine(engine: EngineFacts | ProgramFacts) -> Facts:
 
 
 def differences(before: Facts, after: Facts) -> list[Changed]:
-    """Return what differs, in the order of the facts; one that only one side has is ``-`` on the other.
+    """Return the differing facts in order. A fact that is missing on one side has the value ``-`` there.
 
-    Compile options, settings and query plans are compared only where both sides told any.
+    Compile options, settings and query plans are compared only if both sides reported any.
     """
     names = list(dict.fromkeys([*after, *before]))
     return [
         {"name": name, "before": before.get(name, _NONE), "after": after.get(name, _NONE)}
         for name in names
-        if before.get(name) != after.get(name) and _told(name, before) and _told(name, after)
+        if before.get(name) != after.get(name) and _reports_kind(name, before) and _reports_kind(name, after)
     ]
 
 
-def _told(name: str, side: Facts) -> bool:
+def _reports_kind(name: str, side: Facts) -> bool:
     for kind in (_OPTION, "setting ", "query plan of "):
         if name.startswith(kind):
             return any(each.startswith(kind) for each in side)

@@ -1,4 +1,4 @@
-"""Which runs may be compared: the same machine, and the same definition of the cell."""
+"""Identity of machines and cell definitions, which decides whether runs are comparable."""
 
 from __future__ import annotations
 
@@ -17,61 +17,63 @@ from dbdyno.store.same_machine import same_machine
 
 Parts = dict[str, str]
 
-# The library is a path in a cache; which one it is, the engine says when asked for version, source and options.
+# The library is a path in a cache; the engine's version, source and options identify it.
 _PATHS = ("path", "library")
-# Of the experiment's file what decides the data; all else of it is in the plan.
+# The keys of the experiment's file that define the data; the plan contains everything else.
 _DATA = ("tables", "setup")
 
-_HOW_IT_IS_TOLD = frozenset({"interval_ms", "operations"})
+_REPORTING_OPTIONS = frozenset({"interval_ms", "operations"})
 
 
 def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: str) -> JsonObject:
-    """Return the parts of what a cell was in a run: its trial's ``plan``, its levels, its data.
+    """Return the parts of a cell's definition in a run, from its trial's ``plan``, its levels and its data.
 
-    ``design`` and ``definition``: the run's. Left out are what differs between runs that ask the same: the run's seed,
-    the paths of database and library, and which of the slices a trial had; and the factor ``system``, since another
-    version of it is what a history is to show (its settings are in the plan).
+    ``design`` and ``definition``: taken from the run. The result excludes values that vary between equal runs: the
+    run's seed, the paths of database and library, and the number of a trial's slice. It also excludes the factor
+    ``system``, because a history is meant to show new versions of a system (the plan contains its settings).
     """
     task = part(plan, "task")
     target = part(task, "target")
     parts: dict[str, Any] = {name: value for name, value in task.items() if name not in ("kind", "target")}
     if task:
         parts["interleaving"] = part(task, "interleaving").get("length_ms")
-        # What a statement is called, what it is run with before the load, how finely the timeline is drawn and what is
-        # timed is no part of the work. Where its values go follows from the text and the parameters.
+        # Names and example values of statements, the resolution of the timeline and the timed operations don't change
+        # the work. The places of values follow from the statement and its parameters.
         parts["statements"] = [
             {name: value for name, value in each.items() if name not in ("name", "places", "analyze")}
             for each in objects(task.get("statements"))
         ]
-        parts["record"] = {name: value for name, value in part(task, "record").items() if name not in _HOW_IT_IS_TOLD}
+        parts["record"] = {
+            name: value for name, value in part(task, "record").items() if name not in _REPORTING_OPTIONS
+        }
     parts |= {f"target.{name}": value for name, value in target.items() if name not in _PATHS}
     planned = next((each for each in objects(design.get("cells")) if each.get("id") == cell), {})
     parts |= {f"factor {name}": value for name, value in part(planned, "factors").items() if name != "system"}
     parts["measure.unit"] = Measure.of(design).unit
-    parts |= _data_of(definition)
+    parts |= _data_parts(definition)
     return parts
 
 
 def definition_parts(plan: JsonObject, design: JsonObject, definition: str, cell: str) -> Parts:
-    """Return the digest of each part of what a cell was in a run; see :func:`definition_of`."""
+    """Return the digest of each part of a cell's definition in a run; see :func:`definition_of`."""
     parts = definition_of(plan, design, definition, cell)
     return {name: _digest(value) for name, value in parts.items()}
 
 
 def differing(known: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the parts that differ. One that only one side has does not: plans grow with dbdyno's versions."""
+    """Return the parts on both sides that differ. Parts on one side are ignored, since newer versions add parts."""
     return [name for name in new if name in known and known[name] != new[name]]
 
 
 @lru_cache(maxsize=64)
-def _data_of(definition: str) -> JsonObject:
+def _data_parts(definition: str) -> JsonObject:
     try:
         document = tomllib.loads(definition)
     except (tomllib.TOMLDecodeError, RecursionError):
         return {}
     if not document:
         return {}
-    # An experiment without setup steps has none, and then gets some: both are known.
+    # Missing keys count as empty, so adding setup steps to an experiment is detected.
     data = {name: document.get(name, {}) for name in _DATA}
     tables = part(data, "tables")
     indexes = {name: table.get("indexes", []) for name, table in tables.items() if isinstance(table, dict)}
@@ -88,15 +90,15 @@ def _digest(value: Any) -> str:
 
 @dataclass(slots=True)
 class Machines:
-    """The machines that runs were on, as far as the facts of a host tell them apart."""
+    """The machines of runs, distinguished by the facts about their hosts."""
 
     known: list[Machine] = field(default_factory=list)
 
     def of(self, host: JsonObject, *, shown: bool = True) -> int:
-        """Return the number of a host's machine, from 1; a new one for a host unlike all before.
+        """Return the number of a host's machine, from 1; unknown hosts get a new number.
 
-        A run that is not ``shown`` is none of the machine's ``runs``. The data's device and file system count as the
-        machine's: a run with ``--dir`` elsewhere measures other storage.
+        Only runs that are ``shown`` count in the machine's ``runs``. The device and file system of the data are part of
+        the machine's identity, since a run with another ``--dir`` may measure other storage.
         """
         machine = next(
             (each for each in self.known if each["facts"] is host or same_machine(each["facts"], host)), None

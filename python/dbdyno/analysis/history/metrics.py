@@ -1,4 +1,4 @@
-"""What a history can draw: one value of a cell in a run, the one that the run itself shows."""
+"""The metrics of histories: one value per cell and run, equal to the value in the run's report."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _US_PER_S = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric. ``of`` takes a cell of which a round is done, and gives nothing where it was not recorded.
+    """A metric. ``of`` returns the value of a cell with a completed round, or None if it was not recorded.
 
-    ``resolution``: by what share values may differ and be the same, such as a histogram's. ``percentile``: of the
-    response time, which in a closed loop is the service time.
+    ``resolution``: relative difference up to which values count as equal, such as the width of a histogram bucket.
+    ``percentile``: key of a percentile of the response time, which in a closed loop is the service time.
     """
 
     name: str
@@ -32,14 +32,14 @@ class Metric:
     percentile: str | None = None
 
     def title_of(self, open_loops: Sequence[bool]) -> str:
-        """Return its title. ``open_loops``: of each run of the cell, whether it was an open loop."""
+        """Return the title. ``open_loops``: whether each run of the cell was an open loop."""
         if self.percentile is None:
             return self.title
         kinds = dict.fromkeys("response" if open_loop else "service" for open_loop in open_loops)
         return f"{self.title} of {' and '.join(kinds) or 'response'} time"
 
     def is_bounded(self, cell: Cell) -> bool:
-        """Whether its value is a lower bound: what failed, or was skipped, has no response time."""
+        """Whether the value is a lower bound because failed or skipped transactions lack a response time."""
         times = shown_times(cell.latency_ms)
         return self.percentile is not None and times is not None and self.percentile in times.at_least
 
@@ -53,9 +53,9 @@ def _instructions(cell: Cell) -> float | None:
 
 
 def _cpu(cell: Cell) -> float | None:
-    """Return microseconds of CPU for each thing that throughput counts: CPU by throughput, the mean of the rounds.
+    """Return CPU microseconds per counted unit: the mean over the rounds of CPU use divided by throughput.
 
-    Of the server's processes where there are any; else of the worker's, which holds an embedded database.
+    It is the CPU use of the server's processes, or of the worker for embedded databases.
     """
     values: list[float | None] = []
     for each in done(cell):
@@ -71,7 +71,7 @@ def _percentile(name: str, title: str, key: Literal["p50", "p99", "p99_9"]) -> M
         times = shown_times(cell.latency_ms)
         return getattr(times, key) if times else None
 
-    # A bucket of the histogram is a thousandth of its value wide.
+    # The width of a histogram bucket is 0.1% of its value.
     return Metric(name, title, "lower", lambda _measure: "ms", of, 1e-3, key)
 
 
@@ -82,7 +82,7 @@ METRICS = {
         _percentile("p50", "median", "p50"),
         _percentile("p99", "99th percentile", "p99"),
         _percentile("p99.9", "99.9th percentile", "p99_9"),
-        # Counts of the same code differ by less.
+        # Instruction counts of the same code vary less.
         Metric("instructions", "instructions", "lower", lambda measure: f"per {measure.unit}", _instructions, 1e-5),
         Metric("cpu", "CPU time", "lower", lambda measure: f"µs/{measure.unit}", _cpu, 1e-3),
     )
@@ -90,20 +90,20 @@ METRICS = {
 
 
 def metric(name: str) -> Metric:
-    """Return the metric of a name; ``InputError`` where there is none."""
-    # A result document has `p99_9` for what people write `p99.9`.
+    """Return the metric with a name. Raises ``InputError`` for an unknown name."""
+    # Result documents use `p99_9` for `p99.9`.
     found = METRICS.get(name.replace("_", "."))
     if found is None:
         known = ", ".join(METRICS)
-        raise InputError(f"--metric {name}", "there is no such metric", f"known: {known}")
+        raise InputError(f"--metric {name}", "unknown metric", f"known: {known}")
     return found
 
 
 def usual_metrics(kept_up: Sequence[bool]) -> list[Metric]:
-    """Return what runs of a cell are judged by where nobody says it, as in their own tables.
+    """Return the default metrics of a cell's runs, which also decide in the tables of the runs.
 
-    ``kept_up``: of each run, whether it was an open loop that kept up with its clock. Where some did and others did
-    not, that is both: the response time of the ones, and the rate that the others fell to.
+    ``kept_up``: whether each run was an open loop that kept up with its schedule. If only some runs kept up, the result
+    contains two metrics: the response time, and the rate that the other runs reached.
     """
     names = dict.fromkeys(usual_metric_of(each) for each in kept_up)
     return [METRICS[name] for name in sorted(names)] or [METRICS["throughput"]]

@@ -1,4 +1,4 @@
-"""Reading from the store what a history needs of many runs: a summary of each, and of a few runs some details."""
+"""Reading the runs of a history from the store: summaries of all runs, and details of a few."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from dbdyno.store.row_checks import check_row, parse_json
 from dbdyno.store.tables import RUNS
 
 COUNTED = ("done", "failed")
-"""Status of the runs that count. Of a failed run those cells count that gave a result."""
+"""Status of the runs that are included. A failed run counts for its cells with a result."""
 
 _MANY = 100
-"""From so many runs on, summarizing them takes some seconds."""
+"""From this number of runs, summarizing takes some seconds and is announced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """A run, and what the trials of each of its cells came to.
+    """A run with the summary of each of its cells.
 
-    ``shown``: whether it is among the newest that were asked for. Those before decide on changes too.
+    ``shown``: whether it is within the limit of shown runs. Older runs also enter the search for changes.
     """
 
     id: str
@@ -46,24 +46,24 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRuns:
-    """The runs of an experiment that count, oldest first, and those that do not."""
+    """The included runs of an experiment, oldest first, and the excluded ones."""
 
     runs: list[StoredRun]
     older: int
-    """Runs that count beyond the limit; not shown."""
+    """Number of included runs beyond the limit, which aren't shown."""
     uncounted: dict[str, list[str]]
-    """Ids of the runs that do not count, by their status."""
+    """Ids of the excluded runs by status."""
     noise: JsonObject | None
-    """What ``dbdyno noise --runs`` measured of the experiment."""
+    """The result of ``dbdyno noise --runs`` for the experiment."""
     store: Store
-    """Details of the few runs that need them are read from it."""
+    """The open store, for reading details of a few runs."""
 
     def design(self, run: StoredRun) -> JsonObject:
         """Read the design of a run. Raises StoreError."""
         return self.store.run(run.id).design
 
     def definition(self, run: StoredRun, cell: str) -> Parts:
-        """Read what a cell was in a run. Raises StoreError."""
+        """Read a cell's definition in a run. Raises StoreError."""
         record = self.store.run(run.id)
         trials = self.store.trials(run.id, cell=cell, intervals=False)
         plan = next((each.plan for each in trials if each.status == "done"), {})
@@ -71,7 +71,7 @@ class StoredRuns:
             return definition_parts(plan, record.design, record.definition, cell)
 
     def facts(self, run: StoredRun, cell: str) -> Facts:
-        """Read what can explain a change of a cell. Raises StoreError."""
+        """Read the facts of a run that can explain a change of a cell. Raises StoreError."""
         with self.store.interpreting(run.id):
             return facts(self._engine(run, cell), run.version, run.host)
 
@@ -89,11 +89,11 @@ def read_history(
     cells: Sequence[str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> StoredRuns:
-    """Read the runs of an experiment that count, of the given cells or of all; the newest ``limit`` are shown.
+    """Read the included runs of an experiment, for the given cells or for all; the newest ``limit`` runs are shown.
 
-    All runs are read, since marks must not depend on how many are shown. ``tell`` is given a line if that takes long.
-    Raises ``InputError`` if there is no store or it holds no run of the experiment, ``StoreError`` if it cannot
-    be read.
+    All runs are read, since marks must not depend on the number of shown runs. If that takes long, ``tell`` is called
+    with a message. Raises ``InputError`` if the store doesn't exist or contains no run of the experiment, and
+    ``StoreError`` if the store can't be read.
     """
     store = open_store(where, make=False)
     try:
@@ -110,7 +110,7 @@ def read_runs(
     cells: Sequence[str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> StoredRuns:
-    """Read the runs of an experiment from an open store; as :func:`read_history`."""
+    """Read the runs of an experiment from an open store; see :func:`read_history`."""
     shape = (RUNS.c.id, RUNS.c.started, RUNS.c.status, RUNS.c.version, RUNS.c.summary)
     query = select(*shape, cast(RUNS.c.host, Text).label("host"))
     query = query.where(RUNS.c.experiment == experiment).order_by(RUNS.c.started.desc(), RUNS.c.id)
@@ -120,19 +120,19 @@ def read_runs(
         listed = [row for row, _ in found]
         if not listed:
             known = connection.execute(select(RUNS.c.experiment).distinct().order_by(RUNS.c.experiment)).scalars()
-            there = ", ".join(f"`{name}`" for name in known)
-            hint = f"there are runs of {there}" if there else "start one with dbdyno run"
-            raise InputError(f"experiment {experiment}", f"the store {store.place} holds no runs of it", hint)
+            others = ", ".join(f"`{name}`" for name in known)
+            hint = f"the store contains runs of {others}" if others else "start one with dbdyno run"
+            raise InputError(f"experiment {experiment}", f"the store {store.place} contains no runs of it", hint)
     summaries = {row["id"]: decode(summary) for row, summary in found}
     _complete(store, summaries, {row["id"]: row["status"] for row in listed}, tell)
-    # A run that measures something else does not count, whatever its status is.
+    # Exclude runs that measure something else, whatever their status is.
     statuses = {
         row["id"]: own.kind if (own := summaries[row["id"]]) is not None and own.kind else row["status"]
         for row in listed
     }
     counted = [row for row in listed if statuses[row["id"]] in COUNTED]
     shown = {row["id"] for row in counted[:limit]}
-    # Those before the first run shown are no part of the picture.
+    # Omit excluded runs before the first shown run.
     oldest = counted[:limit][-1]["started"] if shown else ""
     uncounted: dict[str, list[str]] = {}
     for row in reversed(listed):
@@ -182,6 +182,6 @@ def _complete(
 
 @lru_cache(maxsize=256)
 def _read_host(text: str) -> JsonObject:
-    """Read the facts of a host. Most runs of a history have the same host, and share the object."""
+    """Read the facts of a host. The cache makes runs on the same host share one object."""
     host: JsonObject = parse_json(text)
     return host

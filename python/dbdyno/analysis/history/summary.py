@@ -28,46 +28,46 @@ from dbdyno.stats import CONFIDENCE
 from dbdyno.store.records import JsonObject, RunRecord, TrialRecord
 
 RULES = 3
-"""Increase it with every change that gives another summary for the same trials."""
+"""Increase this number with every change that affects summaries of existing trials."""
 
 WHY = "why"
-"""A `dbdyno why`, which measures changes of a cell."""
+"""Kind of a run of `dbdyno why`, which measures changes of a cell."""
 
 SEARCH = "slo"
-"""A search for the highest rate, which measures a cell at rates of its own."""
+"""Kind of a search for the highest rate, which chooses the rates itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellSummary:
-    """A cell of a run."""
+    """Summary of a cell in a run."""
 
     rounds: int
-    """Rounds that gave a result."""
+    """Number of rounds with a result."""
     values: dict[str, FiniteFloat | None]
-    """By the name of the metric, each in its own unit; ``None``: not recorded."""
+    """Values by name of the metric, in the metric's unit; None if not recorded."""
     bounded: list[str]
     """Metrics whose value is a lower bound."""
     open_loop: bool
     keeps_up: bool
     definition: str
-    """Digest of what the cell was, see :func:`dbdyno.analysis.history.identity.definition_of`."""
+    """Digest of the cell's definition, see :func:`dbdyno.analysis.history.identity.definition_of`."""
     work: Comparable
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run."""
+    """Summary of a run."""
 
     kind: str
-    """What it measures in place of the experiment's cells: `WHY` or `SEARCH`; empty: it measures them."""
+    """``WHY`` or ``SEARCH``; empty for runs that measure the experiment's own cells."""
     planned: dict[str, JsonObject] = field(default_factory=dict)
-    """The factors of the planned cells, by id, in their order."""
+    """Factors of the planned cells by id, in order."""
     cells: dict[str, CellSummary] = field(default_factory=dict)
-    """The cells that have a trial."""
+    """Summaries of the cells with a trial."""
     rules: int = RULES
 
     def encode(self) -> str:
-        """Return it as the store keeps it."""
+        """Return the JSON text for the store."""
         return _SUMMARIES.dump_json(self).decode()
 
 
@@ -81,13 +81,13 @@ def decode(text: str | None) -> RunSummary | None:
     try:
         found = _SUMMARIES.validate_json(text, strict=True)
     except ValidationError:
-        # The caller computes it again.
+        # The caller recomputes the summary.
         return None
     return found if found.rules == RULES else None
 
 
 def summarize(run: RunRecord, trials: Sequence[TrialRecord]) -> RunSummary:
-    """Summarize a run. ``trials``: of several in the same cell and block, the latest counts."""
+    """Summarize a run. ``trials``: the latest trial of each cell and block counts."""
     latest: dict[str, dict[int, TrialRecord]] = {}
     for trial in trials:
         latest.setdefault(trial.cell, {})[trial.block] = trial
@@ -105,7 +105,7 @@ def summarize(run: RunRecord, trials: Sequence[TrialRecord]) -> RunSummary:
 
 
 def other_kind(design: object) -> str:
-    """Return what a run with this design measures in place of the experiment's cells; empty: it measures them."""
+    """Return the kind of a run with this design; empty for runs that measure the experiment's own cells."""
     kinds = (WHY, SEARCH) if isinstance(design, dict) else ()
     return next((kind for kind in kinds if design.get(kind)), "")  # type: ignore[attr-defined]
 
@@ -117,7 +117,7 @@ def digest(parts: Parts) -> str:
 
 def _cell(run: RunRecord, cell: str, trials: Sequence[ReadTrial], plan: JsonObject) -> CellSummary:
     planned = next((each for each in objects(run.design.get("cells")) if each.get("id") == cell), {"id": cell})
-    # Within a run the trials of a cell differ by their seed only: one plan says what the cell was.
+    # Within a run, the trials of a cell differ only by seed, so any plan defines the cell.
     with_plan = [replace(trial, plan=plan) for trial in trials]
     built = build_cell(planned, with_plan, run, published=None, confidence=CONFIDENCE, diagnosed=False)[0]
     rounds = len(done(built))
