@@ -21,10 +21,15 @@ class Latency:
     p50: float | None
     """The median."""
     p90: float | None
+    """The 90th percentile."""
     p99: float | None
+    """The 99th percentile."""
     p99_9: float | None
+    """The 99.9th percentile."""
     max: float | None
+    """The largest recorded value."""
     mean: float | None
+    """The arithmetic mean."""
     count: int | None
     """Recorded events."""
     at_least: list[str]
@@ -48,11 +53,15 @@ class System:
     """The measured system, as read back from the engine."""
 
     name: str
+    """The URL of the system, without its password."""
     engine: str | None
+    """The name of the product, such as SQLite or MariaDB."""
     version: str | None
+    """The version that the engine reports."""
     source_id: str | None
     """The exact source version, such as a commit hash; null if the engine doesn't report it."""
     compile_options: list[str]
+    """The options that the engine was compiled with; empty if it doesn't report them."""
     settings: JsonObject
     """Settings in effect, read back from the engine."""
     durability: str | None
@@ -134,11 +143,15 @@ class Disk:
     device: str | None
     """Name of the device; null if the data are not on a device, such as on tmpfs."""
     reads_per_s: float | None
+    """Completed read requests per second."""
     read_bytes_per_s: float | None
+    """Bytes read per second."""
     read_ms: float | None
     """Mean latency of a read request, including the time in the queue."""
     writes_per_s: float | None
+    """Completed write requests per second."""
     write_bytes_per_s: float | None
+    """Bytes written per second."""
     write_ms: float | None
     """Mean latency of a write request."""
     flushes_per_s: float | None
@@ -168,9 +181,11 @@ class Bottleneck:
     """The resource that stopped a cell from going faster, inferred from where time went."""
 
     resource: str
+    """The name of the resource in sentences."""
     evidence: str
     """The measurements behind the inference, as a sentence."""
     advice: str
+    """A change to try."""
     rounds: int
     """Rounds in which this resource was the bottleneck."""
     of: int
@@ -188,6 +203,7 @@ class MutexSite:
     mutex: str | None
     """The kind of mutex."""
     waits: int
+    """Number of waits at this place."""
     wait_s: float
     """Seconds of waiting, summed over the threads."""
     stack: list[str]
@@ -239,11 +255,17 @@ class Published(TypedDict, total=False):
     """A result from a publication, for orientation; never a result of this run."""
 
     value: float
+    """The published value, in ``unit``."""
     unit: str
+    """The unit of ``value``."""
     source: str
+    """The publication."""
     machine: str
+    """The machine that the publication measured on."""
     year: int
+    """The year of the publication."""
     cpu_percent: float
+    """CPU in percent of one core."""
     rounds: list[float]
     """The values of the single rounds, in ``unit``."""
     phases_ms: dict[str, float]
@@ -312,6 +334,7 @@ class CellStatement:
     """A statement that the cell's transactions run."""
 
     name: str
+    """The name of the statement."""
     sql: str
     """The text that is sent to the engine."""
     values: list[Any]
@@ -338,6 +361,7 @@ class Operation:
     kind: OperationKind
     """``control`` is a begin, commit or rollback."""
     name: str
+    """The name of the transaction, statement or control operation."""
     count: int
     """Number of successful operations."""
     seconds: float
@@ -346,6 +370,7 @@ class Operation:
     """For a transaction, its share of the time of all successful transactions. For other operations, the share of the
     time of the transactions whose operations were timed."""
     latency_ms: Latency
+    """The latency of successful operations."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -358,6 +383,7 @@ class LoadStep:
     rows: int
     """Rows loaded in this step."""
     seconds: float
+    """The duration of the step."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -375,6 +401,7 @@ class Load:
     at: str
     """When the data were loaded. This can be before the run, because loaded data are reused."""
     steps: list[LoadStep]
+    """The steps in the order in which they ran."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -402,6 +429,7 @@ class StoredObject:
     """A table or an index on disk after the cell's last trial."""
 
     name: str
+    """The name of the table or index."""
     table: str
     """The table that an index belongs to; the table's own name if this is a table."""
     kind: str
@@ -455,11 +483,15 @@ class LoadMachineRound:
     name: str
     """The number of the load machine and the address of its node."""
     host: str
+    """The host name that the load machine reports."""
     clients: int
+    """Number of clients on this load machine."""
     issued: int
     """Transactions that were due: ok + failed + skipped + in_flight."""
     ok: int
+    """Successful transactions."""
     failed: int
+    """Failed transactions."""
     skipped: int
     """Transactions that were due but never started."""
     in_flight: int
@@ -491,9 +523,11 @@ class FailedByCode:
     """Transactions of a round that failed with one code."""
 
     kind: str
+    """The kind of failure, such as "locked" or "timeout"."""
     code: str
     """The system's own name or number for the failure; ``other`` if it has none or there were too many codes."""
     count: int
+    """Number of failed transactions."""
     message: str
     """The first message with this code."""
 
@@ -505,6 +539,7 @@ class Listener:
     part: str
     """The part of the system, as in ``tiers``; empty for the socket that clients connect to if no part is named."""
     address: str
+    """Address and port of the socket."""
     backlog: int
     """The length of the socket's accept queue, in connections."""
     somaxconn: int
@@ -534,6 +569,7 @@ class Round:
     issued: int
     """Transactions that were due: ok + failed + skipped + in_flight."""
     ok: int
+    """Successful transactions."""
     failed: dict[str, int]
     """Failed transactions by kind of failure."""
     failures: dict[str, str]
@@ -560,6 +596,7 @@ class Round:
     transactions_per_s: float | None
     """Successful transactions per second."""
     rate: RateBasis
+    """The basis of ``throughput``."""
     outlier: bool
     """Whether the throughput is far from the other rounds'. Outliers are not excluded."""
     instructions: float | None
@@ -580,7 +617,9 @@ class Round:
     statements_by_name: JsonObject
     """``executions``, ``rows`` and ``changed`` by statement name, from all transactions, failed ones included."""
     latency_ms: dict[str, Latency]
+    """Latency distributions by name, as in the cell."""
     cpu_percent: CpuPercent
+    """CPU usage during the window."""
     scheduling: JsonObject
     """``voluntary_switches``, ``involuntary_switches``, ``run_queue_wait_s`` and ``batch_threads`` of the worker."""
     throttling: JsonObject
@@ -589,6 +628,7 @@ class Round:
     server_run_queue_s: float | None
     """Seconds that the server's threads were ready to run but had no CPU, summed over the threads; null if unknown."""
     disk: Disk
+    """Activity of the data's device during the window."""
     flushes: JsonObject
     """Requests of all programs to the disk that holds the data, including the time slices of other cells: ``device``,
     ``flushes``, ``forced_writes``; empty if the kernel doesn't count them."""
@@ -621,6 +661,7 @@ class Round:
     """Seconds of the steps around the window (``load_s``, ``copy_s``, ``start_s``, ``analyze_s``) and of the whole
     trial (``total_s``)."""
     bottleneck: Bottleneck | None
+    """The inferred bottleneck of this round; null if it couldn't be diagnosed."""
     plans: dict[str, list[str]]
     """Query plans that differ from the plans in ``system``, by statement name, one step per line."""
     listeners: list[Listener]
@@ -640,10 +681,13 @@ class Cell:
     """The measurements of one combination of levels."""
 
     id: str
+    """The levels that identify the cell, such as "cache=private,threads=1"."""
     system: System
+    """The measured system."""
     factors: JsonObject
     """Level by factor."""
     throughput: Throughput
+    """Throughput over all rounds."""
     instructions: float | None
     """CPU instructions per unit of throughput, mean over the rounds that counted them."""
     latency_ms: dict[str, Latency]
@@ -653,10 +697,13 @@ class Cell:
     histograms: dict[str, str]
     """The histograms of ``latency_ms``: HdrHistogram V2, base64, in nanoseconds."""
     cpu_percent: CpuPercent
+    """CPU usage, means over the rounds."""
     disk: Disk
+    """Activity of the data's device, means over the rounds."""
     io_per_transaction: dict[str, float | None]
     """The counts in ``io`` of the rounds per successful transaction, over all rounds; null if not measured."""
     observed: Observed
+    """The engine's own counts, over all rounds."""
     rows_per_transaction: float | None
     """Rows returned per successful transaction, over all rounds."""
     rows_standard_error: float | None
@@ -672,11 +719,13 @@ class Cell:
     bottleneck: Bottleneck | None
     """Null if no round could be diagnosed."""
     share_of_ceiling: ShareOfCeiling
+    """Throughput relative to upper limits."""
     published: Published | None
     """Null if the experiment has no published result for the cell."""
     failed: dict[str, int]
     """Failed transactions by kind of failure, over all rounds."""
     statements: list[CellStatement]
+    """The statements of the cell's transactions."""
     operations: list[Operation]
     """Empty if operations were not timed."""
     load: Load | None
@@ -693,3 +742,4 @@ class Cell:
     """The requested memory limit: ``bytes``, the ``means`` that enforces it, and why it was ``refused``; null without a
     limit."""
     rounds: list[Round]
+    """One entry per trial, in the order of the rounds."""

@@ -14,9 +14,11 @@ class Effect:
     """The effect of a level of a factor, compared with the factor's first level, with all other levels equal."""
 
     factor: str
+    """The name of the factor."""
     role: Literal["load", "choice"]
     """Whether the factor is a load or a choice of the user."""
     level: Any
+    """The level whose effect this is."""
     against: Any
     """The factor's first level."""
     at: dict[str, Any]
@@ -34,6 +36,7 @@ class Effect:
     more_rounds: int | None
     """Additional rounds that would probably settle an inconclusive effect; null if it is settled or needs too many."""
     blocks: int
+    """Number of rounds that the interval is based on."""
     cells: list[list[str]]
     """The pairs of cells that the effect is pooled over: the cell with the first level, and the cell with this
     level."""
@@ -57,7 +60,9 @@ class LoadComparison:
     ratio: float | None
     """Larger is better: for a time, the inverse of its ratio."""
     ci95: list[float] | None
+    """The interval of ``ratio``, which determines the verdict."""
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"]
+    """The verdict on the configuration."""
     metric: str
     """throughput, or p99 of the response time."""
 
@@ -69,10 +74,13 @@ class Configuration:
     name: str
     """The levels that differ from the first configuration, in at most 24 characters."""
     levels: dict[str, Any]
+    """The level of each choice, by factor."""
     cells: list[str]
+    """The ids of its cells, one per load."""
     ratio: float | None
     """Throughput relative to the first configuration, pooled over loads; null for the first configuration."""
     ci95: list[float] | None
+    """The interval of ``ratio``, which determines the verdict."""
     verdict: Literal["faster", "slower", "equivalent", "inconclusive"] | None
     """Null for the first configuration and for configurations that are not ranked."""
     durability: str | None

@@ -18,6 +18,7 @@ class FixPrice:
     kind: str
     """durability, isolation, staleness, exclusive, memory, space, writes, recovery, latency or use."""
     text: str
+    """The disadvantage, a clause."""
     bytes: float | None
     """Additional bytes of memory or disk space; null if unknown."""
     measured: bool
@@ -29,8 +30,11 @@ class FixSource:
     """The documentation of a fix."""
 
     title: str
+    """The title of the documentation."""
     section: str
+    """The section within it."""
     url: str
+    """The address of the section."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,17 +61,20 @@ class FixEffect:
     p99_ci95: list[float] | None
     """The interval of ``p99``."""
     blocks: int
+    """Number of rounds that both cells have."""
     verdict: FixVerdict
     """Determined by the interval of the gain, which is simultaneous over all fixes; ``disqualified`` if the cell with
     the fix doesn't do the same work."""
     reason: str
     """Why it is disqualified or was not measured; otherwise empty."""
     prices: list[FixPrice]
+    """The disadvantages of the fix; empty if it has none."""
     serious: bool
     """Whether it costs durability or isolation."""
     snippet: list[str]
     """The lines that apply the fix."""
     source: FixSource | None
+    """The documentation that describes the fix; null for a combination."""
 
 
 @dataclass(slots=True, kw_only=True)

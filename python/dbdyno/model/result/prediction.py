@@ -19,6 +19,7 @@ class MeasuredPoint:
     throughput: float
     """Inserts per second."""
     ci95: list[float] | None
+    """The interval of ``throughput``; null with fewer than two rounds."""
     calibrating: bool
     """Whether the prediction was calibrated with this measurement."""
 
@@ -38,6 +39,7 @@ class IndexActivity:
     evictions: float
     """Changed pages that are written to make room in the cache."""
     checkpoint_writes: float
+    """Pages that are written by checkpoints."""
     page_images: float
     """Pages that are written to the log as a whole."""
     log_bytes: float
@@ -62,9 +64,11 @@ class Point:
     limits: dict[str, float]
     """Limits that the clients share, in inserts per second."""
     index_bytes: float | None
+    """The size of the index; null if nothing is predicted."""
     times_memory: float | None
     """The size of the index divided by the memory that caches it."""
     tree: IndexActivity | None
+    """The work on the index; null if nothing is predicted."""
     by: Literal["formula", "simulation"]
     """How the work of an insert was determined."""
     lacking: str
@@ -80,7 +84,9 @@ class Series:
     name: str
     """The levels that distinguish it from other series."""
     factors: dict[str, Any]
+    """Level by factor, without the size of the table."""
     engine: str
+    """The name of the product, such as PostgreSQL."""
     key: str
     """The kind of key, named as in plans."""
     entry_bytes: int
@@ -90,6 +96,7 @@ class Series:
     system_pages: float
     """Effective pages of the operating system's cache."""
     points: list[Point]
+    """One prediction per size, in ascending order."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,11 +130,13 @@ class Conditions:
     rows: list[int]
     """The sizes, in rows of the table."""
     clients: int
+    """Number of clients."""
     memory_bytes: float
     """Memory limit for the engine's own cache and the operating system's cache together."""
     cache_bytes: float
     """The engine's own cache."""
     cores: int
+    """Number of CPUs."""
     device: dict[str, float]
     """``read_us``, ``reads_per_s``, ``writes_per_s``, ``sync_us``, ``log_bytes_per_s``."""
     as_calibrated: bool
@@ -139,17 +148,23 @@ class Prediction:
     """A prediction of the insert rate at sizes beyond the measured ones."""
 
     schema: Literal["dbdyno.prediction/1"]
+    """The version of this format."""
     experiment: str
+    """The name of the experiment."""
     run: str
     """The id of the calibration run."""
     system: str
+    """The name of the system."""
     calibrated_rows: list[int]
     """The sizes that the prediction was calibrated with."""
     label: str
     """The unit that is predicted, per second."""
     asked: Conditions
+    """The conditions of the prediction."""
     costs: Costs
+    """The calibrated costs."""
     series: list[Series]
+    """One series per kind of key."""
     sentences: list[str]
     """The answer as sentences."""
     warnings: list[str]

@@ -14,6 +14,7 @@ class IntervalEstimate:
     """A parameter of the fitted curve, with its interval."""
 
     value: float
+    """The estimate."""
     ci95: list[float]
     """[low, high], over rounds. Contention and coherency are limited to values from 0."""
 
@@ -28,6 +29,7 @@ class Peak:
     clients: float | None
     """sqrt((1 - contention) / coherency), at least 1; null unless ``told`` is ``peak``."""
     clients_ci95: list[float] | None
+    """The interval of ``clients``; null unless ``told`` is ``peak``."""
     throughput: IntervalEstimate | None
     """Throughput at ``clients``."""
     at_least: float
@@ -39,7 +41,9 @@ class CurvePoint:
     """The curve at a number of clients."""
 
     clients: float
+    """Number of clients."""
     throughput: float
+    """Throughput according to the model."""
     ci95: list[float]
     """The interval of ``throughput``."""
 
@@ -55,6 +59,7 @@ class ScalabilityCurve:
     coherency: IntervalEstimate
     """The cost of each pair of clients, as a share of a transaction's time."""
     peak: Peak
+    """The maximum of the curve."""
     misfit: float
     """The largest relative deviation of a measured throughput from the curve; negative if the throughput is below
     it."""
@@ -63,6 +68,7 @@ class ScalabilityCurve:
     p: float
     """The probability of deviations this large by chance if the model is right."""
     blocks: int
+    """Number of rounds that the curve is fitted to."""
     points: list[CurvePoint]
     """The curve, from the smallest measured number of clients to the largest, or to the upper bound of the peak."""
 
@@ -72,12 +78,15 @@ class Scalability:
     """The model along a factor, at one combination of the other factors' levels."""
 
     factor: str
+    """The factor that determines the number of clients."""
     at: dict[str, Any]
     """Levels of the other factors that vary."""
     cells: list[str]
+    """The ids of the cells, in the order of the factor's levels."""
     clients: list[int | None]
     """The number of clients of each cell; null if the cell has no trial."""
     curve: ScalabilityCurve | None
+    """The fitted curve; null if there is none."""
     refused: str
     """Why there is no curve; empty if there is one."""
     advice: str

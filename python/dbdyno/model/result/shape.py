@@ -42,6 +42,7 @@ class Comparison:
     """Additional rounds that would probably settle an inconclusive comparison; null if it is settled or needs too
     many."""
     blocks: int
+    """Number of rounds that both cells have."""
     not_comparable: list[str]
     """The differences in the cells' work that prevent a ranking; empty if the cells are comparable."""
     lacking: str
@@ -55,6 +56,7 @@ class Finding:
     kind: str
     """The kind of finding. Each kind requires certain observations."""
     text: str
+    """The conclusion, in sentences."""
     cells: list[str]
     """The ids of the cells that the finding is about; empty if it is about the whole run."""
     evidence: JsonObject
@@ -66,9 +68,11 @@ class Recommendation:
     """A remedy that the experiment offers for a finding."""
 
     name: str
+    """The name of the recommendation in the experiment."""
     answers: str
     """The kind of finding that it addresses, such as prefix-scan."""
     engine: str
+    """The engine that it applies to."""
     does: str
     """Its effect, a clause."""
     cells: dict[str, str]
@@ -80,6 +84,7 @@ class FailedTrial:
     """A trial without a result."""
 
     cell: str
+    """The id of the cell."""
     block: int
     """The number of the round."""
     status: str
@@ -105,15 +110,19 @@ class Document:
     """A run and its results."""
 
     schema: Literal["dbdyno.run/1"]
+    """The version of this format."""
     id: str
     """The id of the run."""
     experiment: str
+    """The name of the experiment."""
     title: str
+    """The title of the experiment."""
     question: str
     """The question that the experiment answers."""
     status: str
     """running, done, interrupted or failed."""
     started: str
+    """When the run started."""
     ended: str | None
     """Null while the run is running."""
     dbdyno: str
@@ -140,22 +149,30 @@ class Document:
     """A growing table: the ``factor`` with its sizes, the ``table`` and the number of ``windows`` at each size; empty
     without such a table."""
     measure: ThroughputUnit
+    """The unit of throughput."""
     rounds: int | None
     """The planned number of rounds; null if unknown."""
     confidence: float
     """The nominal confidence of the intervals. It is above 0.95 if the intervals decided when the run stopped, so that
     they still hold with 95%."""
     cells: list[Cell]
+    """The cells in the order of the design."""
     roles: dict[str, Literal["load", "choice"]]
     """For each factor, whether it is a load or a choice of the user."""
     answer: Answer
+    """The answer to ``question``."""
     effects: list[Effect]
+    """The effects of the factors' levels."""
     scalability: list[Scalability]
     """One model per factor that determines the number of clients, at each combination of other levels."""
     comparisons: list[Comparison]
+    """Comparisons of pairs of cells."""
     recommendations: list[Recommendation]
+    """Remedies that the experiment offers for the findings."""
     findings: list[Finding]
+    """Conclusions from the observations."""
     failed_trials: list[FailedTrial]
+    """Trials without a result."""
     why: Why | None
     """The result of `dbdyno why`; null for other commands."""
     slo: Slo | None

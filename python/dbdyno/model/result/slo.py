@@ -14,6 +14,7 @@ class SloClause:
     """One limit of the objective."""
 
     metric: str
+    """A percentile such as "p99", "mean", "max", "failed" or "skipped"."""
     limit: float
     """Milliseconds of the response time; for ``failed``, a share from 0 to 1."""
 
@@ -45,9 +46,11 @@ class LimitingResource:
     """The resource that limits the system above the highest rate."""
 
     resource: str
+    """The name of the resource in sentences."""
     evidence: str
     """The measurements behind the inference, as a sentence."""
     advice: str
+    """A change to try."""
     rate: float | None
     """The rate of the cell that shows it; null if it was the closed loop."""
 
@@ -57,6 +60,7 @@ class SloSearch:
     """The search for one configuration."""
 
     configuration: str
+    """The name of the configuration."""
     levels: dict[str, Any]
     """Level by factor."""
     status: Literal["found", "none", "client", "open", "failed"]
@@ -84,9 +88,12 @@ class Slo:
     """The searches of a run with an objective."""
 
     objective: str
+    """The objective as text, such as "p99 < 50 ms"."""
     clauses: list[SloClause]
+    """The limits of the objective, all of which must hold."""
     budget_s: float
     """The time limit of the search, in seconds."""
     window_s: float
     """The length of a window in seconds."""
     searches: list[SloSearch]
+    """One search per configuration."""

@@ -36,6 +36,7 @@ class ChangeEffect:
     p99_is_bound: bool
     """Whether ``p99`` is a lower bound, because 1% or more of the transactions have no response time."""
     blocks: int
+    """Number of rounds that both cells have."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,10 +46,12 @@ class ResourceTest:
     kind: Literal["slower", "free"]
     """Whether the changes made the resource slower or free."""
     changes: list[ChangeEffect]
+    """The changes that are evaluated together."""
     share: float | None
     """``slower``: the elasticity, -d ln rate / d ln of the resource's time; for a cache, d ln rate / d ln size.
     ``free``: the saved share of a transaction's time, 1 - 1 / rate. If p99 decides, rate is the reciprocal of p99."""
     ci95: list[float] | None
+    """The interval of ``share``."""
     linear: bool
     """Whether the changes of different sizes agree. If they don't, only the smallest determines the share."""
     verdict: Literal["bottleneck", "part", "not", "inconclusive"]
@@ -70,11 +73,13 @@ class WhyResource:
     """The share of a transaction's time, or of p99, that a free resource saved; if that was not tested, the
     elasticity."""
     ci95: list[float] | None
+    """The interval of ``share``."""
     elasticity: float | None
     """The result of the test ``slower``."""
     elasticity_ci95: list[float] | None
     """The interval of ``elasticity``."""
     tests: list[ResourceTest]
+    """The tests of the resource; empty if it wasn't tested."""
     untested: str
     """Why the resource needed no test or, if the verdict is inconclusive, couldn't be tested; empty if it was
     tested."""
