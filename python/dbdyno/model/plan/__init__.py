@@ -1,1 +1,1 @@
-"""What a trial is, as a plan says it (crates/protocol/src/plan): nothing here does anything."""
+"""Types and helpers for plans, the JSON documents that a worker executes (crates/protocol/src/plan)."""

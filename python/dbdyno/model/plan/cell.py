@@ -1,4 +1,4 @@
-"""One cell of an experiment, and what it is once it is resolved: its plans, and the key of the data it starts from."""
+"""A cell of an experiment, its plans, and the key of its initial data."""
 
 import hashlib
 import json
@@ -18,96 +18,105 @@ from dbdyno.model.plan.system import SystemSpec
 
 PLAN = "dbdyno.plan/1"
 
-# A system as a plan names it.
+# The field `target` of a plan: a system and how to connect to it.
 Target = dict[str, Any]
 
-# Raised when the worker's way of making rows changes, so that no template of the old way is taken for a new one.
+# Increase this when the worker generates other rows from the same plan, so that old templates aren't reused.
 TEMPLATE_VERSION = 1
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of levels. ``levels`` has one for each factor of the experiment, in the file's order.
-
-    ``id`` names, in that order, the factors that have several levels in the file and those that are at a level which
-    is not in the file; it depends on nothing but the file and the cell, so that a cell has the same id in every run.
-    """
+    """One combination of levels."""
 
     id: str
+    """``factor=level,…`` in the file's order: the factors with several levels in the file, and the factors at a level
+    that isn't in the file. It depends only on the file and the levels, so a cell has the same id in every run."""
     levels: Mapping[str, Level] = field(hash=False)
+    """The level of each factor of the experiment, in the file's order."""
     system: SystemSpec = field(hash=False)
+    """The system that the cell measures."""
 
     @property
     def factors(self) -> dict[str, bool | int | float | str]:
-        """The value of each factor; of a named level, its name."""
+        """The value of each factor; for a named level, its name."""
         return {name: level.value for name, level in self.levels.items()}
 
 
 @dataclass(frozen=True)
 class ResolvedCell(Cell):
-    """A cell with what its experiment is there: its definition, and the settings of its system, checked.
+    """A cell with the experiment's definition for its levels.
 
-    :func:`dbdyno.experiment.resolve.resolve` makes it, once for each cell.
+    :func:`dbdyno.experiment.resolve.resolve` creates it once for each cell.
     """
 
     definition: Definition = field(hash=False, compare=False, repr=False)
+    """The tables, transactions and load, with all references to factors replaced."""
     settings: Settings = field(hash=False, compare=False)
+    """The validated settings of the system."""
 
 
 @dataclass(frozen=True)
 class TimedStatement:
-    """A statement that is timed when a trial is over, and those that bring the data back; as the engine takes them."""
+    """A statement that is timed after a trial."""
 
     name: str
+    """The name of its time in the result."""
     run: str
+    """The statement in the engine's SQL."""
     undo: tuple[str, ...]
+    """Statements that restore the data afterwards. They aren't timed."""
 
 
 @dataclass(frozen=True)
 class CompiledCell:
-    """A cell, ready to run. ``trial`` is the trial's task without its target.
-
-    ``left_out``: what kinds of steps are for other engines only; ``change``: what it differs in from the cell that
-    `dbdyno why` is asked about, where it was made for that; ``added``: statements that are run on its data at last, of
-    a named file on a copy.
-    """
+    """A cell, ready to run: the parts of its plans."""
 
     cell: ResolvedCell
+    """The cell that these plans belong to."""
     before: list[str]
+    """Statements that run before rows are loaded, such as ``create table``."""
     tables: list[dict[str, Any]]
+    """The tables to load, as in a plan of kind ``load``."""
     after: list[str]
+    """Statements that run after rows are loaded, such as ``create index``."""
     trial: dict[str, Any]
+    """The task of a trial's plan, without its target and seeds."""
     left_out: tuple[str, ...] = ()
+    """The kinds of steps that were left out, because they are for other engines only."""
     timed: tuple[TimedStatement, ...] = ()
+    """Statements that are timed after a trial."""
     change: Change | None = None
+    """The change from the original cell, if `dbdyno why` created this cell."""
     added: tuple[str, ...] = ()
+    """Statements that run on the loaded data after ``after``; for a named file, on a copy."""
 
     @property
     def definition(self) -> Definition:
-        """What the experiment is at the cell."""
+        """The experiment's definition for the cell."""
         return self.cell.definition
 
     @property
     def settings(self) -> Settings:
-        """The system's."""
+        """The settings of the system."""
         return self.cell.settings
 
     @property
     def command(self) -> list[str]:
-        """The program and its arguments, of an ``exec:`` system, with the levels of the factors put in."""
+        """The program of an ``exec:`` system and its arguments, with the levels of the factors inserted."""
         values = {name: level.name for name, level in self.cell.levels.items()}
         return [word.format(**values) for word in shlex.split(self.cell.system.command)]
 
     @property
     def begins(self) -> set[str]:
-        """The modes in which its transactions begin: none where each statement is one of its own."""
+        """The modes in which its transactions begin; empty if it has no explicit transactions."""
         return begins(self.trial)
 
     def template_key(self, identity: str) -> str:
-        """Name the loaded data: SHA-256, in hexadecimal, over all that decides the bytes they are kept in.
+        """Return a key of the loaded data: the SHA-256, in hexadecimal, of everything that determines the stored bytes.
 
-        ``identity``: of what writes them, the library (its version and source id) or the server. Not in the key: the
-        run's seed, and settings that connections or servers are given at a trial.
+        ``identity``: of the library (its version and source id) or the server that writes the data. The key excludes
+        the run's seed and settings that apply to connections or servers during a trial.
         """
         tables = [table | {"file": table["file"] and file_digest(table["file"])} for table in self.tables]
         content = {
@@ -123,33 +132,33 @@ class CompiledCell:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def load_plan(self, target: Target) -> dict[str, Any]:
-        """Give the plan that makes the tables and fills them on a target."""
+        """Return the plan that creates and fills the tables on a target."""
         after = [*self.after, *self.added]
         task = {"kind": "load", "target": target, "before": self.before, "tables": self.tables, "after": after}
         return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
 
     def growth_plan(self, target: Target, table: str, first: int, rows: int) -> dict[str, Any]:
-        """Give the plan that adds rows to a table of a target, which follow the ``first`` ones."""
+        """Return the plan that adds ``rows`` rows to a table that already has ``first`` rows."""
         (filled,) = [each for each in self.tables if each["name"] == table]
         grown = filled | {"first": first, "rows": rows}
         task = {"kind": "load", "target": target, "before": [], "tables": [grown], "after": []}
         return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
 
     def statements_plan(self, target: Target, statements: Sequence[str]) -> dict[str, Any]:
-        """Give the plan that runs statements on a target, one after another."""
+        """Return the plan that runs statements on a target, one after another."""
         task = {"kind": "load", "target": target, "before": [], "tables": [], "after": list(statements)}
         return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
 
     def space_plan(self, target: Target) -> dict[str, Any]:
-        """Give the plan that tells what the tables of a target take on disk."""
+        """Return the plan that measures the disk space of the tables on a target."""
         task = {"kind": "space", "target": target, "tables": list(self.definition.tables)}
         return {"schema": PLAN, "seed": self.definition.data_seed, "task": task}
 
     def trial_plan(self, target: Target, seed: int, first_use: int = 0, *, analyzed: bool = False) -> dict[str, Any]:
-        """Give the plan of a trial on a target that holds the tables.
+        """Return the plan of a trial on a target that has the tables.
 
-        ``seed``: that of the block; ``first_use``: how often counters were used by trials before, as the worker told;
-        ``analyzed``: an earlier trial has run the statements for their estimates.
+        ``seed``: the seed of the round. ``first_use``: how often earlier trials used the counters, as the worker
+        reported. ``analyzed``: whether an earlier trial has already measured row estimates.
         """
         if self.change is not None:
             target = {**target, **self.change.address}
@@ -162,12 +171,12 @@ class CompiledCell:
 
 
 def not_analyzed(statements: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give statements of a plan as those of a trial that runs none of them for its estimates."""
+    """Return statements of a plan without the request to measure their row estimates."""
     return [{name: value for name, value in each.items() if name != "analyze"} for each in statements]
 
 
 def file_digest(path: str) -> str:
-    """Give the SHA-256 of a file's content, in hexadecimal. A file that has not changed is read once."""
+    """Return the SHA-256 of a file's content, in hexadecimal. Unchanged files are read only once."""
     stat = Path(path).stat()
     return _digest(path, stat.st_ino, stat.st_size, stat.st_mtime_ns)
 

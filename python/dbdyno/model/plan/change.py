@@ -1,10 +1,10 @@
-"""One change of a cell, which `dbdyno why` measures beside the cell as it is: what is made slower, or free."""
+"""A change of a cell, which `dbdyno why` compares with the unchanged cell: a resource is made slower or free."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
-#: What is changed. The first seven are what injected delays have names for in a plan, and competing programs.
+#: The resource that is changed. Delays are injected into the first six. For ``processors`` another program competes.
 Resource = Literal[
     "flush",
     "read",
@@ -19,18 +19,18 @@ Resource = Literal[
     "thinking",
 ]
 
-#: ``slower``: how sensitive is it? ``free``: what would it gain?
+#: ``slower`` measures the sensitivity to a resource; ``free`` the gain without its cost.
 Kind = Literal["slower", "free"]
 
-#: How the size of a change is known: ``delay``, microseconds that each call takes longer; ``share``, of each processor,
-#: that another program takes; ``ratio``, by which something is smaller than it is; ``none``: it has no size.
+#: The meaning of a change's size. ``delay``: microseconds added to each call. ``share``: the share of each CPU that
+#: another program uses. ``ratio``: how many times smaller something becomes. ``none``: the change has no size.
 Scale = Literal["delay", "share", "ratio", "none"]
 
 UNCHANGED = "unchanged"
-"""The level of the cell as it is."""
+"""The level of the unchanged cell."""
 
 AGAIN = "unchanged again"
-"""The level of the same: all changes of a block are held against it, so that it is measured twice."""
+"""The level of a second measurement of the unchanged cell in each round, because it is the baseline of all changes."""
 
 CHANGE = "change"
 """The factor whose levels are the changes."""
@@ -43,45 +43,51 @@ INJECTED: Mapping[Resource, str] = {
     "connect": "connect",
     "client": "transaction",
 }
-"""By resource, what a plan calls the kind of calls whose delay makes it slower."""
+"""By resource, the kind of calls in a plan whose delay makes the resource slower."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change, and how it is made.
-
-    ``level``: its name, as results have it; ``does``: what it does, a clause. ``size``: as ``scale`` says; ``own_us``:
-    what a call takes by itself, where no counter tells.
-
-    How it is made: ``injected``, by kind of call, as in the field ``changes`` of a plan; ``settings`` of the system, in
-    the place of those it has; ``load``: keys of an experiment's ``load`` with other values; ``competitor``: the share
-    of each processor that another program takes; ``processors``: those that all may use, by number; ``own_keys``: each
-    client has keys that no other one has; ``own_files``: each has a copy of the database's file;
-    ``no_thinking``: transactions have no pauses; ``address``: by what a plan names the system to reach it another way.
-    """
+    """A change of a cell. The fields from ``injected`` on say how to make it."""
 
     level: str
+    """Its level of the factor ``change``, which names it in results."""
     resource: Resource
+    """The resource that it makes slower or free."""
     kind: Kind
+    """Whether it makes the resource slower or free."""
     does: str
+    """Its effect, a clause."""
     scale: Scale = "none"
+    """The meaning of ``size``."""
     size: float = 0.0
+    """Microseconds, a share or a ratio, depending on ``scale``."""
     own_us: float | None = None
+    """Microseconds of a call without the delay, if no counter measures it during the trial."""
     injected: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Delays by kind of call, as in the field ``changes`` of a plan."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the system, which replace its own."""
     load: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the experiment's ``load`` with other values."""
     competitor: float = 0.0
+    """The share of each CPU that another program uses."""
     processors: tuple[int, ...] = ()
+    """The numbers of the CPUs that the system and the clients may use; empty for all."""
     own_keys: bool = False
+    """Whether clients use disjoint sets of keys."""
     own_files: bool = False
+    """Whether each client has its own copy of the database file."""
     no_thinking: bool = False
+    """Whether transactions run without pauses."""
     address: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the plan's target that connect to the system in another way."""
 
     def stored(self) -> dict[str, Any]:
-        """Return it as a run's design has it."""
+        """Return the JSON object that a run's design stores."""
         return asdict(self) | {"processors": list(self.processors)}
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
-        """Read it from a run's design."""
+        """Read a change from a run's design."""
         return cls(**{**stored, "processors": tuple(stored["processors"])})

@@ -1,4 +1,4 @@
-"""Counters of a task: how far a use moves them, so that trials on the same tables go on where others ended."""
+"""The counters of a task. A trial continues counting at the value where the previous trial on the same tables ended."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def step_of_counters(task: Mapping[str, Any]) -> int:
-    """Return by how much one use moves the values of a task's counters, the greatest of several; 1 without any.
+    """Return how far one use advances a counter: the maximum over a task's counters, or 1 without counters.
 
-    An insert of ten rows takes every tenth value for each of them, so that one use of a counter moves it by ten.
+    In an insert of ten rows, each row takes every tenth value, so one use advances the counter by ten.
     """
     return max((abs(step) for step in _steps(task.get("transactions", []))), default=1) or 1
 
@@ -19,7 +19,7 @@ def _steps(part: Any) -> Iterator[int]:
         case {"kind": "serial", "step": int(step)}:
             yield step
         case Mapping():
-            # A reference draws among the rows that are there, and uses no counter.
+            # A reference draws an existing row and doesn't advance a counter.
             for name, each in part.items():
                 if not (name == "of" and part.get("kind") == "reference"):
                     yield from _steps(each)

@@ -1,4 +1,4 @@
-"""A fix: a change of a cell that a user could keep, with its price and what to write to have it."""
+"""Fixes: changes of a cell that a user could adopt, with their prices and the lines that apply them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -6,10 +6,10 @@ from typing import Any, Literal, Self
 
 from dbdyno.model.plan.change import Resource
 
-#: What a fix takes in exchange. ``durability``: which commits a failure of the machine loses; ``isolation``: what a
-#: transaction sees of others; ``staleness``: how old what it reads may be; ``exclusive``: who else may use the file;
-#: ``memory``, ``space``, ``writes``: bytes in memory and on the device, and the time of what writes; ``recovery``: how
-#: long a restart takes; ``latency``: what a single transaction waits for; ``use``: what the application must keep to.
+#: Disadvantages of a fix. ``durability``: a machine failure loses more commits. ``isolation``: transactions see more of
+#: each other's changes. ``staleness``: reads return older data. ``exclusive``: other programs can't use the file.
+#: ``memory``, ``space``: more bytes in memory or on the device. ``writes``: slower writes. ``recovery``: slower
+#: restarts. ``latency``: a single transaction waits longer. ``use``: restrictions for the application.
 PriceKind = Literal[
     "durability",
     "isolation",
@@ -23,11 +23,11 @@ PriceKind = Literal[
     "use",
 ]
 
-#: Prices that change what may be relied on. A fix without one goes first where it gains as much.
+#: Prices that weaken guarantees. If two fixes gain the same, the fix without such a price is preferred.
 SERIOUS: frozenset[PriceKind] = frozenset({"durability", "isolation"})
 
 FIX = "fix "
-"""How a fix is named as a level of the factor ``change``: this, and its own name."""
+"""The prefix of a fix's name as a level of the factor ``change``."""
 
 
 def is_fix(level: str) -> bool:
@@ -37,60 +37,71 @@ def is_fix(level: str) -> bool:
 
 @dataclass(frozen=True)
 class Price:
-    """What a fix costs; ``text``: a clause; ``bytes``: of memory, where that is its kind and known."""
+    """A disadvantage of a fix."""
 
     kind: PriceKind
+    """The kind of disadvantage."""
     text: str
+    """The disadvantage, a clause."""
     bytes: float | None = None
+    """Additional bytes of memory if ``kind`` is ``memory``; None if unknown."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the documentation of an engine says it: its title, the section in it, and an address."""
+    """A section of an engine's documentation."""
 
     title: str
+    """The title of the documentation."""
     section: str
+    """The title of the section."""
     url: str
+    """The address of the section."""
 
     @property
     def text(self) -> str:
-        """The source as a reader looks it up."""
+        """The title and the section, for sentences."""
         return f"{self.title}, {self.section}"
 
 
 @dataclass(frozen=True)
 class Fix:
-    """A fix, and how a cell is measured with it.
-
-    ``name``: what it is called; ``does``: a clause; ``snippet``: the lines that apply it, and ``closing`` what comes
-    after those of all fixes; ``against``: the resources of which it takes less; ``group``: of fixes with one group only
-    one can be had.
-
-    How it is made: ``settings`` of the system; ``load``: keys of an experiment's ``load``; ``statements``: run on the
-    data before trials, as those that make an index; ``begins``: the mode in which transactions begin; ``batch``: so
-    many transactions are done in one; ``reads``: the reads of a transaction are done in one; ``rows``: so many rows are
-    inserted by one statement.
-    """
+    """A fix. The fields from ``settings`` to ``rows`` say how to change a cell to measure it."""
 
     name: str
+    """The name in results."""
     does: str
+    """Its effect, a clause."""
     prices: tuple[Price, ...]
+    """Its disadvantages; empty if it has none."""
     source: Source
+    """The documentation that describes it."""
     snippet: tuple[str, ...]
+    """The lines that apply it."""
     against: tuple[Resource, ...] = ()
+    """The resources that it relieves."""
     group: str = ""
+    """A name shared by alternatives. Fixes with the same group can't be combined."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the system, which replace its own."""
     load: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the experiment's ``load`` with other values."""
     statements: tuple[str, ...] = ()
+    """Statements that run on the data before trials, such as ``create index``."""
     begins: str = ""
+    """The mode in which transactions begin; empty if it doesn't change."""
     batch: int = 1
+    """Number of transactions that are combined into one."""
     reads: bool = False
+    """Whether the reads of a transaction are combined into one transaction."""
     rows: int = 1
+    """Number of rows that one statement inserts."""
     closing: tuple[str, ...] = ()
+    """Lines that follow the snippets of all fixes, such as a restart."""
 
     @property
     def lines(self) -> list[str]:
-        """All that is to be written."""
+        """All lines that apply it."""
         return [*self.snippet, *self.closing]
 
     @property
@@ -100,16 +111,16 @@ class Fix:
 
     @property
     def is_serious(self) -> bool:
-        """Whether its price changes what may be relied on."""
+        """Whether it weakens durability or isolation."""
         return any(each.kind in SERIOUS for each in self.prices)
 
     @property
     def work(self) -> int:
-        """How many transactions of the cell as it is one transaction does."""
+        """Number of transactions of the unchanged cell that one transaction replaces."""
         return self.batch * self.rows
 
     def stored(self) -> dict[str, Any]:
-        """Return it as a run's design has it."""
+        """Return the JSON object that a run's design stores."""
         made = asdict(self)
         for name in _TUPLES:
             made[name] = list(made[name])
@@ -117,7 +128,7 @@ class Fix:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
-        """Read it from a run's design."""
+        """Read a fix from a run's design."""
         tuples = {name: tuple(stored[name]) for name in _TUPLES}
         prices = tuple(Price(**each) for each in stored["prices"])
         return cls(**{**stored, **tuples, "prices": prices, "source": Source(**stored["source"])})
@@ -127,7 +138,7 @@ _TUPLES = ("snippet", "against", "statements", "closing")
 
 
 def conflict(one: Fix, other: Fix) -> bool:
-    """Whether two fixes cannot be had together: they set the same to different values, or are two ways to one end."""
+    """Whether two fixes can't be combined: they are alternatives, or set a key to different values."""
     if one.group and one.group == other.group:
         return True
     settings = one.settings.keys() & other.settings.keys()
@@ -141,7 +152,7 @@ def conflict(one: Fix, other: Fix) -> bool:
 
 
 def together(name: str, fixes: Sequence[Fix]) -> Fix:
-    """Give all of some fixes that do not conflict as one."""
+    """Return the combination of fixes that don't conflict."""
     does = "; ".join(each.does for each in fixes)
     merged = _merged(fixes)
     return Fix(

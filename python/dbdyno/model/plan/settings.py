@@ -1,4 +1,4 @@
-"""The settings of a system, as far as all engines have them."""
+"""The settings of a system: the part that all engines share."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,18 +7,18 @@ from typing import Any
 Scalar = bool | int | float | str
 
 DEFAULT = "default"
-"""A setting with this value is not set at all."""
+"""The value of a setting that dbdyno leaves unset."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one system, checked. An engine's own are a class of its own."""
+    """Validated settings of a system. Engines with settings have a subclass."""
 
     @property
     def of_files(self) -> Any:
-        """Those that decide the bytes in which loaded data are kept."""
+        """The settings that affect the stored bytes of loaded data."""
         return ()
 
     def shown(self) -> Iterator[tuple[str, str]]:
-        """Give what is set, by name, for people to read."""
+        """Yield the names and values of the settings for display."""
         yield from ()

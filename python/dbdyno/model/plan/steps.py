@@ -1,4 +1,4 @@
-"""The transactions of a plan's task."""
+"""The steps of a plan's transactions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ PlanStep = dict[str, Any]
 
 
 def flat(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
-    """Give the steps of a plan's transaction, those inside others behind them."""
+    """Yield the steps of a transaction. Nested steps follow the step that contains them."""
     for step in steps:
         yield step
         for inner in ("steps", "then", "otherwise"):
@@ -15,7 +15,7 @@ def flat(steps: Iterable[PlanStep]) -> Iterator[PlanStep]:
 
 
 def without_thinking(steps: Iterable[PlanStep]) -> list[PlanStep]:
-    """Return a plan's steps without pauses, also those within other steps; loops that only pause are left out too."""
+    """Return steps without pauses, including nested steps. Loops that contain only pauses are removed, too."""
     left = []
     for step in steps:
         if step["do"] in ("think", "pause"):
@@ -27,10 +27,10 @@ def without_thinking(steps: Iterable[PlanStep]) -> list[PlanStep]:
 
 
 def begins(task: Mapping[str, Any]) -> set[str]:
-    """Give the modes in which a task's transactions begin: none where each statement is one of its own."""
+    """Return the modes in which a task's transactions begin; empty if it has no explicit transactions."""
     steps = [step for each in task.get("transactions", []) for step in flat(each["steps"])]
     modes = {str(step["mode"]) for step in steps if step["do"] == "begin"}
-    # A statement can begin one too.
+    # A statement can begin a transaction, too.
     words = [str(each["sql"]).lower().split() for each in task.get("statements", [])]
     begun = [each for each in words if each[:1] in (["begin"], ["start"], ["savepoint"])]
     return modes | {next((mode for mode in ("immediate", "exclusive") if mode in each), "deferred") for each in begun}
