@@ -538,7 +538,7 @@ def test_without_recommendations_none_can_be_tried(cli: Cli) -> None:
         ('levels = { more = "nocase" }', "", "recommendations[1]: missing change"),
         ('name = "nocase"', 'name = "by-case"', "duplicate name `by-case`"),
         ('answers = "prefix-scan"', 'answers = "prefix-scam"', "recommendations[0].answers"),
-        ('engine = "sqlite"', 'engine = "sqlit"', '"sqlit" is no engine; did you mean `sqlite`?'),
+        ('engine = "sqlite"', 'engine = "sqlit"', 'unknown engine "sqlit"; did you mean `sqlite`?'),
         ("[factors.more.none]\nexists = false\n", "", "all levels belong to recommendations"),
     ],
 )

@@ -1,4 +1,5 @@
-"""What an experiment says about one cell, as data: tables, transactions, the load. It knows no engine.
+"""The types of an experiment's definition for one cell: tables, transactions and load.
 
-What engines have to say of a text is asked of ``Engines``, which those give who read.
+They are independent of engines. Checks that depend on an engine use the protocol ``Engines``, whose implementation the
+caller passes to :func:`dbdyno.model.experiment.strict.validate`.
 """

@@ -1,4 +1,4 @@
-"""The types of columns: a name, and for some a length or a precision."""
+"""Column types: a name and, for some types, a length or a precision."""
 
 import re
 from typing import Annotated, Any, NamedTuple
@@ -7,7 +7,7 @@ from pydantic import PlainValidator
 
 from dbdyno.model.experiment.validation import nearest, show, wrong
 
-# The names, each with the numbers of arguments it may have.
+# The numbers of arguments that a type may have, by name.
 NAMES: dict[str, tuple[int, ...]] = {
     "integer": (0,),
     "bigint": (0,),
@@ -31,19 +31,19 @@ _FORM = re.compile(r"\s*([A-Za-z]\w*)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*
 
 
 class ColumnType(NamedTuple):
-    """A type's common name and its arguments."""
+    """A column type: its canonical name and its arguments."""
 
     name: str
     arguments: tuple[int, ...] = ()
 
     @property
     def is_integer(self) -> bool:
-        """Whether it holds whole numbers."""
+        """Whether its values are integers."""
         return self.name in ("integer", "bigint", "smallint")
 
 
 def read_column_type(value: Any) -> ColumnType:
-    """Read a type such as ``varchar(1000)``; one that is no such type is a validation error."""
+    """Read a column type such as ``varchar(1000)``. Raises a validation error if it is invalid."""
     found = _FORM.fullmatch(value) if isinstance(value, str) else None
     if not found:
         raise wrong(f"{show(value)} is not a type", 'as in `"integer"` or `"varchar(1000)"`')

@@ -17,16 +17,16 @@ _COMPARISON = re.compile(
 )
 _NULL = re.compile(r"\s*(?P<left>[A-Za-z_]\w*)\s+is\s+(?P<no>not\s+)?null\s*", re.IGNORECASE)
 
-# An expression's own truth, in the place of a comparison.
+# The value of ``compare`` if the condition is the truth value of an expression.
 TRUTH = "truth"
 
-_REMEDY = "compare a variable with a variable, a number or a 'text', as in `n > 0` or `n is null`"
+_REMEDY = "compare a variable with a variable, a number or a 'string', as in `n > 0` or `n is null`"
 
 
 class Condition(NamedTuple):
-    """A comparison: ``compare`` is a word of the plan, ``right`` is left out for ``is_null`` and ``is_not_null``.
+    """A comparison. ``compare``: its name in a plan. ``right``: None for ``is_null`` and ``is_not_null``.
 
-    An expression stands alone, with ``compare`` ``truth``.
+    If ``left`` is an expression, ``compare`` is ``truth`` and ``right`` is None.
     """
 
     left: Constant | Variable | Expression
@@ -35,14 +35,14 @@ class Condition(NamedTuple):
 
     @property
     def variables(self) -> list[str]:
-        """The names of the variables it compares."""
+        """The names of the variables in the condition."""
         if isinstance(self.left, Expression):
             return list(self.left.expression.variables)
         return [side.variable for side in (self.left, self.right) if isinstance(side, Variable)]
 
 
 def read_condition(value: Any) -> Condition:
-    """Read a condition; a text that is none is a validation error."""
+    """Read a condition. Raises a validation error if it is invalid."""
     if isinstance(value, str):
         if found := _NULL.fullmatch(value):
             return Condition(Variable(variable=found["left"]), "is_not_null" if found["no"] else "is_null")

@@ -1,4 +1,4 @@
-"""What an experiment says about one cell: all references put in, all tables validated."""
+"""The definition of an experiment for one cell: references are replaced and all tables are validated."""
 
 import math
 from typing import Annotated, Self
@@ -35,10 +35,10 @@ def _check_timeline(load: Load, interval_ms: int | None) -> None:
 
 
 class Definition(Strict):
-    """An experiment at one cell. ``system`` holds the settings of each engine.
+    """An experiment's definition for one cell. ``system``: settings by engine.
 
-    ``dialect``: in which SQL the statements for all engines are written, so that they are translated; without one they
-    are sent as they are.
+    ``dialect``: the SQL dialect of the statements for all engines, from which they are translated; None if they are
+    sent unchanged.
     """
 
     data_seed: Count = 1

@@ -1,4 +1,4 @@
-"""How a row of a table is chosen."""
+"""Distributions for drawing a row of a table."""
 
 from typing import Annotated, Any, Self
 
@@ -9,20 +9,20 @@ from dbdyno.model.experiment.validation import show, wrong
 
 
 class DrawZipf(Strict):
-    """As ``Zipf`` over the table's rows."""
+    """The distribution ``Zipf`` over the table's rows."""
 
     exponent: Annotated[Number, Field(gt=0)] = 1.0
     scattered: bool = True
 
 
 class DrawGaussian(Strict):
-    """As ``Gaussian`` over the table's rows."""
+    """The distribution ``Gaussian`` over the table's rows."""
 
     deviations: Annotated[Number, Field(ge=1)] = 3.0
 
 
 class Draw(Strict):
-    """How a row is chosen: all alike unless one of the two is given."""
+    """The distribution of drawn rows: uniform unless ``zipf`` or ``gaussian`` is given."""
 
     zipf: Annotated[DrawZipf | None, BeforeValidator(lambda v: v if isinstance(v, dict) else {"exponent": v})] = None
     gaussian: DrawGaussian | None = None
@@ -30,7 +30,7 @@ class Draw(Strict):
     @model_validator(mode="after")
     def _only_one(self) -> Self:
         if self.zipf and self.gaussian:
-            raise wrong("it names two distributions", "keep one of them")
+            raise wrong("two distributions are given", "remove `zipf` or `gaussian`")
         return self
 
 
@@ -38,7 +38,7 @@ def _read_draw(value: Any) -> Any:
     if isinstance(value, str):
         if value != "uniform":
             hint = 'write `"uniform"`, `{ zipf = 1.1 }` or `{ gaussian = {} }`'
-            raise wrong(f"{show(value)} is not known here", hint)
+            raise wrong(f"unknown value {show(value)}", hint)
         return {}
     return value
 

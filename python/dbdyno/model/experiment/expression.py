@@ -1,7 +1,7 @@
-"""pgbench's expressions, read into the trees that a plan has.
+"""Parse pgbench's expressions into the expression trees of a plan.
 
-Operators, functions and constants are those of the PostgreSQL 15 documentation of pgbench ("Built-In Operators",
-"Built-In Functions"); precedence and associativity were found by asking that pgbench.
+Operators, functions and constants follow the documentation of PostgreSQL 15 for pgbench ("Built-In Operators",
+"Built-In Functions"). Precedence and associativity were determined by running pgbench 15.
 """
 
 import math
@@ -14,14 +14,14 @@ from dbdyno.model.experiment.validation import nearest
 
 Tree = dict[str, Any]
 
-# The variables that an expression can use without a step that sets them.
+# Variables that pgbench sets by itself.
 AUTOMATIC = ("client_id", "random_seed", "default_seed")
 
-# Each level of a tree is two levels of the plan's JSON, of which its reader takes no more than 128.
+# Each level of a tree is two levels of the plan's JSON, and its parser accepts at most 128.
 MOST_LEVELS = 32
 _MOST_OPEN = 100
 _MOST_DIGITS = len(str(2**63))
-_DIVIDE = r"divide it into several `\set`"
+_DIVIDE = r"split it into several `\set`"
 
 NAME = r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*"
 
@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
-# By function: the plan's name, and how many arguments it has (the greatest: `None` is any number).
+# By function: its name in a plan, and the minimum and maximum number of arguments (None: unlimited).
 _FUNCTIONS: dict[str, tuple[str, int, int | None]] = {
     "abs": ("abs", 1, 1),
     "debug": ("debug", 1, 1),
@@ -58,10 +58,10 @@ _FUNCTIONS: dict[str, tuple[str, int, int | None]] = {
     "hash_fnv1a": ("hash_fnv1a", 1, 2),
     "permute": ("permute", 2, 3),
 }
-# Those whose last argument is a seed, and may be left out.
+# Functions whose last argument is an optional seed.
 _SEEDED = ("hash_murmur2", "hash_fnv1a", "permute")
 
-# Binary operators by precedence; `is` and its kin, at the level between those of `not` and of `=`, are apart.
+# Binary operators with their precedence. `is`, `isnull` and `notnull` (between `not` and `=`) are parsed separately.
 _OR, _AND, _NOT, _IS, _COMPARISON, _BITS, _SUM, _PRODUCT, _SIGN = range(9)
 _BINARY: dict[str, tuple[int, str]] = {
     "or": (_OR, "or"),
@@ -89,7 +89,7 @@ _KEYWORDS = ("and", "or", "not", "is", "isnull", "notnull", *_CONSTANTS, "case",
 
 
 class WrongExpression(ValueError):
-    """A text is no expression. ``at``: where in it, in characters from 0."""
+    """A string isn't a valid expression. ``at``: the position of the error, in characters from 0."""
 
     def __init__(self, at: int, problem: str, hint: str) -> None:
         """``problem`` and ``hint``: a clause each, without a full stop."""
@@ -101,7 +101,10 @@ class WrongExpression(ValueError):
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression: its text in one line, the plan's tree, and the variables that a step must have set."""
+    """A parsed expression.
+
+    ``text``: in one line. ``tree``: as in a plan. ``variables``: the variables that earlier steps must set.
+    """
 
     text: str
     tree: Tree
@@ -115,7 +118,7 @@ class _Token(NamedTuple):
 
 
 def parse_expression(text: str) -> Expression:
-    """Read an expression. Raises WrongExpression."""
+    """Parse an expression. Raises WrongExpression."""
     parser = _Parser(text)
     tree = parser.whole()
     if _levels(tree) > MOST_LEVELS:
@@ -124,7 +127,7 @@ def parse_expression(text: str) -> Expression:
 
 
 def put_in(text: str, values: dict[str, str]) -> str:
-    """Put values, written as constants, in the place of some variables of an expression. Raises WrongExpression."""
+    """Replace some variables of an expression by values, which are written as constants. Raises WrongExpression."""
     pieces = []
     for token in _tokens(text, spaces=True):
         value = values.get(token.text) if token.kind == "variable" else None
@@ -142,7 +145,7 @@ def _tokens(text: str, *, spaces: bool = False) -> list[_Token]:
         found = _TOKEN.match(text, at)
         if found is None:
             problem = f"the character `{text[at]}` is not part of an expression"
-            raise WrongExpression(at, problem, "expressions are of numbers, `:variables`, operators and functions")
+            raise WrongExpression(at, problem, "expressions consist of numbers, `:variables`, operators and functions")
         kind = str(found.lastgroup)
         if kind != "space" or spaces:
             tokens.append(_Token(kind, found[kind], at))
@@ -159,7 +162,7 @@ def _constant(value: bool | int | float | None) -> Tree:
 
 
 def _levels(tree: Tree) -> int:
-    """Count the levels of a tree. Without recursion, of which a long chain of operators would need too much."""
+    """Count the levels of a tree. This is not recursive, because long chains of operators make deep trees."""
     levels, row = 0, [tree]
     while row:
         levels += 1
@@ -174,7 +177,7 @@ def _inside(tree: Tree) -> list[Tree]:
 
 
 class _Parser:
-    """A descent through an expression, binary operators by their precedence."""
+    """A recursive-descent parser with precedence climbing for binary operators."""
 
     def __init__(self, text: str) -> None:
         self.variables: list[str] = []
@@ -184,14 +187,14 @@ class _Parser:
         self._level = 0
 
     def whole(self) -> Tree:
-        """Read the expression, to the end of the text."""
+        """Parse the whole string."""
         tree = self._expression(_OR)
         if self._peek() is not None:
             raise self._unexpected()
         return tree
 
     def _peek(self) -> str | None:
-        """Give the sign, or the word in small letters, that comes next; ``None`` for all else."""
+        """Return the next token, words in lower case, or None at the end."""
         if self._next >= len(self._tokens):
             return None
         token = self._tokens[self._next]
@@ -213,13 +216,13 @@ class _Parser:
         token = self._tokens[self._next]
         shown = f":{token.text}" if token.kind == "variable" else token.text
         hint = "put parentheses around a comparison" if shown in _COMPARISONS else "write an operator between values"
-        return WrongExpression(token.at, f"`{shown}` cannot stand here" + (f": {wanted}" if wanted else ""), hint)
+        return WrongExpression(token.at, f"unexpected `{shown}`" + (f": {wanted}" if wanted else ""), hint)
 
     def _expression(self, least: int) -> Tree:
-        """Read operators of a precedence from ``least`` on."""
+        """Parse operators with at least the precedence ``least``."""
         self._level += 1
         if self._level > _MOST_OPEN:
-            raise WrongExpression(self._tokens[self._next - 1].at, "too much is left open here", _DIVIDE)
+            raise WrongExpression(self._tokens[self._next - 1].at, "too many open parentheses or operators", _DIVIDE)
         tree = self._prefix()
         compared = False
         while True:
@@ -249,7 +252,7 @@ class _Parser:
         if self._take("+"):
             return self._expression(_SIGN)
         if self._take("-"):
-            # The least integer has no counterpart that could be written and negated.
+            # The smallest 64-bit integer can't be parsed as a negated number, because 2^63 is out of range.
             if self._peek() == str(2**63):
                 self._next += 1
                 return _constant(-(2**63))
@@ -267,7 +270,7 @@ class _Parser:
             if self._take(word):
                 test = _call("is", tree, _constant(value))
                 return _call("not", test) if negated else test
-        raise self._unexpected("after `is` comes `null`, `true` or `false`")
+        raise self._unexpected("expected `null`, `true` or `false` after `is`")
 
     def _value(self) -> Tree:
         if self._next >= len(self._tokens):
@@ -302,7 +305,7 @@ class _Parser:
             self._demand("then")
             branches.append({"when": when, "then": self._expression(_OR)})
         if not branches:
-            raise self._unexpected("after `case` comes `when`")
+            raise self._unexpected("expected `when` after `case`")
         otherwise = self._expression(_OR) if self._take("else") else None
         self._demand("end")
         return {"op": "case", "branches": branches, "otherwise": otherwise}
@@ -312,7 +315,7 @@ class _Parser:
         self._next += 1
         if name not in _FUNCTIONS:
             hint = "the natural logarithm is `ln`" if name == "log" else nearest(name, _FUNCTIONS)
-            raise WrongExpression(token.at, f"there is no function `{token.text}`", hint)
+            raise WrongExpression(token.at, f"unknown function `{token.text}`", hint)
         self._demand("(")
         arguments: list[Tree] = []
         if not self._take(")"):
@@ -324,7 +327,7 @@ class _Parser:
         if len(arguments) < least or (most is not None and len(arguments) > most):
             wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} or {most}"
             problem = f"`{name}` takes {wanted} arguments, not {len(arguments)}"
-            raise WrongExpression(token.at, problem, "give it that many")
+            raise WrongExpression(token.at, problem, "change the number of arguments")
         if function in _SEEDED and len(arguments) < (most or 0):
             arguments.append({"op": "variable", "name": "default_seed"})
         return _call(function, *arguments)
@@ -336,10 +339,10 @@ _COMPARISONS = {sign for sign, (precedence, _) in _BINARY.items() if precedence 
 def _number(token: _Token) -> int | float:
     if token.text.isdigit():
         digits = token.text.lstrip("0") or "0"
-        # Python refuses to read thousands of digits.
+        # Python refuses to convert thousands of digits.
         if len(digits) > _MOST_DIGITS or int(digits) >= 2**63:
             shown = shortened(token.text, _MOST_DIGITS)
-            raise WrongExpression(token.at, f"{shown} is too large for an integer", "write it with `.0` behind it")
+            raise WrongExpression(token.at, f"{shown} is too large for an integer", "append `.0`")
         return int(digits)
     number = float(token.text)
     if number in (float("inf"), float("-inf")):
@@ -348,9 +351,9 @@ def _number(token: _Token) -> int | float:
 
 
 def read_constant(text: str) -> bool | int | float | None:
-    """Read a value given as text, as pgbench's ``-D`` is: a whole number, a number, a truth value or null.
+    """Parse a value like pgbench's ``-D``: an integer, a number, a Boolean or null.
 
-    Raises ValueError for any other text, and for a whole number that does not fit into 64 bits.
+    Raises ValueError for other strings, and for integers that don't fit into 64 bits.
     """
     lower = text.lower()
     if lower == "null":

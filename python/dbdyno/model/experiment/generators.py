@@ -1,4 +1,4 @@
-"""Generators as an experiment writes them: a literal, or a table with one key that names the kind."""
+"""Generators of values in an experiment: a literal, or a table with one key that names the kind."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -38,7 +38,7 @@ WordCount = Annotated[tuple[int, int], PlainValidator(lambda value: read_length(
 
 
 class Constant(Strict):
-    """Always the same value. A literal stands for it: ``5`` is ``{ constant = 5 }``."""
+    """Always the same value. A literal is an abbreviation: ``5`` means ``{ constant = 5 }``."""
 
     constant: Sent
 
@@ -56,11 +56,11 @@ class Variable(Strict):
 
 
 def read_expression(value: Any) -> pgbench.Expression:
-    """Read an expression; a text that is none is a validation error."""
+    """Read an expression. Raises a validation error if it is invalid."""
     if isinstance(value, pgbench.Expression):
         return value
     if not isinstance(value, str):
-        raise wrong(f"{show(value)} is not an expression", 'write it as a text, as in `"random(1, 10 * :n)"`')
+        raise wrong(f"{show(value)} is not an expression", 'write it as a string, as in `"random(1, 10 * :n)"`')
     try:
         return pgbench.parse_expression(value)
     except pgbench.WrongExpression as error:
@@ -71,7 +71,7 @@ ExpressionText = Annotated[pgbench.Expression, PlainValidator(read_expression)]
 
 
 class Expression(Strict):
-    """What an expression in pgbench's language gives; in transactions only, and not within another generator."""
+    """The value of a pgbench expression. It is allowed only in transactions, and not inside another generator."""
 
     expression: ExpressionText
 
@@ -84,13 +84,13 @@ class SerialOf(Strict):
 
 
 class Serial(Strict):
-    """Ascending integers; a number alone is the start."""
+    """Ascending integers; a number is an abbreviation for the start."""
 
     serial: Annotated[SerialOf, BeforeValidator(lambda v: {"start": v} if isinstance(v, int) else v)]
 
 
 class Uniform(Strict):
-    """A number of a range: whole if both ends are."""
+    """A number from a range: an integer if both ends are integers."""
 
     uniform: Range
 
@@ -100,7 +100,7 @@ def _range_alone(value: Any) -> Any:
 
 
 class ZipfOf(Strict):
-    """The range, and how steep."""
+    """The range and the exponent. ``scattered``: frequent values are spread over the range."""
 
     low: Whole
     high: Whole
@@ -120,7 +120,7 @@ class Zipf(Strict):
 
 
 class GaussianOf(Strict):
-    """The range, and how many standard deviations lie from its middle to either end."""
+    """The range. ``deviations``: the number of standard deviations from its middle to either end."""
 
     low: Whole
     high: Whole
@@ -133,19 +133,23 @@ class GaussianOf(Strict):
 
 
 class Gaussian(Strict):
-    """A whole number of a range, normally distributed about its middle."""
+    """An integer from a range, normally distributed around its middle."""
 
     gaussian: Annotated[GaussianOf, BeforeValidator(_range_alone)]
 
 
 class Text(Strict):
-    """Random characters; a number is the length, a list the least and the greatest."""
+    """Random characters: a number is the length, a list the minimum and maximum length."""
 
     text: Characters
 
 
 class WordsOf(Strict):
-    """How many words, and the list they are drawn from: its size, how steep, and what no word of it contains."""
+    """The number of words, and the list that they are drawn from.
+
+    ``vocabulary``: the size of the list. ``exponent``: of the Zipf distribution over it. ``without``: strings that its
+    words don't contain.
+    """
 
     count: WordCount
     vocabulary: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
@@ -156,12 +160,12 @@ class WordsOf(Strict):
     def _list_is_there(self) -> Self:
         for key in sorted(self.model_fields_set & {"exponent", "without"}):
             if self.vocabulary is None:
-                raise wrong("there is no list of words to draw from", "add `vocabulary`, its size", key=key)
+                raise wrong("it requires a list of words", "add `vocabulary`, the size of the list", key=key)
         return self
 
 
 class Words(Strict):
-    """Pronounceable words; a number is how many, a list the least and the greatest."""
+    """Pronounceable words: a number is their count, a list the minimum and maximum count."""
 
     words: Annotated[WordsOf, BeforeValidator(lambda v: v if isinstance(v, dict) else {"count": v})]
 
@@ -180,17 +184,20 @@ class PickOf(Strict):
 
 
 class Pick(Strict):
-    """One of the values given; a list stands for values all alike."""
+    """One of several values; a list is an abbreviation for values with equal weights."""
 
     pick: Annotated[PickOf, BeforeValidator(lambda v: {"values": v} if isinstance(v, list) else v)]
 
 
-# Versions of identifiers that are made from the time of day.
+# Versions of identifiers that contain the current time.
 FROM_THE_CLOCK = frozenset({"v7", "v7_monotonic", "ulid", "time_blocked"})
 
 
 class UuidOf(Strict):
-    """The kind, the way it is written, and the blocks of the blocked kinds."""
+    """The version, the format, and the parameters of the blocked versions.
+
+    ``interval_length``: in seconds.
+    """
 
     version: Literal["v4", "v7", "v7_monotonic", "ulid", "time_blocked", "sequence_blocked"]
     format: Literal["dashed", "hex", "bytes", "base32"] | None = None
@@ -204,23 +211,25 @@ class UuidOf(Strict):
         for key in sorted(self.model_fields_set - {"version", "format"}):
             owner = "time_blocked" if key.startswith("interval") else "sequence_blocked"
             if self.version != owner:
-                raise wrong(f"a `{self.version}` has none", f'leave it out, or write `version = "{owner}"`', key=key)
+                raise wrong(
+                    f"not a parameter of `{self.version}`", f'leave it out, or write `version = "{owner}"`', key=key
+                )
         return self
 
     @property
     def written(self) -> str:
-        """How it is written: left out, as its kind is by custom."""
+        """The format; by default the usual one of the version."""
         return self.format or ("base32" if self.version == "ulid" else "dashed")
 
 
 class Uuid(Strict):
-    """A UUID or ULID; a text alone is the version."""
+    """A UUID or ULID; a string is an abbreviation for the version."""
 
     uuid: Annotated[UuidOf, BeforeValidator(lambda v: {"version": v} if isinstance(v, str) else v)]
 
 
 class FormatOf(Strict):
-    """The text with a ``{}`` for each part."""
+    """The template, with a ``{}`` for each part."""
 
     template: str
     parts: list["Generator"]
@@ -229,13 +238,13 @@ class FormatOf(Strict):
     def _parts_match(self) -> Self:
         places = self.template.count("{}")
         if places != len(self.parts):
-            problem = f"the template has {places} places `{{}}` for {len(self.parts)} parts"
-            raise wrong(problem, "give one part for each place", key="template")
+            problem = f"number of `{{}}` in the template: {places}, number of parts: {len(self.parts)}"
+            raise wrong(problem, "give one part for each `{}`", key="template")
         return self
 
 
 class Format(Strict):
-    """A text with the values of other generators in it."""
+    """A string that contains the values of other generators."""
 
     format: FormatOf
 
@@ -247,27 +256,27 @@ class Now(Strict):
 
 
 class NullableOf(Strict):
-    """The probability of null, and the other generator."""
+    """``share``: the probability of null. ``of``: the generator of other values."""
 
     share: Share
     of: "Generator"
 
 
 class Nullable(Strict):
-    """Null with a probability, else the value of another generator."""
+    """Null with a probability, otherwise the value of another generator."""
 
     nullable: NullableOf
 
 
 class RowOf(Strict):
-    """The number, from 0, of a row of a table."""
+    """The number of a drawn row of a table, from 0."""
 
     row_of: Name
     draw: DrawOf = Draw()
 
 
 class Key(Strict):
-    """The value that a column, ``table.column``, has in a row: in a drawn one, or in the one whose number is given."""
+    """The value of a column, ``table.column``, in a drawn row or in the row with a given number."""
 
     key: Name
     draw: DrawOf = Draw()
@@ -276,12 +285,12 @@ class Key(Strict):
     @model_validator(mode="after")
     def _row_or_draw(self) -> Self:
         if self.row is not None and "draw" in self.model_fields_set:
-            raise wrong("a row is given, so that none is drawn", "keep `row` or `draw`", key="draw")
+            raise wrong("`draw` has no effect if `row` is given", "remove one of them", key="draw")
         return self
 
 
 class Next(Strict):
-    """A new value for a column, ``table.column``: what the column's serial goes on with after the table's rows."""
+    """A new value for a column, ``table.column``, which continues the column's serial after the table's rows."""
 
     next: Name
 
@@ -296,15 +305,15 @@ def _read(value: Any) -> Any:
     if isinstance(value, bool | int | float | str):
         return {"constant": value}
     if not isinstance(value, dict):
-        hint = "give a number, a text or a generator, as in `{ uniform = [1, 9] }`"
+        hint = "give a number, a string or a generator, as in `{ uniform = [1, 9] }`"
         raise wrong(f"{show(value)} is not a value", hint)
     found = [key for key in value if key in KINDS]
     if len(found) != 1:
         if found:
-            raise wrong(f"it names {len(found)} generators: " + ", ".join(found), "keep one of them")
+            raise wrong("several generators are given: " + ", ".join(found), "keep only one")
         if not value:
-            raise wrong("it names no generator", nearest("", KINDS))
-        raise wrong("there is no such generator", nearest(next(iter(value)), KINDS), key=next(iter(value)))
+            raise wrong("a generator is missing", nearest("", KINDS))
+        raise wrong("unknown generator", nearest(next(iter(value)), KINDS), key=next(iter(value)))
     return value
 
 

@@ -1,4 +1,4 @@
-"""The levels of factors."""
+"""Levels of factors."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,10 @@ Scalar = bool | int | float | str
 
 @dataclass(frozen=True)
 class Level:
-    """One value of a factor. A named level binds several values; its own ``value`` is its name."""
+    """One value of a factor.
+
+    ``name``: the value as text. ``values``: the keys and values of a level that is a table; its ``value`` is its name.
+    """
 
     name: str
     value: Scalar
@@ -16,16 +19,16 @@ class Level:
 
     @staticmethod
     def of(value: Scalar) -> "Level":
-        """Make the level of a single value."""
+        """Return the level of a single value."""
         return Level(as_text(value), value)
 
     def bindings(self, factor: str) -> dict[str, Any]:
-        """Give what ``${factor}`` and ``${factor.key}`` stand for."""
+        """Return the values of ``factor`` and ``factor.key``, which replace ``${factor}`` and ``${factor.key}``."""
         return {factor: self.value} | {f"{factor}.{key}": value for key, value in self.values}
 
 
 def as_text(value: Any) -> str:
-    """Write a level's value as it stands in a longer text, a cell's id or a table."""
+    """Return a level's value as text, for cell ids, tables and strings that refer to the factor."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

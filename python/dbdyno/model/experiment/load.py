@@ -1,4 +1,4 @@
-"""The load: how many clients, when transactions start, when the trial ends, and what is measured."""
+"""The load: number of clients, arrivals, end of the trial, and measurements."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -12,7 +12,7 @@ FailureKind = Literal["locked", "deadlock", "serialization", "timeout", "connect
 
 
 class Open(Strict):
-    """An open loop: transactions start by a clock, ``rate`` a second over all clients."""
+    """An open loop: transactions start on a schedule. ``rate``: per second, over all clients."""
 
     rate: Annotated[float, Field(gt=0, le=HIGHEST_RATE, allow_inf_nan=False)]
     gaps: Literal["even", "poisson"] = "poisson"
@@ -22,19 +22,19 @@ def _read_arrival(value: Any) -> Any:
     if value == "closed":
         return None
     if not isinstance(value, dict):
-        raise wrong(f"{show(value)} is not known here", 'write `"closed"` or `{ rate = 1000 }`')
+        raise wrong(f"unknown value {show(value)}", 'write `"closed"` or `{ rate = 1000 }`')
     return value
 
 
 class Warmup(Strict):
-    """What comes before the measured window, for each client; the longer of the two."""
+    """The warm-up of each client before the measured window. If both limits are given, both must be reached."""
 
     seconds: Seconds = 0.0
     transactions: Count = 0
 
 
 class Stop(Strict):
-    """What ends the measured window: for each client, whichever comes first of those given."""
+    """The end of the measured window: each client stops at the first of these limits."""
 
     seconds: Annotated[float, Field(gt=0, le=YEAR_S, allow_inf_nan=False)] | None = None
     transactions: Positive | None = None
@@ -43,18 +43,22 @@ class Stop(Strict):
 
     @property
     def amounts(self) -> list[int]:
-        """The amounts of work that end it."""
+        """The limits that are amounts of work."""
         return [each for each in (self.transactions, self.statements, self.rows) if each is not None]
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
         if self.seconds is None and not self.amounts:
-            raise wrong("nothing ends the trial", "give `seconds`, `transactions`, `statements` or `rows`")
+            raise wrong("the trial would never end", "give `seconds`, `transactions`, `statements` or `rows`")
         return self
 
 
 class Retry(Strict):
-    """What to do with a transaction that fails: tries in all, the kinds tried again, the wait between."""
+    """Retries of failed transactions.
+
+    ``attempts``: the maximum number, including the first. ``on``: kinds of failure that are retried. ``wait_ms``:
+    milliseconds between attempts.
+    """
 
     attempts: Annotated[int, Field(ge=1, le=MOST_ATTEMPTS)] = 1
     on: list[FailureKind] = Field(default_factory=list)
@@ -62,9 +66,10 @@ class Retry(Strict):
 
 
 class Load(Strict):
-    """The load on a system. ``arrival`` ``None``: a closed loop, a client's next transaction follows its last.
+    """The load on a system.
 
-    ``memory_limit_mb``: megabytes (10^6 bytes) that the system and what the kernel caches of its files may take.
+    ``arrival``: None is a closed loop, in which each client starts a transaction when its previous one has ended.
+    ``memory_limit_mb``: limit for the system and the kernel's cache of its files, in megabytes (10^6 bytes).
     """
 
     clients: Annotated[int, Field(ge=1, le=MOST_CLIENTS)] = 1
@@ -82,23 +87,26 @@ class Load(Strict):
     @model_validator(mode="after")
     def _processes_are_few(self) -> Self:
         if self.processes > MOST_PROCESSES:
-            problem = f"{self.clients} clients would be as many processes"
+            problem = f"{self.clients} clients would need {self.clients} processes"
             raise wrong(problem, f'give at most {MOST_PROCESSES}, or `clients_as = "threads"`', key="clients")
         return self
 
     @property
     def fresh_os_cache(self) -> Literal["warm", "cold"]:
-        """The state of the kernel's cache of fresh data. What is cached beforehand no limit to memory would count."""
+        """The state of the kernel's cache after copying the data.
+
+        It is cold with a memory limit, because the limit wouldn't include pages that were cached before.
+        """
         return self.os_cache if self.memory_limit_mb is None else "cold"
 
     @property
     def sharing(self) -> int:
-        """How many clients share a process, and the library in it."""
+        """Number of clients that share a process and its library."""
         return 1 if self.clients_as == "processes" else self.clients
 
     @property
     def processes(self) -> int:
-        """How many processes there are with clients in them."""
+        """Number of processes with clients."""
         return self.clients if self.clients_as == "processes" else 1
 
 
@@ -107,11 +115,11 @@ def _one_or_several(value: Any) -> Any:
 
 
 class Measure(Strict):
-    """What throughput counts, how a report calls it, and what is recorded beside it.
+    """The unit of throughput, its name in reports, and additional measurements.
 
-    ``operations``: the time of each statement; ``space``: the bytes of tables and indexes, and how full leaves are,
-    when a trial is over; ``estimates``: how many rows the planner expected, by an execution of each statement before
-    the first trial; ``processes``: those of parts of the system, by the part's name, as ids or commands.
+    ``operations``: the time of each statement. ``space``: the sizes of tables and indexes and the fill of leaf pages
+    after a trial. ``estimates``: the planner's row estimates, from an execution of each statement before the first
+    trial. ``processes``: the processes of each part of the system, by the part's name, as ids or commands.
     """
 
     unit: Literal["transaction", "statement", "row"] = "transaction"

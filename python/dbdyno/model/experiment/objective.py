@@ -1,4 +1,4 @@
-"""Service level objectives, as ``p99 < 50 ms and failed < 1 %``."""
+"""Service level objectives, such as ``p99 < 50 ms and failed < 1 %``."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _LONGEST_MS = 3_600_000.0
 
 @dataclass(frozen=True)
 class Clause:
-    """A metric and its limit: milliseconds of the response time, or a share of the requests from 0 to 1."""
+    """A metric and its upper limit: milliseconds of the response time, or a share of the requests from 0 to 1."""
 
     metric: Metric
     limit: float
 
     @property
     def is_share(self) -> bool:
-        """Whether it limits a share of requests, and not a time."""
+        """Whether it limits a share of requests instead of a time."""
         return self.metric in ("failed", "skipped")
 
     def value(self, value: float) -> str:
-        """Write a value of the metric with its unit."""
+        """Return a value of the metric with its unit as text."""
         if self.is_share:
             return percent(value)
         if math.isinf(value):
@@ -60,7 +60,7 @@ class Objective:
 
 
 def read_objective(text: str, place: str) -> Objective:
-    """Read an objective. Raises InputError at ``place`` unless each clause is a metric, ``<``, and a limit."""
+    """Read an objective. Raises InputError at ``place`` if a clause isn't a metric, ``<`` and a limit."""
     clauses = [_clause(part, text, place) for part in re.split(r"\s*(?:,|&&|\band\b)\s*", text.strip())]
     twice = [each.metric for each in clauses if [other.metric for other in clauses].count(each.metric) > 1]
     if twice:

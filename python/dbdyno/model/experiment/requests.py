@@ -1,7 +1,8 @@
-"""A step that sends a request to a service: what it says, and what is taken from the reply.
+"""The HTTP request of a step, and the values to extract from its reply.
 
-A text of it has places, ``{name}``: each takes what the generator of that name in ``params`` gives, or else the
-variable of that name. ``{{`` and ``}}`` are braces.
+Its strings may contain placeholders, ``{name}``, for the value of the generator with this name in ``params``. If
+``params`` has no such generator, the placeholder is replaced by the variable with this name. ``{{`` and ``}}`` are
+literal braces.
 """
 
 import re
@@ -23,28 +24,28 @@ _LEAST_STATUS, _GREATEST_STATUS = 200, 599
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a text for the value of this name."""
+    """A placeholder in a string for the value with this name."""
 
     name: str
 
 
 Template = tuple[str | Place, ...]
-"""A text in pieces."""
+"""A string, split at its placeholders."""
 
 
 def read_template(value: Any) -> Template:
-    """Cut a text at its places; a number or a truth value is its text."""
+    """Split a string at its placeholders. Numbers and Booleans are converted to strings."""
     if isinstance(value, bool):
         return (str(value).lower(),)
     if isinstance(value, int | float):
         return (str(value),)
     if not isinstance(value, str):
-        raise wrong(f"{show(value)} is not a text", 'give one, with places for values as in `"{id}"`')
+        raise wrong(f"{show(value)} is not a string", 'give one, with placeholders for values, as in `"{id}"`')
     return cut(value)
 
 
 def cut(text: str) -> Template:
-    """Cut a text at its places. A validation error tells of a brace that is alone."""
+    """Split a string at its placeholders. Raises a validation error for a single brace."""
     pieces: list[str | Place] = []
     literal, at = "", 0
     for found in _PIECE.finditer(text):
@@ -52,19 +53,19 @@ def cut(text: str) -> Template:
         at = found.end()
         if found["name"] is not None:
             if not found["name"].strip():
-                raise wrong(f"{show(text)} has a place without a name", "write the name of a value, as in `{id}`")
+                raise wrong(f"{show(text)} has a placeholder without a name", "write the name of a value, as in `{id}`")
             pieces += [literal, Place(found["name"].strip())] if literal else [Place(found["name"].strip())]
             literal = ""
         elif len(found[0]) > 1:
             literal += found[0][0]
         else:
-            raise wrong(f"{show(text)} has a brace that is alone", "write it twice: `{{` or `}}`")
+            raise wrong(f"{show(text)} has a single brace", "double it: `{{` or `}}`")
     literal += text[at:]
     return (*pieces, literal) if literal else tuple(pieces)
 
 
 def places(template: Template) -> Iterator[str]:
-    """Give the names of a text's places."""
+    """Yield the names of the placeholders."""
     yield from (piece.name for piece in template if isinstance(piece, Place))
 
 
@@ -73,7 +74,7 @@ TemplateText = Annotated[Template, PlainValidator(read_template)]
 
 @dataclass(frozen=True)
 class Line:
-    """Method and path of a request."""
+    """The method and the path of a request. ``text``: both as written."""
 
     method: str
     path: Template
@@ -85,26 +86,26 @@ def _read_line(value: Any) -> Line:
     if found is None:
         raise wrong(f"{show(value)} is not a request", 'give method and path, as in `"GET /users/{id}"`')
     if not _METHOD.fullmatch(found["method"]):
-        raise wrong(f"`{found['method']}` is not a method", "write it in capital letters, as `GET` or `POST`")
+        raise wrong(f"`{found['method']}` is not a method", "use capital letters, such as `GET` or `POST`")
     if found["method"] == "CONNECT":
-        raise wrong("`CONNECT` asks for no reply that could be measured", "use another method")
+        raise wrong("`CONNECT` has no reply to measure", "use another method")
     path = found["path"].strip()
     if not path.startswith("/"):
-        hint = "write the path alone, as in `GET /users`: the service itself is named by the system's URL"
+        hint = "write only the path, as in `GET /users`; the system's URL names the service"
         raise wrong(f"the path {show(path)} does not begin with `/`", hint)
     if "#" in path:
-        raise wrong(f"the path {show(path)} has a `#`, and what follows it is never sent", "write `%23`")
+        raise wrong(f"the path {show(path)} contains `#`, and the rest would not be sent", "write `%23`")
     template = cut(path)
     literal = "".join(piece for piece in template if isinstance(piece, str))
     odd = next((character for character in literal if not "!" <= character <= "~"), None)
     if odd is not None:
-        hint = "write it as `%20` and so on, or take it from a place, which encodes it"
-        raise wrong(f"the path {show(path)} has the character {show(odd)}", hint)
+        hint = "encode it, such as `%20` for a space, or use a placeholder, whose value is encoded"
+        raise wrong(f"the path {show(path)} contains the character {show(odd)}", hint)
     return Line(found["method"], template, f"{found['method']} {path}")
 
 
 def _read_json(value: Any) -> Any:
-    """See that all texts of a JSON value can be cut."""
+    """Check the placeholders in all strings of a JSON value."""
     match value:
         case str():
             cut(value)
@@ -117,12 +118,12 @@ def _read_json(value: Any) -> Any:
         case bool() | int() | float():
             pass
         case _:
-            raise wrong(f"{show(value)} is no value of JSON", "give texts, numbers, truth values, lists and tables")
+            raise wrong(f"{show(value)} is not a JSON value", "use strings, numbers, Booleans, lists and tables")
     return value
 
 
 def json_places(value: Any) -> Iterator[str]:
-    """Give the names of the places in a JSON value."""
+    """Yield the names of the placeholders in a JSON value."""
     match value:
         case str():
             yield from places(cut(value))
@@ -138,7 +139,7 @@ Status = Annotated[int, Field(ge=_LEAST_STATUS, le=_GREATEST_STATUS)]
 
 
 class Take(Strict):
-    """What is taken from a reply: one of these."""
+    """The source of a variable in a reply. Exactly one field is set."""
 
     status: Literal[True] | None = None
     header: Name | None = None
@@ -151,14 +152,14 @@ class Take(Strict):
     @classmethod
     def _pointer(cls, value: str | None) -> str | None:
         if value and not value.startswith("/"):
-            raise wrong(f"{show(value)} is no JSON pointer", f"begin with `/`, as in `/{value.replace('.', '/')}`")
+            raise wrong(f"{show(value)} is not a JSON pointer", f"begin with `/`, as in `/{value.replace('.', '/')}`")
         return value
 
     @model_validator(mode="after")
     def _one(self) -> Self:
         if len(self.model_fields_set) != 1:
             raise wrong(
-                "a variable takes one thing",
+                "a variable needs exactly one source",
                 'give `header`, `cookie`, `json`, `regex`, `status` or `body`, as in `{ json = "/token" }`',
             )
         return self
@@ -169,7 +170,7 @@ def _one_or_several(value: Any) -> Any:
 
 
 class RequestParts(Strict):
-    """What a request says beyond its step."""
+    """The fields of a request."""
 
     request: Annotated[Line, PlainValidator(_read_line)]
     name: Name | None = None
@@ -187,17 +188,17 @@ class RequestParts(Strict):
         bodies = [key for key in ("body", "form", "json_body") if key in self.model_fields_set]
         if len(bodies) > 1:
             names = " and ".join(f"`{key.removesuffix('_body')}`" for key in bodies)
-            raise wrong(f"it has two bodies: {names}", "keep one")
+            raise wrong(f"several bodies: {names}", "keep one")
         used = set(self.places)
         for name in self.params:
             if name not in used:
-                hint = nearest(name, sorted(used)) if used else f"write `{{{name}}}` where the value stands"
-                raise wrong(f"there is no place for `{name}`", hint, key="params")
+                hint = nearest(name, sorted(used)) if used else f"write `{{{name}}}` where the value belongs"
+                raise wrong(f"no placeholder for `{name}`", hint, key="params")
         return self
 
     @property
     def places(self) -> Iterator[str]:
-        """The names of all its places, in the order in which they are sent."""
+        """The names of all placeholders, in the order in which they are sent."""
         yield from places(self.request.path)
         for fields in (self.query, self.headers, self.form or {}):
             for template in fields.values():

@@ -1,6 +1,6 @@
-"""SQL as an experiment writes it: one text for all engines, or one for each.
+"""Statements in an experiment: one for all engines, or one per engine.
 
-An engine can have something else in its place, such as commands in JSON.
+They are SQL, or the engine's own commands, such as JSON for MongoDB.
 """
 
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from dbdyno.model.experiment.validation import nearest, show, wrong
 ANY = "any"
 
 DIALECTS = ("sqlite",)
-"""The SQL in which statements for all engines can be written, so that they are translated."""
+"""The SQL dialects that statements for all engines can be translated from."""
 
 
 @dataclass(frozen=True)
 class Sql:
-    """A statement's text by engine; under ``any`` the one for engines not named."""
+    """The texts of a statement by engine. ``any``: for all other engines."""
 
     texts: tuple[tuple[str, str], ...]
 
     def text_for(self, engine: str) -> str | None:
-        """Give the text for an engine, or ``None`` where there is none for it."""
+        """Return the text for an engine, or None if it has none."""
         texts = dict(self.texts)
         return texts.get(engine, texts.get(ANY))
 
@@ -44,7 +44,7 @@ def _read_sql(value: Any, info: ValidationInfo) -> Sql:
         if refused is not None:
             raise wrong(f"{show(text)} {refused[0]}", refused[1], key=engine)
     if not value:
-        raise wrong("there is no text", 'give one, as in `{ any = "…" }`')
+        raise wrong("the statement has no text", 'give one, as in `{ any = "…" }`')
     if engines is None:
         return Sql(tuple(value.items()))
     return Sql(tuple((engine, engines.without_end(text, engine)) for engine, text in value.items()))
@@ -52,7 +52,7 @@ def _read_sql(value: Any, info: ValidationInfo) -> Sql:
 
 def _check_dialect(name: str) -> str:
     if name not in DIALECTS:
-        raise wrong(f"statements are not translated from {show(name)}", nearest(name, DIALECTS))
+        raise wrong(f"unknown dialect {show(name)}", nearest(name, DIALECTS))
     return name
 
 

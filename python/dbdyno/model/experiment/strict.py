@@ -1,4 +1,4 @@
-"""The base of all tables of an experiment file: nothing is converted, no unknown key is let pass."""
+"""The base class of all tables of an experiment file. It rejects unknown keys and values of other types."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
@@ -23,15 +23,15 @@ EngineName = Annotated[str, BeforeValidator(read_engine)]
 
 
 class Strict(BaseModel):
-    """A table of the file."""
+    """A table of an experiment file."""
 
-    # Built when they are used, since most commands use a few.
+    # Build validators on first use, because most commands use only a few.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
     def _note_known_keys(cls, data: Any, info: ValidationInfo) -> Any:
-        # An error about an unknown key says where it is, not which keys would have been known; this keeps them.
+        # pydantic's error about an unknown key doesn't list the known keys, so store them in the context.
         if isinstance(data, dict) and isinstance(info.context, dict):
             info.context[id(data)] = [field.alias or name for name, field in cls.model_fields.items()]
         return data
@@ -41,9 +41,9 @@ Model = TypeVar("Model", bound=Strict)
 
 
 def validate(model: type[Model], data: Mapping[str, Any], engines: Engines) -> tuple[Model | None, list[Invalid]]:
-    """Validate a table: the model and no validation errors, or no model and all validation errors in it.
+    """Validate a table. Returns the model and no errors, or None and all errors.
 
-    ``engines``: those there are.
+    ``engines``: for checks that depend on an engine.
     """
     known: dict[Any, Any] = {CONTEXT: engines}
     try:
@@ -65,12 +65,12 @@ def _reach(data: Any, location: tuple[int | str, ...]) -> Any:
     return data
 
 
-# The distance of two real numbers must be finite, too.
+# The difference of two real numbers must be finite, too.
 _LARGEST_REAL = 1e300
 
 
 def check_fits(number: float) -> None:
-    """Refuse a number that a plan cannot hold: an integer of more than 64 bits, infinity, and what is no number."""
+    """Raise a validation error for an integer that doesn't fit into 64 bits, a real number above 1e300, and NaN."""
     if isinstance(number, int):
         if not -(2**63) <= number < 2**63:
             raise wrong(f"{show(number)} is out of range", "give an integer that fits into 64 bits")
@@ -79,30 +79,30 @@ def check_fits(number: float) -> None:
 
 
 def read_range(value: Any) -> tuple[int, int] | tuple[float, float]:
-    """Read ``[low, high]``: two whole numbers, or two numbers of which one has a fraction."""
+    """Read ``[low, high]``: two integers, or two numbers of which at least one isn't an integer."""
     numbers = isinstance(value, list) and all(isinstance(n, int | float) and not isinstance(n, bool) for n in value)
     match value if numbers else None:
         case [low, high]:
             pass
         case _:
-            raise wrong("it must be a list of two numbers", "give the least and the greatest value, as in `[1, 100]`")
+            raise wrong("it must be a list of two numbers", "give the minimum and the maximum, as in `[1, 100]`")
     check_fits(low)
     check_fits(high)
     if low > high:
-        raise wrong(f"the least value {low} is above the greatest {high}", f"write `[{high}, {low}]`")
+        raise wrong(f"the minimum {low} is above the maximum {high}", f"write `[{high}, {low}]`")
     return low, high
 
 
 def read_whole_range(value: Any) -> tuple[int, int]:
-    """Read ``[low, high]`` of whole numbers."""
+    """Read ``[low, high]``, two integers."""
     low, high = read_range(value)
     if not isinstance(low, int) or not isinstance(high, int):
-        raise wrong("it must be two whole numbers", "as in `[1, 100]`")
+        raise wrong("both numbers must be integers", "as in `[1, 100]`")
     return low, high
 
 
 def read_length(value: Any, most: int) -> tuple[int, int]:
-    """Read a number for a fixed length or ``[least, greatest]``; neither below 0 or above ``most``."""
+    """Read a fixed length, or ``[low, high]``. Both must be integers from 0 to ``most``."""
     fixed = isinstance(value, int) and not isinstance(value, bool)
     low, high = (value, value) if fixed else read_whole_range(value)
     if low < 0 or high > most:

@@ -1,4 +1,4 @@
-"""Tables: columns, what goes into them, and indexes."""
+"""Tables: columns, generators of their values, and indexes."""
 
 from typing import Annotated, Literal, Self
 
@@ -11,7 +11,7 @@ from dbdyno.model.experiment.validation import nearest, wrong
 
 
 class Column(Strict):
-    """A column. Without a fill it can be in a table without rows only, or be filled by the engine."""
+    """A column. ``fill`` is required if the table has rows, unless the engine or a file provides the values."""
 
     type: TypeText
     primary_key: bool = False
@@ -29,9 +29,9 @@ class Column(Strict):
 
 
 class Index(Strict):
-    """An index, made after loading or, with ``build = "before"``, before it.
+    """An index, created after loading or, with ``build = "before"``, before it.
 
-    ``column_options``: by engine, what stands behind each of its columns, such as ``collate nocase``.
+    ``column_options``: by engine, the options that follow each column, such as ``collate nocase``.
     """
 
     columns: Annotated[list[Name], Field(min_length=1)]
@@ -44,14 +44,14 @@ class Index(Strict):
 
 
 class Part(Strict):
-    """Rows that come after the table's own, made in another way. A column not named is filled as in the table."""
+    """Rows that follow the table's own rows, with other generators. Other columns are filled as in the table."""
 
     rows: Rows
     columns: dict[Name, Generator]
 
 
 class Table(Strict):
-    """A table and its rows: generated, or with ``file`` as many at most from a tab-separated file."""
+    """A table and its rows: generated or, with ``file``, at most ``rows`` rows from a tab-separated file."""
 
     rows: Rows
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
@@ -71,7 +71,7 @@ class Table(Strict):
             if column not in known:
                 raise wrong(f"the table has no column `{column}`", nearest(column, known), key=key)
         if self.primary_key and any(column.primary_key for column in known.values()):
-            raise wrong("a column is the primary key already", "keep one of the two", key="primary_key")
+            raise wrong("the table has two primary keys", "remove one of them", key="primary_key")
         return self
 
     @model_validator(mode="after")
@@ -80,6 +80,6 @@ class Table(Strict):
             filled = column.fill is not None or column.autoincrement or self.file is not None
             if self.rows and not filled:
                 hint = "add `fill`, as in `fill = { text = 20 }` or `fill = { null = true }`"
-                problem = "the table has rows, but nothing says what goes into this column"
+                problem = "the table has rows, but this column has no values"
                 raise wrong(problem, hint, key=f"columns.{name}")
         return self

@@ -1,4 +1,4 @@
-"""Statements that are timed on the data that a trial leaves."""
+"""Statements that are timed after a trial, on its data."""
 
 from pydantic import Field
 
@@ -7,9 +7,9 @@ from dbdyno.model.experiment.strict import Name, Strict
 
 
 class Timed(Strict):
-    """A statement that is run and timed when a trial, or the last window at a size, is over; ``undo`` follows it.
+    """A statement that is timed after a trial, or after the last window at a size of a growing table.
 
-    ``undo``: statements that bring the data back, and are not part of the time.
+    ``undo``: statements that restore the data afterwards, without being timed.
     """
 
     name: Name

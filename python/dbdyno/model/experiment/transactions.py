@@ -1,4 +1,4 @@
-"""Transactions and their steps: a step is a table with one key that says what it does."""
+"""Transactions and their steps. A step is a table with one key that names its action."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -19,12 +19,15 @@ VERBS = ("execute", "request", "begin", "commit", "rollback", "set", "when", "ch
 def _known_engine(name: str, info: ValidationInfo) -> str:
     engines = engines_of(info)
     if engines is not None and name not in engines.names:
-        raise wrong(f"there is no engine `{name}`", nearest(name, engines.names))
+        raise wrong(f"unknown engine `{name}`", nearest(name, engines.names))
     return name
 
 
 class Step(Strict):
-    """What all steps have: a step with ``include = false`` is not there, nor is one on ``engines`` it does not name."""
+    """The keys of all steps.
+
+    ``include``: false removes the step. ``engines``: the engines that have the step; None for all.
+    """
 
     include: bool = True
     engines: Annotated[list[Annotated[str, AfterValidator(_known_engine)]], Field(min_length=1)] | None = None
@@ -46,17 +49,17 @@ class Execute(Step):
         for engine, text in self.execute.texts:
             readings = engines.places(text, engine)
             if len(self.params) not in readings:
-                problem = f"{len(self.params)} values for the {readings[0]} places `?` of {show(text)}"
+                problem = f"number of `?` in {show(text)}: {readings[0]}, number of values: {len(self.params)}"
                 raise wrong(problem, "give one value for each `?`", key="params")
         return self
 
 
 class Request(Step, RequestParts):
-    """Send a request to a service; ``into`` says what of the reply becomes which variable."""
+    """Send a request to a service. ``into``: by variable, its source in the reply."""
 
 
 class Control(Step):
-    """Begin or end a transaction. ``optional``: the step is not there on an engine that has no transactions."""
+    """Begin or end a transaction. ``optional``: engines without transactions omit the step."""
 
     optional: bool = False
 
@@ -68,19 +71,19 @@ class Begin(Control):
 
 
 class Commit(Control):
-    """Commit it."""
+    """Commit the transaction."""
 
     commit: Literal[True]
 
 
 class Rollback(Control):
-    """Roll it back."""
+    """Roll the transaction back."""
 
     rollback: Literal[True]
 
 
 class Set(Step):
-    """Give a variable a value; with ``once`` only the first time that a client comes to such a step."""
+    """Set a variable. With ``once``, only the first time that a client reaches such a step."""
 
     set: Name
     value: Generator
@@ -88,7 +91,7 @@ class Set(Step):
 
 
 class When(Step):
-    """Do ``then`` if a condition holds, else ``else``."""
+    """Run ``then`` if a condition is true, otherwise ``else``."""
 
     when: ConditionText
     then: Annotated[list["AnyStep"], Field(min_length=1)]
@@ -96,21 +99,21 @@ class When(Step):
 
 
 class Chance(Step):
-    """Do ``then`` with a probability."""
+    """Run ``then`` with a probability."""
 
     chance: Share
     then: Annotated[list["AnyStep"], Field(min_length=1)]
 
 
 class Repeat(Step):
-    """Do the steps a number of times."""
+    """Run the steps ``repeat`` times."""
 
     repeat: Annotated[int, Field(ge=1, le=MOST_REPETITIONS)]
     steps: Annotated[list["AnyStep"], Field(min_length=1)]
 
 
 class Think(Step):
-    """Wait some milliseconds, or microseconds."""
+    """Pause for a number of milliseconds or microseconds."""
 
     think: Generator
     unit: Literal["ms", "us"] = "ms"
@@ -121,10 +124,10 @@ def _read(value: Any) -> Any:
         raise wrong(f"{show(value)} is not a step", 'give a table, as in `{ execute = "select 1" }`')
     found = [key for key in value if key in VERBS]
     if len(found) > 1:
-        raise wrong("it does two things: " + " and ".join(found), "make a step of each")
+        raise wrong("several actions in one step: " + ", ".join(found), "write one step for each")
     if not found:
         words = [key for key in value if key not in ("include", "engines")]
-        raise wrong("there is no such step", nearest(words[0] if words else "", VERBS), key=words[0] if words else "")
+        raise wrong("unknown step", nearest(words[0] if words else "", VERBS), key=words[0] if words else "")
     return value
 
 
@@ -151,7 +154,7 @@ AnyStep = Annotated[
 
 
 class Transaction(Strict):
-    """A unit of work: what is counted, timed and retried as a whole."""
+    """A unit of work that is counted, timed and retried as a whole."""
 
     name: Name
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0

@@ -1,4 +1,4 @@
-"""Validation errors in what a user wrote: found by pydantic or by our own checks, told in one form."""
+"""Validation errors in a user's file, found by pydantic or by own checks, in one format."""
 
 import difflib
 import json
@@ -14,12 +14,12 @@ Location = tuple[str | int, ...]
 UNKNOWN = "unknown key"
 MISSING = "this key is missing"
 
-# Union members carry a tag that pydantic puts into an error's location; the mark tells it from a key of the file.
+# Union members have a tag, which pydantic adds to an error's location. This prefix distinguishes tags from keys.
 TAG = "#"
 
 
 class Invalid(NamedTuple):
-    """One validation error: the keys that lead to it, what is wrong and what would be right."""
+    """A validation error: the keys that lead to it, the problem, and a hint."""
 
     location: Location
     problem: str
@@ -27,10 +27,7 @@ class Invalid(NamedTuple):
 
 
 class ValidationErrors(InputError):
-    """Several validation errors in one file, one line each.
-
-    ``errors``: each as an error of its own, in the file's order.
-    """
+    """Several validation errors in one file, one line each. ``errors``: the single errors in the file's order."""
 
     def __init__(self, errors: Sequence[InputError]) -> None:
         super().__init__(errors[0].place, errors[0].problem, errors[0].hint)
@@ -39,7 +36,7 @@ class ValidationErrors(InputError):
 
 
 def without_echoes(errors: Sequence[Invalid]) -> list[Invalid]:
-    """Leave out the missing keys that are there under a misspelt name: one error is told once."""
+    """Omit errors about missing keys that are misspelt, because the misspelling is reported already."""
     misspelt = {(each.location[:-1], each.hint) for each in errors if each.problem == UNKNOWN}
     return [
         each
@@ -49,7 +46,7 @@ def without_echoes(errors: Sequence[Invalid]) -> list[Invalid]:
 
 
 def raise_all(place: str, found: Iterable[Invalid]) -> None:
-    """Raise one InputError for all validation errors, if there are any; ``place`` is the file."""
+    """Raise one InputError for all validation errors, if there are any. ``place``: the file."""
     errors = [
         InputError(f"{place}: {key_path(each.location)}" if each.location else place, *each[1:]) for each in found
     ]
@@ -60,7 +57,7 @@ def raise_all(place: str, found: Iterable[Invalid]) -> None:
 
 
 def key_path(location: Location) -> str:
-    """Write a location as people do: ``transactions[0].steps[2].params``."""
+    """Return a location as text, such as ``transactions[0].steps[2].params``."""
     text = ""
     for part in location:
         if isinstance(part, int):
@@ -74,43 +71,43 @@ _LONGEST_SHOWN = 60
 
 
 def show(value: Any) -> str:
-    """Write a value of a file into a message, shortened where it is long."""
+    """Return a value of a file as text for a message, at most 60 characters."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Give the hint for an unknown word: the nearest known one, or all of them where none is near."""
+    """Return the hint for an unknown word: the nearest known word, or all known words if none is similar."""
     words = list(known)
     close = difflib.get_close_matches(word, words, 1, 0.6)
     if close:
         return nearest_is(close[0])
-    return "known: " + ", ".join(f"`{name}`" for name in words) if words else "there is none to name here"
+    return "known: " + ", ".join(f"`{name}`" for name in words) if words else "none are defined"
 
 
 def nearest_or(word: str, known: Iterable[str], other: str) -> str:
-    """Give the hint for an unknown word as :func:`nearest` does, and another one, a clause."""
+    """Return the hint of :func:`nearest` and another hint, a clause."""
     hint = nearest(word, known)
     return f"{hint} {other[0].upper()}{other[1:]}" if hint.endswith("?") else f"{hint}; {other}"
 
 
 def nearest_is(word: str) -> str:
-    """Give the hint that names one word."""
+    """Return the hint that suggests one word."""
     return f"did you mean `{word}`?"
 
 
 def wrong(problem: str, hint: str = "", *, key: str = "") -> PydanticCustomError:
-    """Make the error that a validator raises; ``key`` leads from the value it checks to the error."""
+    """Return the error for a validator to raise. ``key``: leads from the validated value to the error."""
     return PydanticCustomError("dbdyno", "{problem}", {"problem": problem, "hint": hint, "key": key})
 
 
 _WANTED = {
-    "int_type": ("a whole number", "4"),
-    "int_from_float": ("a whole number", "4"),
+    "int_type": ("an integer", "4"),
+    "int_from_float": ("an integer", "4"),
     "float_type": ("a number", "0.5"),
     "finite_number": ("a finite number", "0.5"),
-    "string_type": ("a text", '"text"'),
-    "bool_type": ("a truth value", "true"),
+    "string_type": ("a string", '"text"'),
+    "bool_type": ("a Boolean", "true"),
     "list_type": ("a list", "[1, 2]"),
     "dict_type": ("a table", "{ key = 1 }"),
     "model_type": ("a table", "{ key = 1 }"),
@@ -126,7 +123,7 @@ _BOUNDS = {
 
 
 def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Invalid:
-    """Say in our own words what pydantic found. ``known_keys`` are those of the table in which the error lies."""
+    """Convert an error of pydantic. ``known_keys``: the known keys of the table that contains the error."""
     location = without_tags(error["loc"])
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "dbdyno":
@@ -139,7 +136,7 @@ def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Invalid:
         problem, hint = MISSING, "add it"
     elif kind == "literal_error":
         choices = [word.strip(" '") for word in context["expected"].replace(" or ", ", ").split(",")]
-        problem, hint = f"{show(value)} is not known here", nearest(str(value), choices)
+        problem, hint = f"unknown value {show(value)}", nearest(str(value), choices)
     elif kind in _WANTED:
         wanted, example = _WANTED[kind]
         problem, hint = f"{show(value)} is not {wanted}", f"give {wanted}, as in `{example}`"
@@ -153,5 +150,5 @@ def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Invalid:
 
 
 def without_tags(location: Location) -> Location:
-    """Take the unions' tags out of a location, so that it leads through the file."""
+    """Remove the tags of unions from a location, so that it contains only keys of the file."""
     return tuple(part for part in location if not (isinstance(part, str) and part.startswith(TAG)))
