@@ -59,7 +59,7 @@ class Exclusion:
 def read_factors(data: Any) -> tuple[dict[str, Factor], list[Invalid]]:
     """Read the table ``factors``. Returns the factors in the order of the file, and the validation errors."""
     if not isinstance(data, dict):
-        return {}, [Invalid(("factors",), f"{show(data)} is not a table", "as in `factors = { threads = [1, 2] }`")]
+        return {}, [Invalid(("factors",), f"{show(data)} is not a table", "such as `factors = { threads = [1, 2] }`")]
     factors: dict[str, Factor] = {}
     errors: list[Invalid] = []
     # Levels can't contain references, but `$${` is an escaped `${` as everywhere.

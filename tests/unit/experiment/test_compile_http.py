@@ -93,7 +93,7 @@ def test_a_body_is_a_text_a_form_or_json(given: str, body: dict[str, Any]) -> No
         ('request = "GET /", params = { id = 1 }', "no placeholder for `id`; write `{id}` where the value belongs"),
         ('request = "GET /", body = "a", json = 1', "several bodies: `body` and `json`; keep one"),
         ('request = "GET /", expect = 99', "99 is out of range; give a number at least 200"),
-        ('request = "GET /", into = { a = { json = "b.c" } }', "is not a JSON pointer; begin with `/`, as in `/b/c`"),
+        ('request = "GET /", into = { a = { json = "b.c" } }', "is not a JSON pointer; begin with `/`, such as `/b/c`"),
         ('request = "GET /", into = { a = { json = "/b", header = "c" } }', "a variable needs exactly one source"),
         ('request = "GET /", querry = {}', "unknown key; did you mean `query`?"),
         ('execute = { http = "GET /" }', 'is not a request; write a step such as `{ request = "GET /users/{id}" }`'),

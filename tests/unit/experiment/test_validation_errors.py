@@ -63,10 +63,10 @@ def test_a_wrong_level_is_told_with_the_factor_it_came_from() -> None:
 @pytest.mark.parametrize(
     ("levels", "product", "says"),
     [
-        ('["big"]', "10 * n", '"${10 * n}" is not an integer (with ${n} = "big"); give an integer, as in `4`'),
-        ("[true]", "10 * n", '"${10 * n}" is not an integer (with ${n} = true); give an integer, as in `4`'),
-        ("[inf]", "10 * n", '"${10 * n}" is not an integer (with ${n} = Infinity); give an integer, as in `4`'),
-        ("[0.25]", "10 * n", "2.5 is not an integer (with ${n} = 0.25); give an integer, as in `4`"),
+        ('["big"]', "10 * n", '"${10 * n}" is not an integer (with ${n} = "big"); give an integer, such as `4`'),
+        ("[true]", "10 * n", '"${10 * n}" is not an integer (with ${n} = true); give an integer, such as `4`'),
+        ("[inf]", "10 * n", '"${10 * n}" is not an integer (with ${n} = Infinity); give an integer, such as `4`'),
+        ("[0.25]", "10 * n", "2.5 is not an integer (with ${n} = 0.25); give an integer, such as `4`"),
         ("[1]", "10 * m", "unknown factor `${m}`; known: `n`"),
         ("[1]", "10 *", "unknown factor `${}`; known: `n`"),
     ],

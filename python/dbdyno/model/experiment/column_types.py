@@ -46,7 +46,7 @@ def read_column_type(value: Any) -> ColumnType:
     """Read a column type such as ``varchar(1000)``. Raises a validation error if it is invalid."""
     found = _FORM.fullmatch(value) if isinstance(value, str) else None
     if not found:
-        raise wrong(f"{show(value)} is not a type", 'as in `"integer"` or `"varchar(1000)"`')
+        raise wrong(f"{show(value)} is not a type", 'such as `"integer"` or `"varchar(1000)"`')
     word = found[1].lower()
     name = _ALIASES.get(word, word)
     if name not in NAMES:
@@ -56,7 +56,7 @@ def read_column_type(value: Any) -> ColumnType:
         wanted = " or ".join(map(str, NAMES[name]))
         plural = "" if wanted == "1" else "s"
         problem = f"`{name}` takes {wanted} number{plural} in parentheses, not {len(arguments)}"
-        raise wrong(problem, 'as in `"varchar(1000)"`')
+        raise wrong(problem, 'such as `"varchar(1000)"`')
     return ColumnType(name, arguments)
 
 

@@ -20,7 +20,7 @@ _NULL = re.compile(r"\s*(?P<left>[A-Za-z_]\w*)\s+is\s+(?P<no>not\s+)?null\s*", r
 # The value of ``compare`` if the condition is the truth value of an expression.
 TRUTH = "truth"
 
-_REMEDY = "compare a variable with a variable, a number or a 'string', as in `n > 0` or `n is null`"
+_REMEDY = "compare a variable with a variable, a number or a 'string', such as `n > 0` or `n is null`"
 
 
 class Condition(NamedTuple):

@@ -14,7 +14,7 @@ from dbdyno.model.experiment.validation import nearest
 
 Tree = dict[str, Any]
 
-# Variables that pgbench sets by itself.
+# Variables that pgbench sets automatically.
 AUTOMATIC = ("client_id", "random_seed", "default_seed")
 
 # Each level of a tree is two levels of the plan's JSON, and its parser accepts at most 128.

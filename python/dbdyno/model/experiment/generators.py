@@ -60,7 +60,7 @@ def read_expression(value: Any) -> pgbench.Expression:
     if isinstance(value, pgbench.Expression):
         return value
     if not isinstance(value, str):
-        raise wrong(f"{show(value)} is not an expression", 'write it as a string, as in `"random(1, 10 * :n)"`')
+        raise wrong(f"{show(value)} is not an expression", 'write it as a string, such as `"random(1, 10 * :n)"`')
     try:
         return pgbench.parse_expression(value)
     except pgbench.WrongExpression as error:
@@ -285,7 +285,7 @@ class Key(Strict):
     @model_validator(mode="after")
     def _row_or_draw(self) -> Self:
         if self.row is not None and "draw" in self.model_fields_set:
-            raise wrong("`draw` has no effect if `row` is given", "remove one of them", key="draw")
+            raise wrong("`draw` has no effect if `row` is given", "remove `row` or `draw`", key="draw")
         return self
 
 
@@ -305,7 +305,7 @@ def _read(value: Any) -> Any:
     if isinstance(value, bool | int | float | str):
         return {"constant": value}
     if not isinstance(value, dict):
-        hint = "give a number, a string or a generator, as in `{ uniform = [1, 9] }`"
+        hint = "give a number, a string or a generator, such as `{ uniform = [1, 9] }`"
         raise wrong(f"{show(value)} is not a value", hint)
     found = [key for key in value if key in KINDS]
     if len(found) != 1:

@@ -40,7 +40,7 @@ def read_template(value: Any) -> Template:
     if isinstance(value, int | float):
         return (str(value),)
     if not isinstance(value, str):
-        raise wrong(f"{show(value)} is not a string", 'give one, with placeholders for values, as in `"{id}"`')
+        raise wrong(f"{show(value)} is not a string", 'give one, with placeholders for values, such as `"{id}"`')
     return cut(value)
 
 
@@ -53,7 +53,7 @@ def cut(text: str) -> Template:
         at = found.end()
         if found["name"] is not None:
             if not found["name"].strip():
-                raise wrong(f"{show(text)} has a placeholder without a name", "write the name of a value, as in `{id}`")
+                raise wrong(f"{show(text)} has a placeholder without a name", "name a value, such as `{id}`")
             pieces += [literal, Place(found["name"].strip())] if literal else [Place(found["name"].strip())]
             literal = ""
         elif len(found[0]) > 1:
@@ -84,17 +84,17 @@ class Line:
 def _read_line(value: Any) -> Line:
     found = _LINE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
-        raise wrong(f"{show(value)} is not a request", 'give method and path, as in `"GET /users/{id}"`')
+        raise wrong(f"{show(value)} is not a request", 'give method and path, such as `"GET /users/{id}"`')
     if not _METHOD.fullmatch(found["method"]):
         raise wrong(f"`{found['method']}` is not a method", "use capital letters, such as `GET` or `POST`")
     if found["method"] == "CONNECT":
-        raise wrong("`CONNECT` has no reply to measure", "use another method")
+        raise wrong("the reply to `CONNECT` can't be measured", "use another method")
     path = found["path"].strip()
     if not path.startswith("/"):
-        hint = "write only the path, as in `GET /users`; the system's URL names the service"
+        hint = "write only method and path, such as `GET /users`; the system's URL names the service"
         raise wrong(f"the path {show(path)} does not begin with `/`", hint)
     if "#" in path:
-        raise wrong(f"the path {show(path)} contains `#`, and the rest would not be sent", "write `%23`")
+        raise wrong(f"the path {show(path)} contains `#`, which starts a fragment that isn't sent", "write `%23`")
     template = cut(path)
     literal = "".join(piece for piece in template if isinstance(piece, str))
     odd = next((character for character in literal if not "!" <= character <= "~"), None)
@@ -152,7 +152,7 @@ class Take(Strict):
     @classmethod
     def _pointer(cls, value: str | None) -> str | None:
         if value and not value.startswith("/"):
-            raise wrong(f"{show(value)} is not a JSON pointer", f"begin with `/`, as in `/{value.replace('.', '/')}`")
+            raise wrong(f"{show(value)} is not a JSON pointer", f"begin with `/`, such as `/{value.replace('.', '/')}`")
         return value
 
     @model_validator(mode="after")
@@ -160,7 +160,7 @@ class Take(Strict):
         if len(self.model_fields_set) != 1:
             raise wrong(
                 "a variable needs exactly one source",
-                'give `header`, `cookie`, `json`, `regex`, `status` or `body`, as in `{ json = "/token" }`',
+                'give `header`, `cookie`, `json`, `regex`, `status` or `body`, such as `{ json = "/token" }`',
             )
         return self
 

@@ -34,7 +34,7 @@ def _read_sql(value: Any, info: ValidationInfo) -> Sql:
     if isinstance(value, str):
         value = {ANY: value}
     if not isinstance(value, dict):
-        raise wrong(f"{show(value)} is not a statement", 'give its text, or texts by engine, as in `{ any = "…" }`')
+        raise wrong(f"{show(value)} is not a statement", 'give its text, or texts by engine, such as `{ any = "…" }`')
     for engine, text in value.items():
         if engines is not None and engine not in (*engines.names, ANY):
             raise wrong("unknown engine", nearest(engine, (*engines.names, ANY)), key=engine)
@@ -44,7 +44,7 @@ def _read_sql(value: Any, info: ValidationInfo) -> Sql:
         if refused is not None:
             raise wrong(f"{show(text)} {refused[0]}", refused[1], key=engine)
     if not value:
-        raise wrong("the statement has no text", 'give one, as in `{ any = "…" }`')
+        raise wrong("the text of the statement is missing", 'give one, such as `{ any = "…" }`')
     if engines is None:
         return Sql(tuple(value.items()))
     return Sql(tuple((engine, engines.without_end(text, engine)) for engine, text in value.items()))

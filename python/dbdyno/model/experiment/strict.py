@@ -85,7 +85,7 @@ def read_range(value: Any) -> tuple[int, int] | tuple[float, float]:
         case [low, high]:
             pass
         case _:
-            raise wrong("it must be a list of two numbers", "give the minimum and the maximum, as in `[1, 100]`")
+            raise wrong("it must be a list of two numbers", "give the minimum and the maximum, such as `[1, 100]`")
     check_fits(low)
     check_fits(high)
     if low > high:
@@ -97,7 +97,7 @@ def read_whole_range(value: Any) -> tuple[int, int]:
     """Read ``[low, high]``, two integers."""
     low, high = read_range(value)
     if not isinstance(low, int) or not isinstance(high, int):
-        raise wrong("both numbers must be integers", "as in `[1, 100]`")
+        raise wrong("both numbers must be integers", "such as `[1, 100]`")
     return low, high
 
 

@@ -71,7 +71,9 @@ class Table(Strict):
             if column not in known:
                 raise wrong(f"the table has no column `{column}`", nearest(column, known), key=key)
         if self.primary_key and any(column.primary_key for column in known.values()):
-            raise wrong("the table has two primary keys", "remove one of them", key="primary_key")
+            raise wrong(
+                "the table has two primary keys", "remove `primary_key` here or at the column", key="primary_key"
+            )
         return self
 
     @model_validator(mode="after")
@@ -79,7 +81,7 @@ class Table(Strict):
         for name, column in self.columns.items():
             filled = column.fill is not None or column.autoincrement or self.file is not None
             if self.rows and not filled:
-                hint = "add `fill`, as in `fill = { text = 20 }` or `fill = { null = true }`"
+                hint = "add `fill`, such as `fill = { text = 20 }` or `fill = { null = true }`"
                 problem = "the table has rows, but this column has no values"
                 raise wrong(problem, hint, key=f"columns.{name}")
         return self

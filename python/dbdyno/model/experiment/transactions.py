@@ -121,7 +121,7 @@ class Think(Step):
 
 def _read(value: Any) -> Any:
     if not isinstance(value, dict):
-        raise wrong(f"{show(value)} is not a step", 'give a table, as in `{ execute = "select 1" }`')
+        raise wrong(f"{show(value)} is not a step", 'give a table, such as `{ execute = "select 1" }`')
     found = [key for key in value if key in VERBS]
     if len(found) > 1:
         raise wrong("several actions in one step: " + ", ".join(found), "write one step for each")

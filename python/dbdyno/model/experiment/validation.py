@@ -139,7 +139,7 @@ def from_pydantic(error: ErrorDetails, known_keys: Iterable[str]) -> Invalid:
         problem, hint = f"unknown value {show(value)}", nearest(str(value), choices)
     elif kind in _WANTED:
         wanted, example = _WANTED[kind]
-        problem, hint = f"{show(value)} is not {wanted}", f"give {wanted}, as in `{example}`"
+        problem, hint = f"{show(value)} is not {wanted}", f"give {wanted}, such as `{example}`"
     elif kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
         limit = int(context[bound]) if float(context[bound]).is_integer() else context[bound]
