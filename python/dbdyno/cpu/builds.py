@@ -130,7 +130,7 @@ def build(spec: str, cflags: str) -> Build:
     """
     source = find_source(spec)
     flags = _flags(cflags)
-    compiler, version = compiler_here()
+    compiler, version = find_compiler()
     key = hashlib.sha256()
     for part in (source.sha256, source.family, "\0".join(flags), compiler, version, str(_FORMAT)):
         key.update(hashlib.sha256(part.encode()).digest())
@@ -190,7 +190,7 @@ def object_size(path: Path) -> ObjectSize:
     return ObjectSize(*(int(each) for each in done.stdout.splitlines()[1].split()[:3]))
 
 
-def compiler_here() -> tuple[str, str]:
+def find_compiler() -> tuple[str, str]:
     """Return the compiler's command and the first line of its `--version`. Raises SystemFailed."""
     compiler = c_compiler()
     said = subprocess.run(

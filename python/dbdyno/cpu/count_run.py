@@ -82,12 +82,12 @@ def count(
         counts.append(BuildCount(each_build, [each.without_lines() for each in counted], costs))
     if not counts:
         raise SystemFailed("; ".join(left_out))
-    document["notes"] += [*_given(counts), *_notes(request, [each.build for each in counts]), *left_out]
+    document["notes"] += [*_notes_on_definitions(counts), *_notes(request, [each.build for each in counts]), *left_out]
     document["builds"] = build_objects(counts)
     return document, counts
 
 
-def _given(counts: list[BuildCount]) -> list[str]:
+def _notes_on_definitions(counts: list[BuildCount]) -> list[str]:
     """Return notes about constants and functions that a library lacks and dbdyno defined."""
     found: dict[str, list[str]] = {}
     for count in counts:

@@ -31,7 +31,7 @@ LIMITS = (
 )
 
 
-class Surroundings(TypedDict):
+class Environment(TypedDict):
     """The environment of a count. Only counts with equal environments are compared."""
 
     cpu: str
@@ -51,7 +51,7 @@ class CpuDocument(TypedDict):
     work_sha256: str
     seed: int
     at: str
-    surroundings: Surroundings
+    surroundings: Environment
     cycles: str
     limits: list[str]
     notes: list[str]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.base.errors import TrialFailed
-from dbdyno.cpu.builds import HEADER, LIBRARY, Build, build, compile_command, compiler_here, interface
+from dbdyno.cpu.builds import HEADER, LIBRARY, Build, build, compile_command, find_compiler, interface
 from dbdyno.cpu.callgrind import parse_profile, run_counted, valgrind_version
 from dbdyno.cpu.counting import count_twice, prepared
 from dbdyno.cpu.work import Part, find_work
@@ -79,7 +79,7 @@ def count_bare_loop(loop: BareLoop, part: Part, build: Build, operations: Sequen
 
 def _built(build: Build, directory: Path) -> Path:
     """Compile the loop in a directory that contains the build's library. Raises SystemFailed."""
-    compiler, _ = compiler_here()
+    compiler, _ = find_compiler()
     (directory / HEADER).write_text(interface(build), encoding="utf-8")
     shutil.copyfile(BARE_LOOP, directory / BARE_LOOP.name)
     output = ["-o", "bare", "-Wl,-z,now", "-Wl,-rpath,$ORIGIN"]

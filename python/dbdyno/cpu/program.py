@@ -12,7 +12,7 @@ from pathlib import Path
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.base.paths import cache_directory
 from dbdyno.cpu.attribution import PINNED, STAND_INS, attribute
-from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, compiler_here, interface
+from dbdyno.cpu.builds import BUNDLED, HEADER, SOURCE, Build, compile_command, find_compiler, interface
 from dbdyno.cpu.callgrind import parse_profile, run_counted
 from dbdyno.cpu.counting import Counted, classifier_of, counting_directory
 from dbdyno.cpu.work import Part, Work
@@ -56,7 +56,7 @@ def program_work(path: Path, arguments: str) -> Work:
 
 def build_program(path: Path, build: Build) -> Path:
     """Compile a program with a build's object, or reuse a cached one. Raises SystemFailed."""
-    compiler, version = compiler_here()
+    compiler, version = find_compiler()
     key = hashlib.sha256()
     for part in (path.read_bytes(), build.directory.name.encode(), version.encode(), str(_FORMAT).encode()):
         key.update(hashlib.sha256(part).digest())
@@ -91,7 +91,7 @@ def build_program(path: Path, build: Build) -> Path:
     return binary
 
 
-def given_to(binary: Path) -> list[str]:
+def added_definitions(binary: Path) -> list[str]:
     """Return the constants and functions that a program's library lacked and dbdyno defined."""
     return list(json.loads((binary.parent / _GIVEN).read_text(encoding="utf-8")))
 
@@ -150,4 +150,6 @@ def count_program(part: Part, path: Path, build: Build) -> Counted:
     if not attribution.engine[0]:
         raise SystemFailed(f"{path.name} called no SQLite function")
     verified = "\n".join(_VERIFIED.findall(said))
-    return Counted(part, profile.totals, attribution, raw, 0, 1, {}, None, True, verified, tuple(given_to(binary)))
+    return Counted(
+        part, profile.totals, attribution, raw, 0, 1, {}, None, True, verified, tuple(added_definitions(binary))
+    )

@@ -87,10 +87,10 @@ def check_save(name: str, directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         tempfile.TemporaryDirectory(prefix=".unfinished-", dir=directory).cleanup()
     except OSError as error:
-        raise _not_kept(directory, error) from error
+        raise _save_error(directory, error) from error
 
 
-def _not_kept(place: Path, error: OSError) -> StoreError:
+def _save_error(place: Path, error: OSError) -> StoreError:
     return StoreError(f"{place}: the count cannot be stored: {reason(error)}; choose another directory with --counts")
 
 
@@ -124,7 +124,7 @@ def _save(place: Path, document: CpuDocument, count: BuildCount, folded: list[st
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     except OSError as error:
-        raise _not_kept(place, error) from error
+        raise _save_error(place, error) from error
 
 
 def load(name: str, directory: Path) -> SavedCount:

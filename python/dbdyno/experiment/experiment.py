@@ -12,15 +12,23 @@ from dbdyno.engines.url import parse_url
 from dbdyno.experiment.checks import check
 from dbdyno.experiment.document import Document, parse, read_experiment_file
 from dbdyno.experiment.factors import SYSTEM, Exclusion, Factor, read_exclusions, read_factors
-from dbdyno.experiment.growth import wrong_growth
+from dbdyno.experiment.growth import growth_errors
 from dbdyno.experiment.head import Head
-from dbdyno.experiment.optional import without_optional, wrong_optional
-from dbdyno.experiment.recommendations import wrong_recommendations
+from dbdyno.experiment.optional import optional_errors, without_optional
+from dbdyno.experiment.recommendations import recommendation_errors
 from dbdyno.experiment.substitute import references, substitute, unknown_references
 from dbdyno.model.experiment.definition import Definition
 from dbdyno.model.experiment.levels import Level
 from dbdyno.model.experiment.strict import validate
-from dbdyno.model.experiment.validation import UNKNOWN, Invalid, Location, nearest, raise_all, show, without_echoes
+from dbdyno.model.experiment.validation import (
+    UNKNOWN,
+    Invalid,
+    Location,
+    drop_repeated_errors,
+    nearest,
+    raise_all,
+    show,
+)
 
 _ENGINES = Statements()
 _FACTOR_KEYS = ("factors", "exclude")
@@ -131,13 +139,13 @@ def make_experiment(document: Document) -> Experiment:
     errors += _unknown_keys(data)
     errors += _wrong_factors(head, factors)
     errors += _wrong_systems(head, factors)
-    errors += wrong_growth(head, factors)
-    errors += wrong_recommendations(head.recommendations if head else [], factors)
-    errors += wrong_optional(head, factors) if head else []
+    errors += growth_errors(head, factors)
+    errors += recommendation_errors(head.recommendations if head else [], factors)
+    errors += optional_errors(head, factors) if head else []
     body = {key: value for key, value in data.items() if key in Definition.model_fields}
     if not any(error.location[:1] == ("factors",) for error in errors):
         errors += _body_errors(body, factors)
-    raise_all(document.place, _in_order(without_echoes(errors), data))
+    raise_all(document.place, _in_order(drop_repeated_errors(errors), data))
     assert head is not None  # noqa: S101 - without validation errors there is one
     return Experiment(head, factors, tuple(exclusions), document.place, document.folder, body, document.text)
 
@@ -152,7 +160,7 @@ def _unused(made: Experiment) -> list[Invalid]:
     if not made.document.get("transactions"):
         return []
     used = {name.partition(".")[0] for _, name in references(made.document)}
-    # wrong_growth() checks the factor of a growing table.
+    # growth_errors() checks the factor of a growing table.
     used |= {made.head.growth.factor} if made.head.growth is not None else set()
     return [
         Invalid(("factors", name), "unused factor: its levels have no effect", f"refer to it as `${{{name}}}`")

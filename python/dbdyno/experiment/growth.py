@@ -7,7 +7,7 @@ from dbdyno.experiment.head import Head
 from dbdyno.model.experiment.validation import Invalid, nearest
 
 
-def wrong_growth(head: Head | None, factors: Mapping[str, Factor]) -> Iterator[Invalid]:
+def growth_errors(head: Head | None, factors: Mapping[str, Factor]) -> Iterator[Invalid]:
     """Yield the validation errors of ``growth``."""
     if head is None or head.growth is None:
         return

@@ -8,7 +8,7 @@ from dbdyno.model.experiment.levels import as_text
 from dbdyno.model.experiment.validation import Invalid, nearest
 
 
-def wrong_optional(head: Head, factors: Mapping[str, Factor]) -> Iterator[Invalid]:
+def optional_errors(head: Head, factors: Mapping[str, Factor]) -> Iterator[Invalid]:
     """Yield errors for optional levels that don't exist, and for factors with optional levels only."""
     for name, levels in head.optional.items():
         factor = factors.get(name)

@@ -65,7 +65,7 @@ class PublishedFigures:
         found = [
             figure
             for figure in self.figures
-            if _belongs(figure.levels, self.first_levels, levels) and _is_of(figure.system, levels)
+            if _belongs(figure.levels, self.first_levels, levels) and _measures_system(figure.system, levels)
         ]
         return max(found, key=lambda figure: len(figure.system.settings) if figure.system else 0, default=None)
 
@@ -78,7 +78,7 @@ def _belongs(wanted: Mapping[str, str], first: Mapping[str, str], levels: Mappin
     )
 
 
-def _is_of(system: SystemSpec | None, levels: Mapping[str, Level]) -> bool:
+def _measures_system(system: SystemSpec | None, levels: Mapping[str, Level]) -> bool:
     if system is None:
         return True
     if SYSTEM not in levels:

@@ -45,7 +45,7 @@ class Recommendation(Strict):
         return self
 
 
-def wrong_recommendations(
+def recommendation_errors(
     recommendations: Iterable[Recommendation], factors: Mapping[str, Factor]
 ) -> Iterator[Invalid]:
     """Yield errors for duplicate names, and for levels that don't exist or leave a factor without other levels."""

@@ -41,9 +41,9 @@ def recommendation_cells(
     for recommendation in recommendations:
         pairs: dict[str, str] = {}
         for base in there:
-            if base.cell.system.engine != recommendation.engine or not _asks(base):
+            if base.cell.system.engine != recommendation.engine or not _has_prefix_search(base):
                 continue
-            cell = _with(experiment, base.cell, recommendation)
+            cell = _with_recommendation(experiment, base.cell, recommendation)
             if cell.id == base.cell.id:
                 continue
             if cell.id not in known:
@@ -54,14 +54,14 @@ def recommendation_cells(
     return more, tried
 
 
-def _asks(compiled: CompiledCell) -> bool:
+def _has_prefix_search(compiled: CompiledCell) -> bool:
     """Whether a statement of the cell is a prefix search."""
     statements = compiled.trial.get("statements", [])
     engine = compiled.cell.system.engine
     return any(prefix_search(each["sql"], each.get("example", []), engine) for each in statements)
 
 
-def _with(experiment: Experiment, cell: Cell, recommendation: Recommendation) -> Cell:
+def _with_recommendation(experiment: Experiment, cell: Cell, recommendation: Recommendation) -> Cell:
     """Return a cell with a recommendation applied."""
     levels = dict(cell.levels)
     for name, level in recommendation.levels.items():

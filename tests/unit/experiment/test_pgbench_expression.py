@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.model.experiment.expression import WrongExpression, parse_expression, put_in, read_constant
+from dbdyno.model.experiment.expression import ExpressionError, parse_expression, read_constant, substitute_variables
 
 EXAMPLES: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "support/pgbench_expressions.json").read_text()
@@ -31,7 +31,7 @@ def test_what_pgbench_does_not_read_is_refused() -> None:
     refused = [example["text"] for example in EXAMPLES if "tree" not in example]
     assert len(refused) > 15
     for text in refused:
-        with pytest.raises(WrongExpression):
+        with pytest.raises(ExpressionError):
             parse_expression(text)
 
 
@@ -56,7 +56,7 @@ def test_what_pgbench_does_not_read_is_refused() -> None:
     ],
 )
 def test_an_error_is_told_with_its_place(text: str, at: int, words: str) -> None:
-    with pytest.raises(WrongExpression) as error:
+    with pytest.raises(ExpressionError) as error:
         parse_expression(text)
     assert words in str(error.value)
     assert abs(error.value.at - at) <= 1
@@ -69,7 +69,7 @@ def test_variables_are_named_and_automatic_ones_are_not() -> None:
 
 
 def test_values_are_put_in_the_place_of_variables() -> None:
-    text = put_in("-:x + :xx\t* :y - :z", {"x": "-5", "y": "1.5", "z": "null"})
+    text = substitute_variables("-:x + :xx\t* :y - :z", {"x": "-5", "y": "1.5", "z": "null"})
     assert text == "-(-5) + :xx * 1.5 - null"
     assert parse_expression(text).variables == ("xx",)
 
@@ -106,7 +106,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     wrong = None
     try:
         parsed = parse_expression(text)
-    except WrongExpression as error:
+    except ExpressionError as error:
         wrong = error
     if wrong is None:
         assert parse_expression(parsed.text).tree == parsed.tree

@@ -45,7 +45,7 @@ class Columns:
                 return {"kind": "reference", "of": of, "stream": stream, "row": row}
             case written.Next():
                 table, _, column = generator.next.rpartition(".")
-                return _going_on(self.fill(table, column), self.tables[table].rows)
+                return _continued(self.fill(table, column), self.tables[table].rows)
             case written.Format(format=inner):
                 parts = [self.compile(part) for part in inner.parts]
                 return {"kind": "format", "template": inner.template, "parts": parts}
@@ -64,7 +64,7 @@ class Columns:
         return {"kind": "uniform", **ends}
 
 
-def _going_on(fill: PlanGenerator, rows: int) -> PlanGenerator:
+def _continued(fill: PlanGenerator, rows: int) -> PlanGenerator:
     """Return a column's generator that continues after ``rows`` rows."""
     if fill["kind"] == "serial":
         return fill | {"start": fill["start"] + fill["step"] * rows}

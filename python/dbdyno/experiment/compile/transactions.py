@@ -58,9 +58,9 @@ class TransactionCompiler:
         return {"name": transaction.name, "weight": transaction.weight, "steps": steps}
 
     def _steps(self, steps: Iterable[AnyStep], owner: str) -> list[PlanStep]:
-        return [made for step in steps if self._is_there(step) for made in self._step(step, owner)]
+        return [made for step in steps if self._applies(step) for made in self._step(step, owner)]
 
-    def _is_there(self, step: AnyStep) -> bool:
+    def _applies(self, step: AnyStep) -> bool:
         elsewhere = step.engines is not None and self._dialect.engine not in step.engines
         needless = isinstance(step, Control) and step.optional and not self._dialect.has_transactions
         if step.include and (elsewhere or needless):

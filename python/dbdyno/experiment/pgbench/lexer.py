@@ -75,10 +75,10 @@ class Meta:
 
 def commands(text: str, place: str) -> Iterator[Sql | Meta]:
     """Split a script into commands. Raises InputError with the line of an unclosed quote."""
-    yield from _Cutter(text, place).commands()
+    yield from _Lexer(text, place).commands()
 
 
-class _Cutter:
+class _Lexer:
     def __init__(self, text: str, place: str) -> None:
         self._text = text
         self._place = place

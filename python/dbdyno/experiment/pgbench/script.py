@@ -12,7 +12,14 @@ from dbdyno.engines.sql_lexer import UnterminatedError, placeholders, tokenize
 from dbdyno.experiment.pgbench.lexer import POSTGRESQL, Meta, Quoted, Sql, Variable, commands
 from dbdyno.experiment.pgbench.results import result_columns
 from dbdyno.experiment.substitute import escape
-from dbdyno.model.experiment.expression import AUTOMATIC, NAME, WrongExpression, parse_expression, put_in, read_constant
+from dbdyno.model.experiment.expression import (
+    AUTOMATIC,
+    NAME,
+    ExpressionError,
+    parse_expression,
+    read_constant,
+    substitute_variables,
+)
 
 Step = dict[str, Any]
 
@@ -313,9 +320,9 @@ class _Reader:
                     problem = f"`{name}` is `{self._presets.texts[name]}`, which is not a number"
                     raise self._wrong(line, problem, f"give a number, such as `--define {name}=1`")
                 constants[name] = constant
-            text = put_in(text, constants)
+            text = substitute_variables(text, constants)
             return parse_expression(text).text
-        except WrongExpression as error:
+        except ExpressionError as error:
             shown = shortened(" ".join(text.split()), _SHOWN)
             raise self._wrong(line, f"`{shown}`: {error.problem}", error.hint) from None
 

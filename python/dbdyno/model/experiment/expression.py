@@ -88,7 +88,7 @@ _CONSTANTS = {"null": None, "true": True, "false": False}
 _KEYWORDS = ("and", "or", "not", "is", "isnull", "notnull", *_CONSTANTS, "case", "when", "then", "else", "end")
 
 
-class WrongExpression(ValueError):
+class ExpressionError(ValueError):
     """A string isn't a valid expression. ``at``: the position of the error, in characters from 0."""
 
     def __init__(self, at: int, problem: str, hint: str) -> None:
@@ -118,16 +118,16 @@ class _Token(NamedTuple):
 
 
 def parse_expression(text: str) -> Expression:
-    """Parse an expression. Raises WrongExpression."""
+    """Parse an expression. Raises ExpressionError."""
     parser = _Parser(text)
     tree = parser.whole()
     if _levels(tree) > MOST_LEVELS:
-        raise WrongExpression(0, f"it is nested deeper than {MOST_LEVELS} levels", _DIVIDE)
+        raise ExpressionError(0, f"it is nested deeper than {MOST_LEVELS} levels", _DIVIDE)
     return Expression(" ".join(text.split()), tree, tuple(dict.fromkeys(parser.variables)))
 
 
-def put_in(text: str, values: dict[str, str]) -> str:
-    """Replace some variables of an expression by values, which are written as constants. Raises WrongExpression."""
+def substitute_variables(text: str, values: dict[str, str]) -> str:
+    """Replace some variables of an expression by values, which are written as constants. Raises ExpressionError."""
     pieces = []
     for token in _tokens(text, spaces=True):
         value = values.get(token.text) if token.kind == "variable" else None
@@ -145,7 +145,7 @@ def _tokens(text: str, *, spaces: bool = False) -> list[_Token]:
         found = _TOKEN.match(text, at)
         if found is None:
             problem = f"the character `{text[at]}` is not part of an expression"
-            raise WrongExpression(at, problem, "expressions consist of numbers, `:variables`, operators and functions")
+            raise ExpressionError(at, problem, "expressions consist of numbers, `:variables`, operators and functions")
         kind = str(found.lastgroup)
         if kind != "space" or spaces:
             tokens.append(_Token(kind, found[kind], at))
@@ -210,19 +210,19 @@ class _Parser:
         if not self._take(wanted):
             raise self._unexpected(f"`{wanted}` is missing")
 
-    def _unexpected(self, wanted: str = "") -> WrongExpression:
+    def _unexpected(self, wanted: str = "") -> ExpressionError:
         if self._next >= len(self._tokens):
-            return WrongExpression(self._end, wanted or "the expression ends too early", "complete it")
+            return ExpressionError(self._end, wanted or "the expression ends too early", "complete it")
         token = self._tokens[self._next]
         shown = f":{token.text}" if token.kind == "variable" else token.text
         hint = "put parentheses around a comparison" if shown in _COMPARISONS else "write an operator between values"
-        return WrongExpression(token.at, f"unexpected `{shown}`" + (f": {wanted}" if wanted else ""), hint)
+        return ExpressionError(token.at, f"unexpected `{shown}`" + (f": {wanted}" if wanted else ""), hint)
 
     def _expression(self, least: int) -> Tree:
         """Parse operators with at least the precedence ``least``."""
         self._level += 1
         if self._level > _MOST_OPEN:
-            raise WrongExpression(self._tokens[self._next - 1].at, "too many open parentheses or operators", _DIVIDE)
+            raise ExpressionError(self._tokens[self._next - 1].at, "too many open parentheses or operators", _DIVIDE)
         tree = self._prefix()
         compared = False
         while True:
@@ -315,7 +315,7 @@ class _Parser:
         self._next += 1
         if name not in _FUNCTIONS:
             hint = "the natural logarithm is `ln`" if name == "log" else nearest(name, _FUNCTIONS)
-            raise WrongExpression(token.at, f"unknown function `{token.text}`", hint)
+            raise ExpressionError(token.at, f"unknown function `{token.text}`", hint)
         self._demand("(")
         arguments: list[Tree] = []
         if not self._take(")"):
@@ -327,7 +327,7 @@ class _Parser:
         if len(arguments) < least or (most is not None and len(arguments) > most):
             wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} or {most}"
             problem = f"`{name}` takes {wanted} arguments, not {len(arguments)}"
-            raise WrongExpression(token.at, problem, "change the number of arguments")
+            raise ExpressionError(token.at, problem, "change the number of arguments")
         if function in _SEEDED and len(arguments) < (most or 0):
             arguments.append({"op": "variable", "name": "default_seed"})
         return _call(function, *arguments)
@@ -342,11 +342,11 @@ def _number(token: _Token) -> int | float:
         # Python refuses to convert thousands of digits.
         if len(digits) > _MOST_DIGITS or int(digits) >= 2**63:
             shown = shortened(token.text, _MOST_DIGITS)
-            raise WrongExpression(token.at, f"{shown} is too large for an integer", "append `.0`")
+            raise ExpressionError(token.at, f"{shown} is too large for an integer", "append `.0`")
         return int(digits)
     number = float(token.text)
     if number in (float("inf"), float("-inf")):
-        raise WrongExpression(token.at, f"{token.text} is too large for a double", "write a smaller number")
+        raise ExpressionError(token.at, f"{token.text} is too large for a double", "write a smaller number")
     return number
 
 

@@ -63,7 +63,7 @@ def read_expression(value: Any) -> pgbench.Expression:
         raise wrong(f"{show(value)} is not an expression", 'write it as a string, such as `"random(1, 10 * :n)"`')
     try:
         return pgbench.parse_expression(value)
-    except pgbench.WrongExpression as error:
+    except pgbench.ExpressionError as error:
         raise wrong(f"{show(value)}: {error.problem}", error.hint) from None
 
 

@@ -35,7 +35,7 @@ class ValidationErrors(InputError):
         self.args = ("\n".join(str(error) for error in errors),)
 
 
-def without_echoes(errors: Sequence[Invalid]) -> list[Invalid]:
+def drop_repeated_errors(errors: Sequence[Invalid]) -> list[Invalid]:
     """Omit errors about missing keys that are misspelt, because the misspelling is reported already."""
     misspelt = {(each.location[:-1], each.hint) for each in errors if each.problem == UNKNOWN}
     return [
