@@ -4,9 +4,7 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Impossible {
     /// A leaf that would contain too few or too many entries.
-    #[error(
-        "a leaf of {leaf_bytes} bytes with entries of {entry_bytes} has room for {entries}; it must have room for 4 to 60000"
-    )]
+    #[error("a leaf of {leaf_bytes} bytes holds {entries} entries of {entry_bytes} bytes; it must hold 4 to 60000")]
     Leaf {
         /// Usable bytes of a leaf.
         leaf_bytes: u32,
@@ -26,7 +24,7 @@ pub enum Impossible {
         range: &'static str,
     },
     /// Sizes that are not in ascending order, or below the start.
-    #[error("the size {size} comes after {before} rows; sizes must ascend, each by a window at least")]
+    #[error("the size {size} comes after {before} rows; each size must exceed the previous one by at least a window")]
     Order {
         /// The size in rows.
         size: u64,
@@ -54,12 +52,12 @@ pub enum Impossible {
         cache: u64,
     },
     /// Too many rows at any scale at which the simulated tree represents the full one.
-    #[error("{rows} rows are too many to simulate with such a small cache or so few blocks")]
+    #[error("{rows} rows are too many to simulate with this cache size and this number of blocks")]
     TooMany {
         /// Rows at the end.
         rows: u64,
     },
     /// A key order that the analytic model doesn't support.
-    #[error("keys in blocks have no formulas; they can only be simulated")]
+    #[error("the formulas don't cover keys in blocks; use the simulation")]
     NoFormula,
 }

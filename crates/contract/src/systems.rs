@@ -43,7 +43,7 @@ pub trait System: Sized {
     const BYTES: &str;
     /// Name of the table's key column.
     const ID: &str = "id";
-    /// One in this many loaded rows is compared, plus those at possible batch edges. A server without an index reads
+    /// Every `COMPARED`th loaded row is compared, plus the rows at possible batch edges. A server without an index reads
     /// all rows to find one by its key.
     const COMPARED: u64 = 1;
     /// How the query plan of a lookup names the table's key.

@@ -2,7 +2,7 @@
 //! and counts of these calls.
 //!
 //! A delay is added at the call itself: in an engine's file layer, in a connection, or in the client's loop. The caller
-//! uses [`active_changes`] to get the changes for its thread. In threads that don't run clients, there are none.
+//! uses [`active_changes`] to get the changes for its thread. Threads that don't run clients have no changes.
 
 pub use dbdyno_delays::Counts;
 use dbdyno_delays::{Lateness, spin};

@@ -42,7 +42,7 @@ pub trait Driver {
         Changeable::default()
     }
 
-    /// Where its data and its server are on this machine.
+    /// The location of its data and its server on this machine.
     fn site(&self) -> Site<'_> {
         Site::default()
     }
@@ -79,11 +79,11 @@ pub trait Measure {
     /// Its result.
     type Output;
 
-    /// Does the work. `site`: where the machine's probes find the system.
+    /// Does the work. `site`: the location of the system, for the machine's probes.
     fn measure<E: Engine>(self, engine: &E, site: Site<'_>) -> Self::Output;
 }
 
-/// Where a system is on this machine. Empty if it is remote.
+/// The location of a system on this machine. Empty if it is remote.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Site<'a> {
     /// A file or directory on the device that stores the data.

@@ -6,7 +6,7 @@
 
 use crate::tokens::{Syntax, Token, only_controls_transaction, statements, tokenize};
 
-/// What an engine's statements may do within their own database.
+/// The operations of an engine that stay within the database.
 pub struct Bounds {
     /// The lexical rules.
     pub syntax: Syntax,

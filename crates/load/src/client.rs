@@ -271,7 +271,7 @@ impl<E: Engine, T: Timer> Client<'_, '_, E, T> {
         }
     }
 
-    /// Runs the window. All clients start it together; the lead-in, if any, comes first.
+    /// Runs the window. All clients start it together, after the lead-in if there is one.
     async fn window(&mut self, start: u64, processors: Option<Processors>) -> Result<ClientReport, Failure> {
         let interleaving = self
             .shared

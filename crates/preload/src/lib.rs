@@ -1,7 +1,7 @@
 //! A library that a server preloads (`LD_PRELOAD`). When a worker asks for it, it counts, times and delays the server's
 //! file operations.
 //!
-//! Its functions replace those of the C library and call them. The environment variable `DBDYNO_PRELOAD_FILE` names the
+//! Its functions replace functions of the C library and call the originals. The environment variable `DBDYNO_PRELOAD_FILE` names the
 //! file shared with the worker. If the variable is unset, or the file has another version, the library does nothing.
 //! While no worker asks for changes, a call only costs a read of the shared memory.
 //!
@@ -93,8 +93,8 @@ fn read<T>(call: impl Fn() -> T) -> T {
     intercept(|page| &page.read, &call, &call)
 }
 
-/// Makes a write, which is also a flush if the descriptor or the call's flags say so. If flushes are skipped, it uses
-/// another descriptor without those flags.
+/// Makes a write. It counts as a flush if the descriptor or the call has a flag that requires one. If flushes are
+/// skipped, it uses another descriptor without these flags.
 fn write<T>(file: c_int, flags: c_int, call: impl Fn(c_int, c_int) -> T) -> T {
     if PAGE.get().is_none() {
         return call(file, flags);

@@ -9,7 +9,7 @@ pub fn find(name: &'static std::ffi::CStr) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_NEXT, name) }
 }
 
-/// Calls the next function with this name after this library's own. If there is none, fails with `ENOSYS`.
+/// Calls the next function with this name after this library's own. Fails with `ENOSYS` if no such function exists.
 macro_rules! call_real {
     ($name:ident($($argument:ident: $type:ty),*) -> $result:ty) => {{
         static REAL: std::sync::atomic::AtomicPtr<libc::c_void> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());

@@ -24,7 +24,7 @@ pub struct Clock {
     rate: u64,
 }
 
-/// What is read, and whether suspensions of the thread are excluded.
+/// The source of the time, and whether suspensions of the thread are excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Counter,

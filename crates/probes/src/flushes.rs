@@ -1,7 +1,7 @@
 //! Counts flushes of the disks below a directory, by any program. A commit that survives a power failure requires one.
 //!
 //! The kernel counts flushes on whole disks, but not on partitions or mapped devices such as LVM's. Disks without a
-//! volatile cache receive no flushes, because each write is durable by itself.
+//! volatile cache receive no flushes, because each of their writes is durable.
 
 use crate::disk::Disk;
 pub use dbdyno_protocol::event::DeviceFlushes;

@@ -23,7 +23,7 @@ use scope::index;
 use std::fmt::Write as _;
 use timestamps::{unix_milliseconds, write_time};
 
-/// Where a generator is used, which defines its index.
+/// The use of a generator, which defines its index.
 #[derive(Debug)]
 pub enum Place<'a> {
     /// In a table column: the index is the row number.

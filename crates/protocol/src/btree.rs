@@ -246,7 +246,7 @@ impl Setting {
     }
 }
 
-/// The figures at all requested sizes.
+/// The results at all requested sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -256,7 +256,7 @@ pub struct Report {
     pub sizes: Vec<Figures>,
 }
 
-/// The method by which figures were obtained.
+/// The method that computed the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "by", deny_unknown_fields)]
 pub enum Way {

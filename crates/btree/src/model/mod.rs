@@ -1,7 +1,7 @@
-//! Computes the figures by formulas, at any size.
+//! Computes the work of inserts with formulas, at any size.
 //!
 //! There are three parts: the number of leaves (`growth`, `occupancy`), the recency of their uses (`locality`), and how
-//! long the cache keeps unused pages (`residence`). All figures follow from these.
+//! long the cache keeps unused pages (`residence`). All results follow from these parts.
 
 mod growth;
 mod locality;
@@ -22,11 +22,11 @@ const PARTS: usize = 4;
 /// Maximum number of levels above the leaves.
 const HIGHEST: usize = 8;
 
-/// Computes the figures at each size. The scale and the seed are ignored.
+/// Computes the work of inserts at each size. The scale and the seed are ignored.
 ///
 /// # Errors
 ///
-/// Fails if such a tree is impossible, or for keys in blocks, which have no formulas.
+/// Fails if such a tree is impossible, or for keys in blocks, which the formulas don't cover.
 pub fn estimate(setting: &Setting) -> Result<Report, Impossible> {
     check(setting)?;
     let mut growth = Growth::new(setting)?;
@@ -262,7 +262,7 @@ fn fuzzy(stays: &[Stay], leaves: f64, distance: f64, inserts: f64) -> (f64, f64)
             exact(2.0 * time) * (-(unused / leaves) * (span - 2.0 * time)).exp()
         }
     };
-    // And of another use after the write before the leaf is evicted.
+    // The probability of another use after the write, before the leaf is evicted.
     let span = distance.min(time);
     let places = (0..POINTS).map(|point| survives(distance - (point as f64 + 0.5) / POINTS as f64 * span));
     let mean = places.sum::<f64>() / POINTS as f64;

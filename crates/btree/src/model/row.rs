@@ -1,8 +1,8 @@
 //! A row of neighboring leaves, for SQLite's split rule.
 //!
 //! That rule involves neighbors, and neighbors that were balanced together fill up together, so the distribution of
-//! leaves by entries doesn't determine the next step. We know no formula for it. Instead, a row of leaves is simulated
-//! insert by insert, without keys or a cache. When the row gets long, only half of it is kept, with double weight.
+//! leaves by entries doesn't determine the next step. Without a formula for it, a row of leaves is simulated
+//! one insert at a time, without keys or a cache. When the row gets long, only half of it is kept, with double weight.
 
 use crate::split::{Place, Splitter};
 use rand::{Rng as _, SeedableRng as _};

@@ -90,7 +90,7 @@ impl Session for MongodbSession {
             Control::Rollback => Poll::Ready(Ok(())),
             Control::Begin(_) | Control::Commit => Poll::Ready(Err(Failure::new(
                 FailureKind::Other,
-                "there are no transactions on a single MongoDB-compatible server; each command is atomic by itself",
+                "a single MongoDB-compatible server doesn't support transactions; each command is atomic",
             ))),
         }
     }

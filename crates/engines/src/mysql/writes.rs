@@ -208,8 +208,8 @@ async fn objects(session: &mut MysqlSession) -> Result<Vec<Object>, Failure> {
     Ok(rows.into_iter().filter_map(object).collect())
 }
 
-/// Why code may do more than read, because of what it calls directly or through views and stored functions. `seen`:
-/// indexes of the objects already examined.
+/// The reason why code may do more than read, if it calls such a function directly or through views and stored
+/// functions. `seen`: indexes of the objects already examined.
 fn writing_call(tokens: &[Token<'_>], objects: &[Object], seen: &mut BTreeSet<usize>) -> Option<String> {
     let calls = calls(tokens);
     let is_stored = |call: &Call| {

@@ -110,8 +110,8 @@ const SHARED: [&str; 11] = [
     "pg_tablespace",
 ];
 
-/// Returns for each text why it accesses something outside its database, if it does. The server's catalog tells which
-/// functions are built in, and which extensions any user may create.
+/// Returns for each text why it accesses something outside its database, if it does. The server's catalog lists
+/// the built-in functions and the extensions that any user may create.
 pub async fn find_external_access(target: &ServerTarget, texts: &[String]) -> Result<Vec<Option<String>>, Failure> {
     let target = ServerTarget {
         read_only: true,

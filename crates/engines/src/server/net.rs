@@ -418,7 +418,7 @@ pub fn reason(error: &io::Error) -> String {
 /// Advice if a server has too many connections.
 pub const FULL: &str = ": raise `max_connections`, or use fewer clients";
 
-/// Maximum message size that a server may announce before the login. Its greeting takes some hundred bytes.
+/// Maximum message size that a server may announce before the login. Its greeting takes a few hundred bytes.
 pub const LONGEST_AT_LOGIN: usize = 1 << 20;
 
 /// Maximum message size that a server may announce later: the limit of PostgreSQL and MySQL.

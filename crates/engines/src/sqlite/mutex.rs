@@ -120,7 +120,7 @@ pub fn install(api: &Api, always: bool) -> Result<(), Failure> {
             clock,
         };
         LAYER.store(Box::into_raw(Box::new(layer)), Ordering::Release);
-        // Recording the first stack takes milliseconds, because it reads tables. Do it here, where no client waits.
+        // Recording the first stack takes milliseconds, because it reads tables. Do it now, while no client waits.
         backtrace::trace_unsynchronized(|_| true);
         watch(always);
         let wrapped = Box::leak(Box::new(ffi::sqlite3_mutex_methods {
@@ -339,8 +339,8 @@ fn function(stack: &[String]) -> String {
         .unwrap_or_else(|| "(no name)".into())
 }
 
-/// What a mutex protects: from its constant `SQLITE_MUTEX_…`, or for mutexes of an object from its creator, or if that
-/// has no symbol from the waiting function.
+/// The purpose of a mutex, according to its constant `SQLITE_MUTEX_…`. For an object's mutex, it follows from the
+/// function that created it or, if that function has no symbol, from the waiting function.
 fn purpose(kind: c_int, made_by: &[String], wanted_by: &[String]) -> &'static str {
     match kind {
         ffi::SQLITE_MUTEX_FAST => object(made_by)

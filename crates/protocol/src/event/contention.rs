@@ -15,7 +15,7 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// Scales figures of one part in `by` of the time to the whole time. `wait_s`: the seconds of waiting in the whole
+    /// Scales counts from one part in `by` of the time to the whole time. `wait_s`: the seconds of waiting in the whole
     /// time.
     pub fn scale(&mut self, by: f64, wait_s: f64) {
         let count = |n: u64| (n as f64 * by).round() as u64;

@@ -149,9 +149,9 @@ pub enum Event<'a> {
 /// The costs of inserts into a B-tree, or why they cannot be computed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct BtreeAnswer {
-    /// The figures.
+    /// The results.
     pub report: Option<Report>,
-    /// Why the figures cannot be computed.
+    /// Why the results cannot be computed.
     pub impossible: Option<String>,
 }
 

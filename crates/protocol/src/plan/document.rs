@@ -121,7 +121,7 @@ pub struct Trial {
     pub statements: Vec<Statement>,
     /// The transactions, chosen by weight.
     pub transactions: Vec<Transaction>,
-    /// What to record in addition to counts and latencies.
+    /// The measurements to record in addition to counts and latencies.
     #[serde(default)]
     pub record: Record,
     /// The seed with which the tables were filled, for parameters that repeat their values. Left out: the plan's.
@@ -391,7 +391,7 @@ impl Statement {
     }
 }
 
-/// What to record in addition to the counts and latencies of transactions.
+/// The measurements to record in addition to the counts and latencies of transactions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
