@@ -9,7 +9,7 @@ from typing import Literal
 
 from dbdyno.analysis.findings.indexes import whole_tables
 from dbdyno.analysis.findings.plans import estimate_clause, far_off
-from dbdyno.analysis.findings.searching import known
+from dbdyno.analysis.findings.searching import engine_of_cell
 from dbdyno.analysis.gate import Judgement, Violation
 from dbdyno.analysis.plan_changes import plan_changes, plan_words, plans_of, same_statements, title_of
 from dbdyno.base.errors import InputError
@@ -92,7 +92,7 @@ def _check_table(condition: Condition, pairs: Pairs) -> None:
 def _is_known(condition: Condition, cell: Cell) -> bool:
     if condition.kind == "estimates":
         return any(each.estimates for each in cell.statements)
-    return bool(cell.statements) and known(cell).read_plan(("",)) is not None
+    return bool(cell.statements) and engine_of_cell(cell).read_plan(("",)) is not None
 
 
 def _scans(condition: Condition, pairs: Pairs) -> Iterator[Violation]:

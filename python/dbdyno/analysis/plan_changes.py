@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from dbdyno.analysis.answer.short import STATEMENT
-from dbdyno.analysis.findings.searching import known, shown
+from dbdyno.analysis.findings.searching import engine_of_cell, shown
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.analysis.measured.statements import plan_nodes
 from dbdyno.model.result.cell import Cell, CellStatement, PlanNode
@@ -41,7 +41,7 @@ def plan_changes(a: Cell, b: Cell) -> list[PlanChange]:
     on how much of the table was vacuumed.
     """
     names = _same_indexes(a, b)
-    is_server = known(b).is_server
+    is_server = engine_of_cell(b).is_server
     found = []
     for was, now in same_statements(a, b):
         before, after = was.plan_nodes, [_renamed(each, names) for each in now.plan_nodes]

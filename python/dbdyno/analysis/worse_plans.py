@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from dbdyno.analysis.findings.searching import known, shown
+from dbdyno.analysis.findings.searching import engine_of_cell, shown
 from dbdyno.analysis.plan_changes import same_statements
 from dbdyno.engines.plans import PlanRead, whole_reads
 from dbdyno.model.result.cell import Cell, CellStatement, Latency, PlanNode
@@ -48,14 +48,14 @@ def worse_plans(a: Cell, b: Cell) -> list[WorsePlan]:
             continue
         changed = was.sql != now.sql
         for change, old, new, explained in _changes(before, after, _indexes(a) - _indexes(b)):
-            if explained or changed or not known(b).is_server:
+            if explained or changed or not engine_of_cell(b).is_server:
                 found.append(WorsePlan(shown(now), change, old, new, *_times(a, was, b, now)))
                 break
     return found
 
 
 def _plan(cell: Cell, statement: CellStatement) -> PlanRead | None:
-    read = known(cell).read_plan(statement.plan)
+    read = engine_of_cell(cell).read_plan(statement.plan)
     return None if read is None else replace(read, nodes=statement.plan_nodes)
 
 

@@ -84,7 +84,7 @@ def failing(result: TrialResult, begins: Collection[str] | None = None) -> Bottl
     most = max((each for each in result.failed_by_code if each.kind == kind), key=lambda each: each.count, default=None)
     message = result.failures.get(kind) if most is None else most.message
     text += f" of the kind {kind}" + (f': "{message}"' if message else "")
-    text += f"; {holder} held the lock" if kind == "locked" and (holder := held_by(result)) else ""
+    text += f"; {holder} held the lock" if kind == "locked" and (holder := lock_holder_name(result)) else ""
     return bottleneck("failures", text, _against(kind, result, begins, accounting.retries))
 
 
@@ -99,7 +99,7 @@ def _against(kind: str, result: TrialResult, begins: Collection[str] | None, ret
     return "fix the cause that the error message gives before you look at other results"
 
 
-def held_by(result: TrialResult) -> str:
+def lock_holder_name(result: TrialResult) -> str:
     """Return the program that locked the data most often, such as ``process 12 (backup.sh)``, or an empty string."""
     if result.lock_holders is None or not result.lock_holders.holders:
         return ""
@@ -203,7 +203,7 @@ def disturbed_machine(cpu: CpuShare, own: float, elapsed: float, delayed: float,
     return bottleneck("disturbed machine", ", ".join(parts), "measure again when the machine is idle")
 
 
-def beside(found: Bottleneck, disturbed: Bottleneck | None) -> Bottleneck:
+def add_disturbance(found: Bottleneck, disturbed: Bottleneck | None) -> Bottleneck:
     """Return a bottleneck with a disturbance of the machine appended to its evidence."""
     if disturbed is None:
         return found

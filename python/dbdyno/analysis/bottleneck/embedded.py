@@ -24,13 +24,13 @@ from dbdyno.analysis.bottleneck.common import (
     FULL,
     WAITING,
     Bottleneck,
-    beside,
+    add_disturbance,
     bottleneck,
     cheaper,
     cpu_quota,
     disturbed_machine,
     failing,
-    held_by,
+    lock_holder_name,
     offered_load,
     percent,
     shares_of,
@@ -87,14 +87,14 @@ def diagnose(  # noqa: PLR0911 - the first rule that applies
     own = result.cpu.process_percent / 100
     disturbed = disturbed_machine(result.cpu, own, elapsed, delayed, crowded=clients > cores)
     if waits[wait] >= WAITING and largest == wait:
-        return beside(_wait(wait, waits[wait], result, library, clients), disturbed)
+        return add_disturbance(_wait(wait, waits[wait], result, library, clients), disturbed)
     if used >= FULL * possible:
         return _cpu(shares, used, possible, cores=cores, library=library, cheaper_words=cheaper(result, statements))
     if waits[wait] >= max(WAITING, delayed):
-        return beside(_wait(wait, waits[wait], result, library, clients), disturbed)
+        return add_disturbance(_wait(wait, waits[wait], result, library, clients), disturbed)
     reads = shares.get("read", 0.0)
     if reads >= max(WAITING, delayed) and _device_read_share(result) >= reads / 2:
-        return beside(_storage("read", reads, result, library), disturbed)
+        return add_disturbance(_storage("read", reads, result, library), disturbed)
     if disturbed is not None:
         return disturbed
     for name in ("read", "write"):
@@ -109,7 +109,7 @@ def _wait(name: str, share: float, result: TrialResult, library: Embedded, clien
     if name == "file_lock_wait":
         waits = result.io.file_lock_waits
         text = f"clients waited {percent(share)} of their time for a lock on the database file ({waits:,} times)"
-        holder = held_by(result)
+        holder = lock_holder_name(result)
         if holder and result.lock_holders is not None:
             seen, samples = result.lock_holders.holders[0].samples, result.lock_holders.samples
             text += f"; another program, {holder}, held it in {seen:,} of {samples:,} samples"

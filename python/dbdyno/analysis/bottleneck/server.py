@@ -35,7 +35,7 @@ from dbdyno.analysis.bottleneck.common import (
     MORE_ROUNDS,
     WAITING,
     Bottleneck,
-    beside,
+    add_disturbance,
     bottleneck,
     cheaper,
     cpu_quota,
@@ -47,7 +47,7 @@ from dbdyno.analysis.bottleneck.common import (
     too_short,
     unclear,
 )
-from dbdyno.analysis.bottleneck.tiers import busiest_tier, full_threads, full_tier, perhaps_one_thread, told_tiers
+from dbdyno.analysis.bottleneck.tiers import busiest_tier, full_threads, full_tier, perhaps_one_thread, tier_cpu_words
 from dbdyno.analysis.bottleneck.waits import FEWEST, Share, WaitSamples
 from dbdyno.analysis.bottleneck.waits.advice import advice, named, without_flush
 from dbdyno.engines import engine_of_product
@@ -119,14 +119,16 @@ def diagnose_server(  # noqa: PLR0911 - the first rule that applies
     connecting = _connecting(result, total)
     if not result.tiers:
         if connecting is not None:
-            return beside(connecting, disturbed)
+            return add_disturbance(connecting, disturbed)
         if wait is not None:
-            return beside(wait[1], disturbed)
+            return add_disturbance(wait[1], disturbed)
     if disturbed is not None:
         return disturbed
     if result.tiers:
         tiered = busiest_tier(result, clients, processors or {}) or connecting
-        return tiered or unclear(f"CPU: {told_tiers(result, processors or {})}", perhaps_one_thread(result) or _BEHIND)
+        return tiered or unclear(
+            f"CPU: {tier_cpu_words(result, processors or {})}", perhaps_one_thread(result) or _BEHIND
+        )
     return _cpu(
         client, server, cores=cores, clients=clients, sampled=sampled, cheaper_words=cheaper(result, statements)
     ) or unclear(_shares(client, server, cores, sampled, facts), facts.unread if server is None else MORE_ROUNDS)
@@ -168,8 +170,8 @@ def _wait(sampled: WaitSamples | None, server: Server) -> tuple[float, Bottlenec
     meaning = sampled.meanings[max(waits, key=lambda name: sampled.seen[name])]
     text = f"{share.text} of all clients' time went into waiting: {sampled.largest(waits)}"
     text += f" ({meaning.words}; {sampled.samples:,} samples)"
-    beside = [(name, sampled.share(bottlenecks[name]).mean) for name in others]
-    text += "".join(f"; {name} {percent(mean)}" for name, mean in beside if mean >= _BESIDE)
+    other_waits = [(name, sampled.share(bottlenecks[name]).mean) for name in others]
+    text += "".join(f"; {name} {percent(mean)}" for name, mean in other_waits if mean >= _BESIDE)
     if share.mean < _SMALL_GAIN:
         text += f"; without it at most {1 / (1 - share.mean):.2g} times as fast"
     hint = advice(meaning.bottleneck, meaning.about, server)
@@ -197,7 +199,7 @@ def _held_for(sampled: WaitSamples, waits: list[str], server: Server) -> tuple[s
     if total < FEWEST:
         return "", ""
     shares = {name: sampled.seen[name] / total for name in others}
-    told = ", ".join(
+    sessions = ", ".join(
         f"{name.partition(':')[2]} {percent(share)}"
         for name, share in sorted(shares.items(), key=lambda each: -each[1])[:3]
         if share >= _BESIDE
@@ -206,7 +208,10 @@ def _held_for(sampled: WaitSamples, waits: list[str], server: Server) -> tuple[s
         share for name, share in shares.items() if named(sampled.meanings[name].bottleneck, server) == "disk flush"
     )
     saves = without_flush(server) if flushing >= _HOLDERS else ""
-    return f"; sessions that did not wait for a lock: {told}", saves and f"the lock is held during the flush: {saves}"
+    return (
+        f"; sessions that did not wait for a lock: {sessions}",
+        saves and f"the lock is held during the flush: {saves}",
+    )
 
 
 def _cpu(

@@ -43,14 +43,14 @@ def full_tier(
         text = _shares(used, allowed)
     fullest = max(used, key=lambda tier: used[tier] / len(allowed[tier]))
     if used[fullest] >= FULL * len(allowed[fullest]):
-        return _of(fullest, text)
+        return _tier_bottleneck(fullest, text)
     for shared in dict.fromkeys(allowed.values()):
         sharing = [tier for tier in used if allowed[tier] == shared]
         # For all CPUs of the machine, the use by other programs matters too.
         if len(sharing) > 1 and len(shared) < result.cpu.cores and _sum(used, sharing) >= FULL * len(shared):
             most = max(sharing, key=lambda tier: used[tier])
             both = f"{' and '.join(sharing)} saturated the {_number(len(shared))} that they share"
-            return _of(most, f"{both}: {text}")
+            return _tier_bottleneck(most, f"{both}: {text}")
     return None
 
 
@@ -106,14 +106,14 @@ def busiest_tier(result: TrialResult, clients: int, processors: Mapping[str, Seq
         text = f"all CPUs were busy: {shares} of {cores * 100} %"
         if client > known[largest]:
             return bottleneck(CLIENT, text, "a separate load machine")
-        return _of(largest, text)
+        return _tier_bottleneck(largest, text)
     if (clients == 1 or clients < cores) and known[largest] >= _COMPUTING * clients:
         waited = f"{clients} client{'s' if clients > 1 else ''} waited for each answer: the {largest} computed for "
-        return _of(largest, f"{waited}{percent(known[largest] / clients)} of the time ({shares})")
+        return _tier_bottleneck(largest, f"{waited}{percent(known[largest] / clients)} of the time ({shares})")
     return None
 
 
-def told_tiers(result: TrialResult, processors: Mapping[str, Sequence[int]]) -> str:
+def tier_cpu_words(result: TrialResult, processors: Mapping[str, Sequence[int]]) -> str:
     """Return the CPU use of each tier as text, or an empty string if there are no tiers."""
     known = {tier: share for tier, share in _used(result).items() if share is not None}
     return _shares(known, _allowed(result, processors)) if known else ""
@@ -129,11 +129,11 @@ def perhaps_one_thread(result: TrialResult) -> str:
     if not alike or result.cpu.cores <= 1:
         return ""
     tier = max(alike, key=lambda each: used[each])
-    told = f"the {tier} used {used[tier] * 100:.0f} % of one CPU, as much as one thread can use"
+    evidence = f"the {tier} used {used[tier] * 100:.0f} % of one CPU, as much as one thread can use"
     threads = sum(len(each.threads) for each in result.tiers if tier_of(each.name) == tier)
     if threads > 1:
-        return f"{told}, in {threads} threads: if they take turns at a lock, as in Python, start several processes"
-    return f"{told}: if it computes in a single thread (see `top -H`), start several processes"
+        return f"{evidence}, in {threads} threads: if they take turns at a lock, as in Python, start several processes"
+    return f"{evidence}: if it computes in a single thread (see `top -H`), start several processes"
 
 
 def tier_of(part: str) -> str:
@@ -142,7 +142,7 @@ def tier_of(part: str) -> str:
     return DATABASE if name.lower() in _DATABASES else f"{name} tier"
 
 
-def _of(tier: str, text: str) -> Bottleneck:
+def _tier_bottleneck(tier: str, text: str) -> Bottleneck:
     if tier == CLIENT:
         return bottleneck(CLIENT, text, "more CPUs for the load, or a separate load machine")
     if tier == DATABASE:

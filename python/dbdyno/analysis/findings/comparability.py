@@ -7,14 +7,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.searching import (
-    Asked,
+    StatementInCell,
     all_of,
-    asked_alike,
     by_case_of,
     case_words,
     engine_name,
     first_of,
     rules_of,
+    same_statements,
     shown,
 )
 from dbdyno.analysis.measured.comparisons import FAILED, ROWS, other_factors, why_not_comparable
@@ -38,7 +38,7 @@ def other_rows(material: Material) -> list[Finding]:
     Statements with the same rows and the same reason (such as sorted and unsorted) share one finding.
     """
     told: dict[str, tuple[list[str], list[str], dict[str, float]]] = {}
-    for pairs in asked_alike(material.cells):
+    for pairs in same_statements(material.cells):
         rows = {cell.system.name: each.rows or 0.0 for cell, each in pairs}
         # If transactions also change rows, the systems may have changed different numbers: see not_comparable.
         changed = any(each.rows_changed for cell, _ in pairs for each in cell.rounds)
@@ -58,7 +58,7 @@ def other_rows(material: Material) -> list[Finding]:
     ]
 
 
-def _why_other_rows(pairs: Sequence[Asked], rows: Mapping[str, float]) -> str:
+def _why_other_rows(pairs: Sequence[StatementInCell], rows: Mapping[str, float]) -> str:
     """Return the comparison rules that explain the different numbers of rows, or an empty string.
 
     ``rows``: rows by system. A rule explains them if all systems with the same rule returned the same number.
@@ -67,7 +67,7 @@ def _why_other_rows(pairs: Sequence[Asked], rows: Mapping[str, float]) -> str:
     by_case = by_case_of(rules)
     if None in by_case:
         return ""
-    if _apart(by_case.values(), rows):
+    if _rows_match_groups(by_case.values(), rows):
         # A case-insensitive comparison matches at least the rows that a case-sensitive one matches.
         fewer = rows[by_case[False][0]] < rows[by_case[True][0]]
         cell, asked = pairs[0]
@@ -76,12 +76,12 @@ def _why_other_rows(pairs: Sequence[Asked], rows: Mapping[str, float]) -> str:
     by_words: dict[str, list[str]] = {}
     for system, rule in rules.items():
         by_words.setdefault(rule.words if rule else "", []).append(system)
-    if not _apart(by_words.values(), rows):
+    if not _rows_match_groups(by_words.values(), rows):
         return ""
     return f"{word} " + all_of([f"{words} on {all_of(systems)}" for words, systems in by_words.items()])
 
 
-def _apart(groups: Iterable[Sequence[str]], rows: Mapping[str, float]) -> bool:
+def _rows_match_groups(groups: Iterable[Sequence[str]], rows: Mapping[str, float]) -> bool:
     """Whether the systems of a group returned the same number of rows, and each group a different one."""
     counts = [{rows[system] for system in group} for group in groups]
     return len(counts) > 1 and all(len(each) == 1 for each in counts) and len(set.union(*counts)) == len(counts)
@@ -103,7 +103,7 @@ def other_counts(material: Material) -> list[Finding]:
     The results don't contain the counts themselves: each count is one row.
     """
     told: dict[str, tuple[list[str], list[str], dict[str, list[str]], dict[str, str]]] = {}
-    for pairs in asked_alike(material.cells):
+    for pairs in same_statements(material.cells):
         if not all(returns_one_row(each.sql) and each.rows == 1 for _, each in pairs):
             continue
         word, rules = rules_of(pairs)

@@ -158,7 +158,7 @@ def connecting_behind(
         if pair.anew.id not in unlike:
             by_system.setdefault(pair.kept.system.name, []).append(pair)
     short = short_systems(list(by_system))
-    told: dict[str, list[str]] = {}
+    words_by_metric: dict[str, list[str]] = {}
     ratios: dict[str, JsonObject] = {}
     for system, own in by_system.items():
         metric = own[0].by
@@ -168,7 +168,7 @@ def connecting_behind(
             continue
         place = f" on {short[system]}" if len(by_system) > 1 else ""
         words = f"{_ratio_words(ratio)}{place}{_extremes(alike, tasks, confidence)}"
-        told.setdefault(metric, []).append(words)
+        words_by_metric.setdefault(metric, []).append(words)
         ratios[system] = {
             "metric": metric,
             "ratio": ratio.mean,
@@ -180,7 +180,7 @@ def connecting_behind(
     sentences = [
         f"With a database connection per request, {_subject(metric, label)} "
         f"{all_of(parts)} times as {'many' if metric == 'throughput' else 'long'} as with kept connections"
-        for metric, parts in told.items()
+        for metric, parts in words_by_metric.items()
     ]
     words = ". ".join(sentences) + "."
     if unlike:
@@ -293,15 +293,15 @@ def backlog_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
     for cell in cells:
         engine = engine_of_product(cell.system.engine)
         for each in cell.rounds:
-            for told in each.listeners:
-                if not told.dropped:
+            for listener in each.listeners:
+                if not listener.dropped:
                     continue
-                tier = tier_of(told.part) if told.part else "server"
-                own = engine.listen_setting(told.part) or f"the backlog that the {tier} requests (listen(2))"
-                kernels = f"`net.core.somaxconn` ({told.somaxconn})"
+                tier = tier_of(listener.part) if listener.part else "server"
+                own = engine.listen_setting(listener.part) or f"the backlog that the {tier} requests (listen(2))"
+                kernels = f"`net.core.somaxconn` ({listener.somaxconn})"
                 # The kernel caps the requested backlog at somaxconn.
-                lifts = f"{kernels} and {own}" if told.backlog >= told.somaxconn else f"{own}, up to {kernels}"
-                full.setdefault((tier, told.backlog, lifts), []).append((cell, told.dropped))
+                lifts = f"{kernels} and {own}" if listener.backlog >= listener.somaxconn else f"{own}, up to {kernels}"
+                full.setdefault((tier, listener.backlog, lifts), []).append((cell, listener.dropped))
     for (tier, backlog, lifts), hit in full.items():
         found = list(dict.fromkeys(cell.id for cell, _ in hit))
         dropped = sum(times for _, times in hit)

@@ -161,8 +161,8 @@ def overrun(material: Material) -> Iterator[Finding]:
 )
 def indexes_on_another_device(material: Material) -> Iterator[Finding]:
     """Report that device figures don't include the device of the indexes."""
-    told = {each["system"]: each["directory"] for each in material.observed(indexes_on_another_device.kind)}
-    for system, directory in told.items():
+    directories = {each["system"]: each["directory"] for each in material.observed(indexes_on_another_device.kind)}
+    for system, directory in directories.items():
         cells = [cell.id for cell in material.cells if cell.system.name == system]
         words = f"The indexes were in {directory}, on another file system than the tables and the log: "
         words += "the device's reads, writes, queue and latency don't include index I/O."

@@ -37,8 +37,8 @@ def failures(cells: Sequence[Cell]) -> list[Finding]:
             first = messages.most_common(1)[0][0] if messages else ""
             found.setdefault((kind, first), []).append((cell, times, issued))
             by_code = codes.setdefault((kind, first), Counter())
-            for told in (told for each in done for told in each.failed_by_code if told.kind == kind):
-                by_code[told.code] += told.count
+            for failure in (failure for each in done for failure in each.failed_by_code if failure.kind == kind):
+                by_code[failure.code] += failure.count
     return [_failed(kind, message, hit, codes[kind, message]) for (kind, message), hit in found.items()]
 
 
@@ -80,7 +80,7 @@ def failed_transactions(material: Material) -> list[Finding]:
 
 
 @dataclass
-class _Met:
+class _ReachedLimit:
     """Where a limit was reached: cells, error codes, failed transactions, and trials that could not begin."""
 
     cells: list[Cell] = field(default_factory=list)
@@ -94,7 +94,7 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
 
     Includes trials that could not begin because a client could not connect.
     """
-    met: dict[Limit, _Met] = {}
+    reached: dict[Limit, _ReachedLimit] = {}
     for cell in cells:
         engine = engine_of_product(cell.system.engine)
         for each in cell.rounds:
@@ -102,13 +102,13 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
                 limit = engine.limit(code)
                 if limit is None:
                     continue
-                found = met.setdefault(limit, _Met())
+                found = reached.setdefault(limit, _ReachedLimit())
                 if cell not in found.cells:
                     found.cells.append(cell)
                 found.codes[code] = None
                 found.failed += failed or 0
                 found.trials += failed is None
-    for limit, found in met.items():
+    for limit, found in reached.items():
         where = found.cells[0].id if len(found.cells) == 1 else f"{len(found.cells)} cells"
         counts = [f"{found.failed:,} transactions failed"] if found.failed else []
         if found.trials:
@@ -127,8 +127,8 @@ def limit_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
 
 def _codes(each: Round) -> Iterator[tuple[str, int | None]]:
     """Yield the error codes of a trial with the number of failed transactions; ``None``: the trial did not begin."""
-    for told in each.failed_by_code:
-        yield told.code, told.count
+    for failure in each.failed_by_code:
+        yield failure.code, failure.count
     if each.error_code is not None:
         yield each.error_code, None
 

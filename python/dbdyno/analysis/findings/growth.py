@@ -127,12 +127,12 @@ def _cliff(series: Series, at: int, there: Comparison, last: Comparison, materia
 
 def _what_limits(before: Cell, end: Cell) -> str:
     """Return a sentence about an insert's device requests at the largest size and before the fall."""
-    told = []
+    clauses = []
     for word in ("reads", "writes", "flushes"):
         first, last = device_calls(before, word), device_calls(end, word)
         if first is not None and last is not None and last >= 0.01 and (last > 1.25 * first):
-            told.append(f"{last:.2g} {word} ({first:.2g} before)")
-    words = f" At the largest size, an insert causes {', '.join(told)} on the device." if told else ""
+            clauses.append(f"{last:.2g} {word} ({first:.2g} before)")
+    words = f" At the largest size, an insert causes {', '.join(clauses)} on the device." if clauses else ""
     if end.bottleneck is not None:
         words += f" The bottleneck at that size is {end.bottleneck.resource}."
     return words
@@ -176,9 +176,9 @@ def key_order(material: Material) -> Iterator[Finding]:
 
 def _key_order(random: Cell, faster: list[tuple[Comparison, Cell, str]], rows: int, material: Material) -> Finding:
     label = material.measure.label
-    told = [f"{_differing_levels(cell, random)} {with_interval(one)}" for one, cell, _ in faster]
+    clauses = [f"{_differing_levels(cell, random)} {with_interval(one)}" for one, cell, _ in faster]
     own = _differing_levels(random, faster[0][1])
-    words = f"At {rows:,} rows, ordered keys reach more {label} than {own}: {', '.join(told)} times as many."
+    words = f"At {rows:,} rows, ordered keys reach more {label} than {own}: {', '.join(clauses)} times as many."
     costs: dict[str, list[str]] = {}
     for _, cell, kind in faster:
         costs.setdefault(_COSTS[kind], []).append(_differing_levels(cell, random))

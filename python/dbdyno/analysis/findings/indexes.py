@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.searching import all_of, engine_name, known, prefix_searches, scans, shown
+from dbdyno.analysis.findings.searching import all_of, engine_name, engine_of_cell, prefix_searches, scans, shown
 from dbdyno.analysis.measured.comparisons import Pair, judge
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.base.numbers import milliseconds, percent
@@ -22,7 +22,7 @@ from dbdyno.model.result.shape import Comparison, Finding, Recommendation
 
 
 @dataclass
-class _Unserved:
+class _UnindexedSearches:
     """Searches of one system that used no index, for one reason."""
 
     engine: str
@@ -43,16 +43,16 @@ def prefix_scan(material: Material) -> list[Finding]:
 
     Uses the plans that the engines reported (``looks_up``), and the catalog for the reason (:func:`why_no_prefix`).
     """
-    groups: dict[tuple[str, str], _Unserved] = {}
+    groups: dict[tuple[str, str], _UnindexedSearches] = {}
     for cell, each, search in scans(material.cells):
         system = cell.system
         engine, over = system.engine or "", system.passed_over.get(each.name, [])
         why = why_no_prefix(engine, system.version or "", system.settings, system.catalog, search, passed_over=over)
-        group = groups.setdefault((system.name, why.words if why else ""), _Unserved(engine.lower(), why))
+        group = groups.setdefault((system.name, why.words if why else ""), _UnindexedSearches(engine.lower(), why))
         plan = "; ".join(each.plan)
-        for of, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell.id)):
-            if value not in of:
-                of.append(value)
+        for values, value in ((group.searches, search.text), (group.plans, plan), (group.cells, cell.id)):
+            if value not in values:
+                values.append(value)
     tried = {cell for recommendation in material.recommendations for cell in recommendation.cells}
     found: list[Finding] = []
     for (name, words), group in groups.items():
@@ -104,8 +104,8 @@ def whole_tables(cells: Sequence[Cell]) -> Iterator[Finding]:
                 line = what if isinstance(what, str) else what.line
                 key = (cell.system.name, statement.sql, line)
                 found.setdefault(key, (statement, what, index, []))[3].append(cell)
-    for (_, sql, line), (statement, what, index, of) in found.items():
-        times = [time for cell in of if (time := _mean_time(cell, statement)) is not None]
+    for (_, sql, line), (statement, what, index, slow_cells) in found.items():
+        times = [time for cell in slow_cells if (time := _mean_time(cell, statement)) is not None]
         slowest = max(times, key=lambda each: each[0])
         evidence: JsonObject = {
             "plan": line,
@@ -122,17 +122,17 @@ def whole_tables(cells: Sequence[Cell]) -> Iterator[Finding]:
             }
         text = f"`{shown(statement)}` {_does(what, index)} (`{line}`) and takes {milliseconds(slowest[0])} ms"
         text += f", {percent(slowest[1])} of the time" if slowest[1] is not None and slowest[1] < 1 else ""
-        yield whole_table.found(f"{text}{_help(index)}.", [cell.id for cell in of], evidence)
+        yield whole_table.found(f"{text}{_help(index)}.", [cell.id for cell in slow_cells], evidence)
 
 
 def _served(cell: Cell, statement: CellStatement) -> Iterator[tuple[PlanNode | str, Index | str]]:
-    return avoidable_scans(known(cell), statement.sql, statement.plan, statement.rows, cell.system.catalog)
+    return avoidable_scans(engine_of_cell(cell), statement.sql, statement.plan, statement.rows, cell.system.catalog)
 
 
 def _spared(cell: Cell, statement: CellStatement) -> bool:
     """Whether the plan scans no whole table and sorts nothing in at least one round."""
     plans = [statement.plan, *(each.plans.get(statement.name, []) for each in done(cell))]
-    read = [found for plan in plans if (found := known(cell).read_plan(plan)) is not None]
+    read = [found for plan in plans if (found := engine_of_cell(cell).read_plan(plan)) is not None]
     return any(bool(each.reads) and not each.sorts and not list(whole_reads(each)) for each in read)
 
 
@@ -196,8 +196,8 @@ def measured_recommendation(material: Material) -> list[Finding]:
             continue
         unserved = [f"`{search.text}`" for _, changed in needed for _, _, search in scans([changed])]
         rows = [words for base, changed in needed for words in _rows_changed(base, changed)]
-        told = [f"{_gain(each)}: {each.b} versus {each.a}" for each in comparisons]
-        text = f"Recommendation {recommendation.name} ({recommendation.does}) was measured: {'; '.join(told)}"
+        clauses = [f"{_gain(each)}: {each.b} versus {each.a}" for each in comparisons]
+        text = f"Recommendation {recommendation.name} ({recommendation.does}) was measured: {'; '.join(clauses)}"
         text += f"; still without an index: {all_of(list(dict.fromkeys(unserved)))}" if unserved else ""
         text += f"; it returns different rows: {', '.join(dict.fromkeys(rows))}" if rows else ""
         observed = {

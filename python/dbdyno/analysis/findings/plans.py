@@ -8,7 +8,7 @@ from itertools import permutations, zip_longest
 
 from dbdyno.analysis.findings.rounds import in_two_levels, levels_of
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.searching import all_of, engine_name, known, shown
+from dbdyno.analysis.findings.searching import all_of, engine_name, engine_of_cell, shown
 from dbdyno.analysis.findings.words import rate
 from dbdyno.analysis.measured.metrics import done, keeps_up, usual_metric_of
 from dbdyno.analysis.plan_changes import title_of
@@ -63,12 +63,12 @@ def _changed(cell: Cell, statement: CellStatement, planned: Sequence[_Planned]) 
     metric = usual_metric_of(keeps_up(cell))
     steps = _first_apart([each.plan for each in planned])
     values = [[value for one in each.rounds if (value := _value(one, metric)) is not None] for each in planned]
-    told, ways = [], []
+    clauses, ways = [], []
     for each, step, of_each in zip(planned, steps, values, strict=True):
         value, numbers = mean(of_each), [one.block + 1 for one in each.rounds]
         ways.append({"plan": each.plan, "rounds": numbers, metric: value})
-        told.append(f"`{step}` in {_rounds(numbers)}" + (f" ({_value_words(value, metric, cell)})" if value else ""))
-    text = f"The plan of `{shown(statement)}` changed between rounds: {'; '.join(told)}."
+        clauses.append(f"`{step}` in {_rounds(numbers)}" + (f" ({_value_words(value, metric, cell)})" if value else ""))
+    text = f"The plan of `{shown(statement)}` changed between rounds: {'; '.join(clauses)}."
     evidence: JsonObject = {"statement": statement.sql, "metric": metric, "plans": ways}
     pairs = permutations([each for each in values if each], 2)
     if levels_of(cell) is not None or any(min(one) > _FAR_APART * max(other) for one, other in pairs):
@@ -253,7 +253,7 @@ def _chose_by(cell: Cell, statement: CellStatement, step: RowEstimate) -> bool:
 
 
 def _joins(cell: Cell, statement: CellStatement) -> bool:
-    read = known(cell).read_plan(statement.plan)
+    read = engine_of_cell(cell).read_plan(statement.plan)
     tables = {each.table for each in statement.estimates if each.table}
     return len(tables) > 1 or (read is not None and len(read.reads) > 1)
 
@@ -265,7 +265,7 @@ def _conditions(cell: Cell, statement: CellStatement, worst: RowEstimate) -> Con
 
 
 def _advice(cell: Cell, on: Conditions | None) -> str | None:
-    return known(cell).better_estimates(cell.system.engine or "", on)
+    return engine_of_cell(cell).better_estimates(cell.system.engine or "", on)
 
 
 def _expectation(each: RowEstimate, on: Conditions | None) -> str:

@@ -90,9 +90,9 @@ def _from_the_clock(source: Any) -> bool:
     return isinstance(source, list) and any(_from_the_clock(each) for each in source)
 
 
-def _version(of: str | JsonObject) -> str:
+def _version(version: str | JsonObject) -> str:
     """Return the name of a UUID version. A version with blocks is an object under its name."""
-    return of if isinstance(of, str) else next(iter(of))
+    return version if isinstance(version, str) else next(iter(version))
 
 
 @finding(

@@ -18,15 +18,15 @@ from dbdyno.model.result.reading import objects
 _LONGEST = 90
 
 # A statement, and the cell it was run in.
-Asked = tuple[Cell, CellStatement]
+StatementInCell = tuple[Cell, CellStatement]
 
 
-def asked_alike(cells: Sequence[Cell]) -> Iterable[list[Asked]]:
+def same_statements(cells: Sequence[Cell]) -> Iterable[list[StatementInCell]]:
     """Group the statements with fixed values by their name in the experiment, since their SQL differs by engine.
 
     Returns nothing for a single system.
     """
-    asked: dict[str, list[Asked]] = {}
+    asked: dict[str, list[StatementInCell]] = {}
     if len({cell.system.name for cell in cells}) < 2:
         return []
     for cell in cells:
@@ -40,7 +40,7 @@ def asked_alike(cells: Sequence[Cell]) -> Iterable[list[Asked]]:
     return asked.values()
 
 
-def rules_of(pairs: Sequence[Asked]) -> tuple[str, dict[str, CaseRule | None]]:
+def rules_of(pairs: Sequence[StatementInCell]) -> tuple[str, dict[str, CaseRule | None]]:
     """Return the operator by which a statement compares strings, and its rule on each system."""
     words = {text_comparison(each.sql, each.values, engine_name(cell)) for cell, each in pairs}
     word = words.pop() if len(words) == 1 else None
@@ -50,7 +50,7 @@ def rules_of(pairs: Sequence[Asked]) -> tuple[str, dict[str, CaseRule | None]]:
         columns = _compared(cell, each)
         found[system.name] = None
         if word and columns is not None:
-            own, engine = cell.load is not None, known(cell)
+            own, engine = cell.load is not None, engine_of_cell(cell)
             rule = engine.like_rule if word == "LIKE" else engine.equality_rule
             found[system.name] = rule(system.settings, columns, own_tables=own)
     return word or "", found
@@ -75,10 +75,10 @@ def _compared(cell: Cell, statement: CellStatement) -> list[Column] | None:
 
 def engine_name(cell: Cell) -> str:
     """Return the engine name that experiments use, or an empty string if the engine is unknown."""
-    return known(cell).name
+    return engine_of_cell(cell).name
 
 
-def known(cell: Cell) -> Engine:
+def engine_of_cell(cell: Cell) -> Engine:
     """Return a cell's engine, identified by the product name that the system reports."""
     return engine_of_product(cell.system.engine)
 
@@ -104,7 +104,7 @@ def first_of(texts: Sequence[str]) -> str:
 def scans(cells: Iterable[Cell]) -> Iterable[tuple[Cell, CellStatement, PrefixSearch]]:
     """Yield the prefix searches whose plan is known and uses no index."""
     for cell, each, search in prefix_searches(cells):
-        if known(cell).looks_up(each.plan) is False:
+        if engine_of_cell(cell).looks_up(each.plan) is False:
             yield cell, each, search
 
 

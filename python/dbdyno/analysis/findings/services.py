@@ -25,13 +25,13 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
         tier = _tier(cell)
         if tier is not None and tier != DATABASE:
             by_tier.setdefault((tier, DATABASE in _tiers(cell)), []).append(cell)
-    for (tier, is_before_database), held in by_tier.items():
-        evidence = held[0].bottleneck
+    for (tier, is_before_database), affected in by_tier.items():
+        evidence = affected[0].bottleneck
         told = "" if evidence is None else evidence.evidence
-        text = f"The {tier} was the bottleneck of {_cells_of(held, tiered)}"
-        text += f": {told}. " if len(held) == 1 else f", as in {held[0].id}: {told}. "
-        helps = {cell.bottleneck.advice for cell in held if cell.bottleneck is not None}
-        systems = {cell.system.name for cell in held}
+        text = f"The {tier} was the bottleneck of {_cells_of(affected, tiered)}"
+        text += f": {told}. " if len(affected) == 1 else f", as in {affected[0].id}: {told}. "
+        helps = {cell.bottleneck.advice for cell in affected if cell.bottleneck is not None}
+        systems = {cell.system.name for cell in affected}
         if not is_before_database:
             text += "The database's share is unknown: it runs inside that tier, or its process was not named"
         elif len(systems) > 1:
@@ -42,8 +42,8 @@ def tier_findings(cells: Sequence[Cell]) -> Iterator[Finding]:
         if behind and is_before_database:
             text += f". The database was the bottleneck of {_cells_of(behind, tiered)}: compare those"
         text += "."
-        observed = {"tier": tier, "cells": len(held), "of": len(tiered)}
-        yield bottleneck_tier.found(text, [cell.id for cell in held], observed)
+        observed = {"tier": tier, "cells": len(affected), "of": len(tiered)}
+        yield bottleneck_tier.found(text, [cell.id for cell in affected], observed)
 
 
 def _tier(cell: Cell) -> str | None:
@@ -61,10 +61,10 @@ def _either(helps: set[str], tier: str) -> str:
     return next(iter(helps)) if len(helps) == 1 else f"more CPUs or more threads for the {tier}"
 
 
-def _cells_of(held: Sequence[Cell], of: Sequence[Cell]) -> str:
-    if len(held) == len(of):
-        return "the only cell" if len(of) == 1 else f"all {len(of)} cells"
-    return f"{len(held)} of {len(of)} cells ({percent(len(held) / len(of))})"
+def _cells_of(affected: Sequence[Cell], cells: Sequence[Cell]) -> str:
+    if len(affected) == len(cells):
+        return "the only cell" if len(cells) == 1 else f"all {len(cells)} cells"
+    return f"{len(affected)} of {len(cells)} cells ({percent(len(affected) / len(cells))})"
 
 
 @finding(

@@ -51,9 +51,9 @@ def several_servers(material: Material) -> Iterator[Finding]:
     """Report which of several installed servers was started by default, and how to choose another one."""
     for each in material.observed(several_servers.kind):
         (taken, title), *others = each["installed"].items()
-        told = ", ".join(f"{other} ({server})" for server, other in others)
+        names = ", ".join(f"{other} ({server})" for server, other in others)
         words = f"`{each['engine']}:` is {title} ({taken}), the newest installed version. "
-        words += f"Use `program=` to choose another one: {told}."
+        words += f"Use `program=` to choose another one: {names}."
         evidence = {"engine": each["engine"], "installed": each["installed"]}
         yield several_servers.found(words, [], evidence)
 
@@ -90,7 +90,7 @@ def _without(engine: str, steps: tuple[str, ...]) -> str:
 def writes_allowed(material: Material) -> Iterator[Finding]:
     """Report systems whose own data the run changed, with the statements."""
     for each in material.observed(writes_allowed.kind):
-        told = "; ".join(str(statement.get("told")) for statement in each["statements"])
+        statements = "; ".join(str(statement.get("told")) for statement in each["statements"])
         left = f"with {ALLOW}, the run changed {each['wrote_to']}, which dbdyno didn't create, and kept the changes"
         evidence = {"system": each["system"], "wrote_to": each["wrote_to"], "statements": each["statements"]}
-        yield writes_allowed.found(f"{each['system']}: {left}: {told}.", [], evidence)
+        yield writes_allowed.found(f"{each['system']}: {left}: {statements}.", [], evidence)

@@ -268,9 +268,9 @@ def _relative_delay(change: Change, base: Round, changed: Round) -> float | None
 
 def _own_us(change: Change, base: Round) -> float | None:
     """Return the time of a call in the unchanged cell in microseconds, including planted delays."""
-    told = part(base.changes, INJECTED[change.resource])
-    calls, added = number(told, "calls"), number(told, "added_s") or 0.0
-    own_s = None if change.resource in ASSUMED else number(told, "own_s")
+    counts = part(base.changes, INJECTED[change.resource])
+    calls, added = number(counts, "calls"), number(counts, "added_s") or 0.0
+    own_s = None if change.resource in ASSUMED else number(counts, "own_s")
     if calls and own_s is not None:
         return (own_s + added) * 1e6 / calls
     return change.own_us
@@ -280,12 +280,12 @@ def _added_us(change: Change, base: Round, changed: Round) -> float | None:
     """Return the measured delay of a call compared with the unchanged cell, in microseconds."""
     kind = INJECTED[change.resource]
 
-    def each(of: Round) -> float | None:
-        told = part(of.changes, kind)
-        calls, added = number(told, "calls"), number(told, "added_s")
+    def added_us(one: Round) -> float | None:
+        counts = part(one.changes, kind)
+        calls, added = number(counts, "calls"), number(counts, "added_s")
         return added * 1e6 / calls if calls and added is not None else None
 
-    more, before = each(changed), each(base)
+    more, before = added_us(changed), added_us(base)
     return change.size if more is None or before is None else more - before
 
 

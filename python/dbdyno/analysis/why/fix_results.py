@@ -91,11 +91,11 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
         return None
     # The confidence is simultaneous over all gains.
     confidence = 1 - (1 - confidence) / max(len(there), 1)
-    of = _Comparison(unit, metric, confidence)
-    measured = [_measure(fix, base, by_level[fix.level], of, noise) for fix in there]
-    tried = [_effect(each, base, planned.members, of) for each in measured]
+    comparison = _Comparison(unit, metric, confidence)
+    measured = [_measure(fix, base, by_level[fix.level], comparison, noise) for fix in there]
+    tried = [_effect(each, base, planned.members, comparison) for each in measured]
     tried.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.gain or 0.0)))
-    best, dearer = recommend(tried, {each.fix.name: each for each in measured}, of)
+    best, dearer = recommend(tried, {each.fix.name: each for each in measured}, comparison)
     found: Fixes = Fixes(
         tried=tried,
         metric=metric,
@@ -155,7 +155,7 @@ def groups_of(found: Fixes, fixes: Mapping[str, Fix]) -> list[tuple[Fix, list[st
 
 
 def recommend(
-    tried: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Comparison
+    tried: Sequence[FixEffect], measured: Mapping[str, _Measured], comparison: _Comparison
 ) -> tuple[FixEffect | None, FixEffect | None]:
     """Return the recommended fix, and one with a larger gain at a price in durability or isolation.
 
@@ -164,26 +164,26 @@ def recommend(
     """
     helped = [each for each in tried if each.verdict == "helps"]
     # Prefer a single fix to a combination that doesn't gain more, because it is less work.
-    free = _best([each for each in helped if not each.serious], measured, of)
-    dear = _best([each for each in helped if each.serious], measured, of)
+    free = _best([each for each in helped if not each.serious], measured, comparison)
+    dear = _best([each for each in helped if each.serious], measured, comparison)
     if free is None:
         return dear, None
-    if dear is None or not _gains_more(free, dear, measured, of):
+    if dear is None or not _gains_more(free, dear, measured, comparison):
         return free, None
     return free, dear
 
 
-def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], of: _Comparison) -> FixEffect | None:
+def _best(helped: Sequence[FixEffect], measured: Mapping[str, _Measured], comparison: _Comparison) -> FixEffect | None:
     best: FixEffect | None = None
     for each in sorted(helped, key=lambda one: (len(one.members), -(one.gain or 0.0))):
-        if best is None or _gains_more(best, each, measured, of):
+        if best is None or _gains_more(best, each, measured, comparison):
             best = each
     return best
 
 
-def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], of: _Comparison) -> bool:
+def _gains_more(one: FixEffect, other: FixEffect, measured: Mapping[str, _Measured], comparison: _Comparison) -> bool:
     a, b = measured[one.fix], measured[other.fix]
-    ratio = of.ratio((a.cell, a.fix), (b.cell, b.fix))
+    ratio = comparison.ratio((a.cell, a.fix), (b.cell, b.fix))
     if ratio is None:
         # Without common blocks, compare their gains over the unchanged cell.
         ends = other.gain_ci95
@@ -200,8 +200,8 @@ def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
     return {block: replace(rate, value=rate.value * multiple) for block, rate in rates.items()}
 
 
-def _measure(fix: Fix, base: Cell, cell: Cell, of: _Comparison, noise: Noise | None) -> _Measured:
-    ratio = of.ratio((base, None), (cell, fix), noise)
+def _measure(fix: Fix, base: Cell, cell: Cell, comparison: _Comparison, noise: Noise | None) -> _Measured:
+    ratio = comparison.ratio((base, None), (cell, fix), noise)
     carried = is_overloaded(base) and keeps_up(cell)
     return _Measured(fix, cell, ratio, next(iter(_work_differences(fix, base, cell)), ""), carried)
 
@@ -248,11 +248,13 @@ def _changes(cell: Cell) -> dict[str, _Changes]:
     return found
 
 
-def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], compared: _Comparison) -> FixEffect:
-    fix, cell, ratio = of.fix, of.cell, of.ratio
+def _effect(
+    measured: _Measured, base: Cell, members: Mapping[str, Sequence[str]], comparison: _Comparison
+) -> FixEffect:
+    fix, cell, ratio = measured.fix, measured.cell, measured.ratio
     prices = [*_documented_prices(fix), *_measured_prices(fix, base, cell)]
-    p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=compared.confidence)) if fix.work == 1 else None
-    if compared.metric == "p99":
+    p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=comparison.confidence)) if fix.work == 1 else None
+    if comparison.metric == "p99":
         p99 = more_is_better(ratio, "p99")
     return FixEffect(
         fix=fix.name,
@@ -265,8 +267,8 @@ def _effect(of: _Measured, base: Cell, members: Mapping[str, Sequence[str]], com
         p99=None if p99 is None else p99.mean,
         p99_ci95=None if p99 is None else p99.ends,
         blocks=0 if ratio is None else ratio.count,
-        verdict=verdict_of(ratio, of.not_same, carried=of.carried),
-        reason=of.not_same,
+        verdict=verdict_of(ratio, measured.not_same, carried=measured.carried),
+        reason=measured.not_same,
         prices=prices,
         serious=any(each.kind in SERIOUS for each in prices),
         snippet=fix.lines,
@@ -302,10 +304,10 @@ def _measured_prices(fix: Fix, base: Cell, cell: Cell) -> Iterator[FixPrice]:
 def _slower_writes(base: Cell, cell: Cell) -> float | None:
     """Return the mean ratio of the times of writing statements; None if no time is known or none writes."""
     writing = {each.name for each in base.statements if StatementFacts("", each.sql).writes}
-    of = [
+    times_of = [
         {each.name: each.latency_ms.mean for each in one.operations if each.kind == "statement"} for one in (base, cell)
     ]
-    pairs = [(of[0].get(name), of[1].get(name)) for name in writing]
+    pairs = [(times_of[0].get(name), times_of[1].get(name)) for name in writing]
     known = [(before, now) for before, now in pairs if before and now]
     return fmean(now / before for before, now in known) if known else None
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from dbdyno.analysis.bottleneck.common import OVERLOADED, held_by
+from dbdyno.analysis.bottleneck.common import OVERLOADED, lock_holder_name
 from dbdyno.analysis.measured.rounds import transactions_per_s
 from dbdyno.model.events.latency import Times
 from dbdyno.model.events.trial import TrialResult
@@ -137,7 +137,7 @@ def read_pilot(result: TrialResult, clients: int, assumed: Assumed, data_bytes: 
         cpu_us=result.time.cpu_s * 1e6 / max(done, 1),
         idle=0.0 if waits_for_clock else segments.idle / max(result.time.client_s, 1e-9),
         waiting_for_lock=segments.file_lock_wait / max(busy_s, 1e-9),
-        lock_holder=held_by(result),
+        lock_holder=lock_holder_name(result),
         busy=min(busy_s / max(result.time.client_s, 1e-9), 1.0) if is_open_loop(result) else 1.0,
     )
 
