@@ -685,7 +685,7 @@ def test_bad_input_says_what_would_be_right(made: Made, arguments: dict[str, Any
 
 def test_an_empty_store_says_how_to_begin(tmp_path: Path) -> None:
     open_store(str(tmp_path / "new.db")).close()
-    with pytest.raises(InputError, match="start one with dbdyno run"):
+    with pytest.raises(InputError, match="measure it with dbdyno run"):
         print_history("pk-lookup", store_place=str(tmp_path / "new.db"))
 
 

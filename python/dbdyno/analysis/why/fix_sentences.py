@@ -64,7 +64,7 @@ def price_words(each: FixEffect) -> str:
     """Return the price of a fix as the end of a sentence; durability and isolation come first."""
     ordered = sorted(each.prices, key=lambda one: one.kind not in ("durability", "isolation"))
     texts = list(dict.fromkeys(_words(one.kind, one.text) for one in ordered))
-    return f"; its price: {', '.join(texts)}" if texts else "; it has no known price"
+    return f"; its price: {', '.join(texts)}" if texts else "; without a known price"
 
 
 def _words(kind: str, text: str) -> str:

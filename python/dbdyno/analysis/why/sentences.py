@@ -144,7 +144,7 @@ def _further_sentences(why: Why, base: Cell, answer: str) -> Iterator[str]:
         elif why.missing < -_MISSING:
             yield f"The elasticities sum to {total:.2f}: {_double_counting(why, total)}."
     if base.throughput.mean is None:
-        yield "The unchanged cell has no throughput."
+        yield "The throughput of the unchanged cell is unknown."
 
 
 def _overload(why: Why, answer: str) -> Iterator[str]:
