@@ -50,7 +50,7 @@ def check(definition: Definition) -> Iterator[Invalid]:
     yield from _settings(definition)
     transactions = definition.transactions
     if transactions and not any(transaction.include and transaction.weight for transaction in transactions):
-        yield Invalid(("transactions",), "no transaction to run", "include one with a weight above 0")
+        yield Invalid(("transactions",), "no transaction to run", "include a transaction with a weight above 0")
 
 
 def _settings(definition: Definition) -> Iterator[Invalid]:

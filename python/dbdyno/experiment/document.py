@@ -18,7 +18,7 @@ _DEEPEST = 50
 _MOST_BYTES = 16 << 20
 
 
-_SUFFIXES = f"experiments end in `{EXPERIMENT_SUFFIX}`, files of statements in `.sql`"
+_SUFFIXES = f"experiments end in `{EXPERIMENT_SUFFIX}`, statement files in `.sql`"
 
 
 class Document(NamedTuple):

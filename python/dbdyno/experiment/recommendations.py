@@ -68,5 +68,7 @@ def recommendation_errors(
             else:
                 kept[name].discard(level)
                 if not kept[name]:
-                    yield Invalid(inside, "all levels belong to recommendations", "add one that is measured by default")
+                    yield Invalid(
+                        inside, "all levels belong to recommendations", "add a level that is measured by default"
+                    )
                     kept[name].add("")

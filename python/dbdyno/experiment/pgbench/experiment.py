@@ -74,7 +74,7 @@ def experiment_of(
     """Create an experiment from the content of scripts; see :func:`pgbench_experiment`. Raises InputError."""
     sources = [source for source in sources if source.weight]
     if not sources:
-        raise InputError("--pgbench", "no script to run", "give one with a weight above 0")
+        raise InputError("--pgbench", "no script to run", "give a script with a weight above 0")
     if scale < 1:
         raise InputError(f"--scale {scale}", "the scale is below 1", "give an integer from 1")
     if scale > MOST_SCALE:

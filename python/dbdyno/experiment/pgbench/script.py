@@ -173,7 +173,7 @@ class _Reader:
         ]
         self._script.steps = [*first, *_tidy(self._script.steps)]
         if not any("execute" in step or "then" in step for step in self._script.steps):
-            raise InputError(self._place, "the script has no statement", "add one that ends with `;`")
+            raise InputError(self._place, "the script has no statement", "add a statement that ends with `;`")
         return self._script
 
     def sql(self, statement: Sql) -> None:

@@ -23,8 +23,8 @@ class UnfoundedError(ValueError):
 class Kind:
     """A kind of finding.
 
-    ``needs``: the keys that its evidence must have, each with a value that is not empty. ``meaning`` and ``remedy``: a
-    sentence each, for the reference of all kinds.
+    ``name``: the value of ``Finding.kind``. ``needs``: the keys that its evidence must have, each with a value that is
+    not empty. ``meaning`` and ``remedy``: a sentence each, for the reference of all kinds.
     """
 
     name: str
@@ -51,7 +51,8 @@ class Kind:
 class Measured(NamedTuple):
     """A cell as it was measured and as it was planned.
 
-    ``task``: the task of its trials' plans; ``data``: identifies the initial data, empty if unknown.
+    ``cell``: its results. ``task``: the task of its trials' plans; ``data``: identifies the initial data, empty if
+    unknown.
     """
 
     cell: Cell
