@@ -172,7 +172,7 @@ def find_column(text: str, tables: Mapping[str, Table]) -> Column | Invalid:
         return Invalid((), f"unknown table `{table_name}`", nearest(table_name, tables))
     columns = tables[table_name].columns
     if column_name not in columns:
-        return Invalid((), f"the table `{table_name}` has no column `{column_name}`", nearest(column_name, columns))
+        return Invalid((), f"unknown column `{column_name}` in the table `{table_name}`", nearest(column_name, columns))
     return columns[column_name]
 
 

@@ -181,7 +181,7 @@ def _wrong_factors(head: Head | None, factors: Mapping[str, Factor]) -> list[Inv
     if head.published and head.published.rounds and head.published.rounds.times:
         times = head.published.rounds.times
         if times not in head.published.match:
-            problem = f"the factor `{times}` has no column in `match`"
+            problem = f"the factor `{times}` is missing in `match`"
             return [Invalid(("published", "rounds", "times"), problem, nearest(times, head.published.match))]
     return [
         Invalid(location, f"unknown factor `{factor}`", nearest(factor, factors))

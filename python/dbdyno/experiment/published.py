@@ -125,7 +125,7 @@ def _read(experiment: Experiment, published: Published) -> tuple[str, list[dict[
     wanted += [column for column in (published.cpu_percent, published.rows) if column]
     for column in [*wanted, *([published.systems.column] if published.systems else [])]:
         if column not in columns:
-            raise InputError(place, f"`{published.file}` has no column `{column}`", nearest(column, columns))
+            raise InputError(place, f"unknown column `{column}` in `{published.file}`", nearest(column, columns))
     return source, rows
 
 

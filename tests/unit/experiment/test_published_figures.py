@@ -186,7 +186,7 @@ def test_errors(tmp_path: Path) -> None:
             "e7_promo_cod.csv",
             "no such file `e7_promo_cod.csv`; did you mean `e7_promo_code.csv`?",
         ),
-        ('value = "ssd"', 'value = "sdd"', "`e7_promo_code.csv` has no column `sdd`; did you mean `ssd`?"),
+        ('value = "ssd"', 'value = "sdd"', "unknown column `sdd` in `e7_promo_code.csv`; did you mean `ssd`?"),
         ('value = "ssd"', 'value = "what"', "`1000 inserts one connection rollback journal` is not a number"),
     ]:
         assert old in text

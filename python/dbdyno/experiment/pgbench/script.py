@@ -58,9 +58,9 @@ _REFUSED = {
     "aset": r"end each statement with `;`, or with `\gset` to use its values",
     "setshell": r"the start of a program would be measured; use `\set` or `--define`",
     "shell": "the start of a program would be measured; leave it out",
-    "startpipeline": "statements are sent one at a time; leave it out",
-    "endpipeline": "statements are sent one at a time; leave it out",
-    "syncpipeline": "statements are sent one at a time; leave it out",
+    "startpipeline": "statements are sent individually; leave it out",
+    "endpipeline": "statements are sent individually; leave it out",
+    "syncpipeline": "statements are sent individually; leave it out",
 }
 _KNOWN = ("set", "if", "elif", "else", "endif", "sleep", "gset")
 
@@ -173,7 +173,7 @@ class _Reader:
         ]
         self._script.steps = [*first, *_tidy(self._script.steps)]
         if not any("execute" in step or "then" in step for step in self._script.steps):
-            raise InputError(self._place, "the script has no statement", "add a statement that ends with `;`")
+            raise InputError(self._place, "no statement in the script", "add a statement that ends with `;`")
         return self._script
 
     def sql(self, statement: Sql) -> None:
@@ -238,7 +238,7 @@ class _Reader:
         values: dict[str, str] = {}
         for name in quoted.variables:
             if name in self._varying:
-                problem = f"`:{name}` is inside quotes, where values can't be bound"
+                problem = f"`:{name}` is inside quotes, so a value can't be bound to it"
                 hint = f"write it outside, such as `'…' || :{name}`"
                 raise self._wrong(quoted.line, problem, hint)
             if name in self._presets.texts:
@@ -265,7 +265,7 @@ class _Reader:
         else:
             raise self._unset(name, variable.line)
         if variable.glued:
-            problem = f"`:{name}` is part of a longer name, where values can't be bound"
+            problem = f"`:{name}` is part of a longer name, so a value can't be bound to it"
             raise self._wrong(variable.line, problem, f"give it with `--define {name}=…`, or put a space before it")
         return "?", made
 

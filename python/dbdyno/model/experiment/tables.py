@@ -69,7 +69,7 @@ class Table(Strict):
         named += [(f"parts[{i}].columns", column) for i, part in enumerate(self.parts) for column in part.columns]
         for key, column in named:
             if column not in known:
-                raise wrong(f"the table has no column `{column}`", nearest(column, known), key=key)
+                raise wrong(f"unknown column `{column}`", nearest(column, known), key=key)
         if self.primary_key and any(column.primary_key for column in known.values()):
             raise wrong(
                 "the table has two primary keys", "remove `primary_key` here or at the column", key="primary_key"
