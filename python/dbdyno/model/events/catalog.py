@@ -67,7 +67,7 @@ class Table(Part):
     rows: Count | None = None
     """Estimated number of rows; null if the engine would have to count them."""
     columns: list[Column]
-    primary_key: list[str] = []
+    primary_key: list[str] = Field(default_factory=list)
     indexes: list[Index]
 
 
