@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.entries import Entry
-    from dbdyno.engines.index import Index
+    from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.limits import Limit
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -395,6 +395,12 @@ class Engine:
         once for each row of another table.
         """
         return None
+
+    def index_support(self, product: str) -> "IndexSupport":
+        """Return the kinds of indexes that a product of the engine supports."""
+        from dbdyno.engines.index import IndexSupport
+
+        return IndexSupport()
 
     def max_index_rows(self, rows: int) -> float:
         """Return up to how many rows an index lookup is faster than a full scan of a table with ``rows`` rows."""

@@ -1,181 +1,295 @@
-"""Derive from a statement's conditions the index that would avoid a full scan of a table."""
+"""Derive from a statement the indexes that could help it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dbdyno.base.sql_tree import VALUE, sql_tree
-from dbdyno.engines.index import Index, index_name
-from dbdyno.engines.lookup import known_engine
+from dbdyno.engines.catalog_table import CatalogTable, find_table
+from dbdyno.engines.existing_indexes import Wanted, existing_index, is_unique, stored_columns
+from dbdyno.engines.index import Index, Key
+from dbdyno.engines.index_conditions import Grammar, Order, TableUse, table_uses
+from dbdyno.engines.index_sql import IndexWriter
+from dbdyno.engines.lookup import engine_named, known_engine
+from dbdyno.engines.plans import PlanRead, whole_reads
+from dbdyno.engines.query_scopes import Scopes
 from dbdyno.engines.statements import numbered
-from dbdyno.model.result.reading import JsonObject, objects
+from dbdyno.model.result.reading import JsonObject
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+# How many columns more than its keys a covering index may have.
+_MORE = 3
+# Types without an order, which no ordinary index can have.
+_UNORDERED = ("json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle", "geometry", "tsvector")
 
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
-# Words that engines reserve but sqlglot knows only as parts of phrases. Quoting a name needlessly does no harm.
-_WORDS = frozenset({"ANALYSE", "GROUPS", "INDEX", "KEY", "KEYS", "LAG", "LEAD", "RANK", "SYSTEM", "USER", "VARIADIC"})
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A possible index.
+
+    ``rank``: smaller is more promising; ``equal``: the number of the first keys that equal values, in any order;
+    ``fixed``: the order of the other keys matters; ``is_joined``: it needs values from another table; ``more``: further
+    columns, so that the index has all that the statement reads; ``together``: as for :class:`Index`.
+    """
+
+    use: TableUse
+    keys: tuple[Key, ...]
+    rank: int
+    equal: int = 0
+    fixed: bool = False
+    is_joined: bool = False
+    more: tuple[str, ...] = ()
+    where: str = ""
+    method: str = ""
+    together: bool = False
 
 
-def index_for(
-    sql: str, engine: str, table: str, catalog: JsonObject, *, inner: bool = False, single: bool = False
-) -> Index | None:
-    """Return an index with which a statement finds its rows of a table.
+def index_candidates(
+    sql: str, engine: str, catalog: JsonObject, *, plan: PlanRead | None = None, limit: int = 8
+) -> list[Index]:
+    """Return the indexes that could help a statement, the most promising ones first.
+
+    ``engine``: the name of the engine or of its product; ``catalog``: the catalog as read back; ``plan``: the
+    statement's plan without them. Indexes whose conditions an existing one serves are left out. A statement that can't
+    be parsed has no candidates.
+    """
+    found = _advice(sql, engine, catalog)
+    if found is None:
+        return []
+    made: dict[tuple[object, ...], Index] = {}
+    for each in sorted(found.candidates(), key=lambda each: (_place(each.use, plan), each.rank)):
+        key = (each.use.table.schema, each.use.table.name, each.keys, each.more, each.where)
+        if len(made) < limit and key not in made and found.existing(each) is None:
+            made[key] = found.index(each, {index.name for index in made.values()})
+    return list(made.values())
+
+
+def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: bool = False) -> Index | None:
+    """Return the most promising index with which a statement finds its rows of a table.
 
     ``table``: its name or alias in the statement; ``catalog``: the catalog as read back; ``inner``: the table is read
-    once for each row of another table. The index begins with the columns that must equal a value, followed by one with
-    a range condition or by those of the sort order. Join columns count if no other column must equal a value, no index
-    begins with them, and a condition selects few rows of the other table. ``single``: the engine uses an index only for
-    a single equality condition on the table. ``None``: no condition can use an index, or the statement can't be parsed.
+    once for each row of another table. Join columns count only then, or if a condition selects few rows of the other
+    table. ``None``: no condition can use an index, or the statement can't be parsed.
     """
-    grammar = known_engine(engine).grammar
-    tree = sql_tree(numbered(sql, VALUE, engine), grammar) if grammar else None
-    found = _scope(tree, table) if tree is not None else None
+    found = _advice(sql, engine, catalog)
     if found is None:
         return None
-    scope, named = found
-    known = _columns(catalog, named.name)
-    equal, joined, ranged = _conditions(scope, named, known)
-    if not equal and (inner or _others_are_found(scope, named, catalog)):
-        equal = [each for each in joined if _present(catalog, named.name, [each]) is None]
-    if single and (len(equal) != 1 or ranged):
-        return None
-    ordered = _order(scope, named, known) if not (ranged or single) else []
-    columns = [*equal, *(ranged[:1] or [each for each in ordered if each not in equal])]
-    if not columns:
-        return None
-    # Spell names as in the catalog: a statement may use another case.
-    entry = _table(catalog, named.name)
-    written = [str(each.get("name")) for each in objects(entry.get("columns"))]
-    table_name = str(entry.get("name") or named.name)
-    quoted = [_name(_as_in(each, written), grammar) for each in columns]
-    made = f"create index {index_name(named.name, columns)} on {_name(table_name, grammar)} ({', '.join(quoted)})"
-    return Index(named.name, tuple(columns), _present(catalog, named.name, columns), made)
-
-
-def _as_in(name: str, known: Iterable[str]) -> str:
-    return next((each for each in known if each.lower() == name.lower()), name)
-
-
-def _name(name: str, grammar: str | None) -> str:
-    """Quote a name if it isn't a plain word or is a keyword of the engine."""
-    from sqlglot import exp
-    from sqlglot.dialects.dialect import Dialect
-
-    keywords = Dialect.get_or_raise(grammar).tokenizer_class.KEYWORDS
-    words = _WORDS.union(*(each.split() for each in keywords))
-    plain = _PLAIN.fullmatch(name) is not None and name.upper() not in words
-    return exp.to_identifier(name, quoted=not plain).sql(dialect=grammar)
-
-
-def _scope(tree: exp.Expr, table: str) -> tuple[exp.Expr, exp.Table] | None:
-    """Find the query that reads a table, and its table node; ``None`` unless there is exactly one."""
-    from sqlglot import exp
-
-    kinds = (exp.Select, exp.Update, exp.Delete)
     wanted = table.lower()
-    named = [each for each in tree.find_all(exp.Table) if wanted in (each.alias_or_name.lower(), each.name.lower())]
-    aliased = [each for each in named if each.alias_or_name.lower() == wanted] or named
-    if len(aliased) != 1:
-        return None
-    scope = aliased[0].find_ancestor(*kinds)
-    return None if scope is None else (scope, aliased[0])
-
-
-def _conditions(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Return the columns compared for equality with a value, with another table's column, and by range."""
-    from sqlglot import exp
-
-    equal: list[str] = []
-    joined: list[str] = []
-    ranged: list[str] = []
-    kinds = (exp.Select, exp.Update, exp.Delete)
-    for node in scope.find_all(exp.EQ, exp.In, exp.Is, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between):
-        if node.find_ancestor(*kinds) is not scope or node.find_ancestor(exp.Not, exp.Or, exp.Case) is not None:
-            continue
-        if node.find_ancestor(exp.Where, exp.Join) is None:
-            continue
-        sides = [node.this, *([node.expression] if isinstance(node, exp.Binary) else [])]
-        for place, side in enumerate(sides):
-            column = side.unnest()
-            other = sides[1 - place] if len(sides) > 1 else None
-            if not isinstance(column, exp.Column) or not _of(column, scope, table, known):
-                continue
-            # Two columns of one table are compared row by row.
-            others = [] if other is None else [each for each in other.find_all(exp.Column) if not _is_value(each)]
-            if any(_of(each, scope, table, known) for each in others):
-                continue
-            is_equal = isinstance(node, exp.EQ | exp.In | exp.Is)
-            into = ranged if not is_equal else joined if others else equal
-            if column.name not in into:
-                into.append(column.name)
-    return equal, joined, [each for each in ranged if each not in equal]
-
-
-def _others_are_found(scope: exp.Expr, table: exp.Table, catalog: JsonObject) -> bool:
-    """Whether another table of the query has an equality condition, so that few of its rows are joined."""
-    others = (each for each in _tables(scope) if each is not table)
-    return any(_conditions(scope, each, _columns(catalog, each.name))[0] for each in others)
-
-
-def _order(scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> list[str]:
-    """Return the columns of ``order by`` or ``group by`` if an index can provide that order."""
-    from sqlglot import exp
-
-    order = scope.args.get("order")
-    if order is not None:
-        keys = [each.this.unnest() for each in order.expressions]
-        if len({bool(each.args.get("desc")) for each in order.expressions}) > 1:
-            return []
-    else:
-        group = scope.args.get("group")
-        keys = [each.unnest() for each in group.expressions] if group is not None else []
-    if not all(isinstance(each, exp.Column) and _of(each, scope, table, known) for each in keys):
-        return []
-    return list(dict.fromkeys(each.name for each in keys))
-
-
-def _of(column: exp.Column, scope: exp.Expr, table: exp.Table, known: Sequence[str]) -> bool:
-    """Whether a column is one of the table's."""
-    if _is_value(column):
-        return False
-    if column.table:
-        return column.table.lower() == table.alias_or_name.lower()
-    if known:
-        return column.name.lower() in known
-    return len(list(_tables(scope))) == 1
-
-
-def _is_value(column: exp.Column) -> bool:
-    """Whether it represents a placeholder for a value."""
-    return column.name.startswith(VALUE)
-
-
-def _tables(scope: exp.Expr) -> Iterator[exp.Table]:
-    from sqlglot import exp
-
-    kinds = (exp.Select, exp.Update, exp.Delete)
-    return (each for each in scope.find_all(exp.Table) if each.find_ancestor(*kinds) is scope)
-
-
-def _columns(catalog: JsonObject, table: str) -> list[str]:
-    return [str(each.get("name")).lower() for each in objects(_table(catalog, table).get("columns"))]
-
-
-def _table(catalog: JsonObject, name: str) -> JsonObject:
-    named = (each for each in objects(catalog.get("tables")) if str(each.get("name")).lower() == name.lower())
-    return next(named, {})
-
-
-def _present(catalog: JsonObject, table: str, columns: Sequence[str]) -> str | None:
-    """Return the name of a usable index that begins with these columns, in any order."""
-    wanted = {each.lower() for each in columns}
-    for index in objects(_table(catalog, table).get("indexes")):
-        keys = [str(each.get("column")).lower() for each in objects(index.get("keys"))][: len(wanted)]
-        if set(keys) == wanted and index.get("usable", True) and not index.get("partial"):
-            return str(index.get("name"))
+    aliased = [each for each in found.uses if each.source.name.lower() == wanted]
+    named = aliased or [each for each in found.uses if each.table.written.lower() == wanted]
+    for each in sorted(found.candidates(), key=lambda each: each.rank):
+        # A covering index comes first if it would be read wholly.
+        is_plain = not (each.where or each.together or (each.more and each.rank >= 0))
+        if each.use in named and is_plain and (inner or not each.is_joined or found.is_driven(each.use)):
+            return replace(found.index(each, set()), existing=found.existing(each))
     return None
+
+
+def _place(use: TableUse, plan: PlanRead | None) -> int:
+    """Return 0 for tables that the plan scans or sorts, 2 for those that it finds by an index, otherwise 1."""
+    if plan is None:
+        return 0
+    own = {use.source.name.lower(), use.table.written.lower(), use.table.name.lower()}
+    scanned, read = (
+        {name.lower() for each in nodes for name in (each.alias, each.table) if name}
+        for nodes in (whole_reads(plan), plan.reads)
+    )
+    if own & scanned or (plan.sorts and use.orders):
+        return 0
+    return 2 if own & read else 1
+
+
+def _advice(sql: str, engine: str, catalog: JsonObject) -> _Advice | None:
+    """Parse a statement; ``None`` if that fails."""
+    name = engine_named(engine) or engine
+    known = known_engine(name)
+    if known.grammar is None:
+        return None
+    statement = numbered(sql, VALUE, name)
+    tree = sql_tree(statement, known.grammar)
+    grammar = Grammar(name, known.grammar, known.index_support(engine))
+    return None if tree is None else _Advice(statement, tree, grammar, catalog)
+
+
+class _Advice:
+    """The candidates of one statement."""
+
+    def __init__(self, sql: str, tree: exp.Expr, grammar: Grammar, catalog: JsonObject) -> None:
+        from sqlglot import exp
+
+        self._grammar, self._support = grammar, grammar.support
+        tables = {id(each): find_table(catalog, each, grammar.name) for each in tree.find_all(exp.Table)}
+        known = {node: each for node, each in tables.items() if each is not None}
+
+        def columns_of(node: exp.Table) -> frozenset[str] | None:
+            return known[id(node)].column_names if id(node) in known else None
+
+        self.uses = table_uses(sql, Scopes(tree, columns_of), known, grammar)
+        self._writer = IndexWriter(catalog, grammar)
+
+    def is_driven(self, use: TableUse) -> bool:
+        """Whether a condition restricts the rows of another table to which this one is joined."""
+        others = {table for source in use.joined for table in source.tables()}
+        return any(each is not use and each.is_restricted and each.source in others for each in self.uses)
+
+    def existing(self, candidate: _Candidate) -> str | None:
+        """Return the name of an index that serves a candidate's conditions as well; ``None`` if there is none."""
+        wanted = Wanted(candidate.keys, candidate.equal, candidate.fixed, candidate.more, candidate.method)
+        return existing_index(candidate.use.table, wanted, self._grammar)
+
+    def index(self, candidate: _Candidate, taken: Set[str]) -> Index:
+        """Return a candidate with its name and SQL. ``taken``: names that other candidates have."""
+        plain = Index(candidate.use.table.name, candidate.keys, where=candidate.where, method=candidate.method)
+        plain = replace(plain, together=candidate.together)
+        return self._writer.written(candidate.use.table, plain, candidate.more, taken)
+
+    def candidates(self) -> Iterator[_Candidate]:
+        """Yield the candidates of all tables."""
+        for use in self.uses:
+            for each in self._of_table(use):
+                keys = tuple(dict.fromkeys(each.keys))
+                if keys and (each.method or all(_has_order(use.table, key) for key in keys)):
+                    yield replace(each, keys=keys)
+
+    def _of_table(self, use: TableUse) -> Iterator[_Candidate]:
+        if self._support.only_one_equality:
+            if len(use.equal) == 1 and not (use.ranges or use.correlated or use.alternatives):
+                yield _Candidate(use, (use.equal[0].key,), 0, 1)
+            return
+        for key, method in use.special:
+            yield _Candidate(use, (key,), 0, method=method)
+        single = [*use.correlated, *(each.key for each in use.equal if not each.several)]
+        several = [each.key for each in use.equal if each.several]
+        equal = [*single, *several]
+        # With no value for the table itself, the rows of another table come first.
+        joins = list(self._joins(use, equal))
+        yield from () if equal else joins
+        if not is_unique(use.table, equal):
+            variants = list(_variants(use, single, several))
+            yield from variants
+            for place, each in enumerate(variants[:2]):
+                yield from self._covering(each, is_first=place == 0)
+            yield from self._partial(use)
+        yield from joins if equal else ()
+        for arms in use.alternatives:
+            yield from self._arms(use, equal, arms)
+
+    def _arms(self, use: TableUse, equal: Sequence[Key], arms: Sequence[TableUse]) -> Iterator[_Candidate]:
+        """Yield a candidate for each arm of an ``or``."""
+        for arm in arms:
+            keys = [*equal, *arm.correlated, *(each.key for each in arm.equal)]
+            keys += [key for found in arm.joined.values() for key in found]
+            keys = list(dict.fromkeys(keys))
+            if not is_unique(use.table, keys):
+                ranged = arm.ranges[0] if arm.ranges else ()
+                yield _Candidate(use, (*keys, *ranged), 1 if equal else 0, len(keys), fixed=True, together=True)
+            for key, method in arm.special:
+                yield _Candidate(use, (key,), 0, method=method, together=True)
+
+    def _joins(self, use: TableUse, equal: Sequence[Key]) -> Iterator[_Candidate]:
+        """Yield candidates that find the rows that belong to a row of another table."""
+        is_free = not any(each.is_restricted for each in self.uses)
+        is_likely = not equal and (self.is_driven(use) or (is_free and use.is_inner))
+        for joined in use.joined.values():
+            keys = list(dict.fromkeys([*equal, *joined]))
+            if not is_unique(use.table, keys):
+                ranged = use.ranges[0] if use.ranges else ()
+                rank = 0 if is_likely else 1
+                found = _Candidate(use, (*keys, *ranged), rank, len(keys), fixed=True, is_joined=not equal)
+                yield found
+                yield from self._covering(found, is_first=False)
+            if equal and not is_unique(use.table, joined):
+                yield _Candidate(use, tuple(joined), 2, len(joined), is_joined=True)
+        for key in (*use.driving, *use.joined_ranges):
+            if not is_unique(use.table, [key]):
+                yield _Candidate(use, (key,), 2, fixed=True, is_joined=True)
+
+    def _covering(self, of: _Candidate, *, is_first: bool) -> Iterator[_Candidate]:
+        """Yield a candidate with all columns that the statement reads from the table."""
+        table, columns = of.use.table, of.use.columns
+        if columns is None or of.method:
+            return
+        more = columns - {each.name.lower() for each in of.keys} - set(stored_columns(table, self._support))
+        if not 0 < len(more) <= _MORE or not all(_has_order(table, Key(each)) for each in more):
+            return
+        # Without conditions, the whole index is read: only one with all columns is smaller than the table.
+        is_wholly_read = (
+            not of.use.is_restricted and not of.is_joined and not any(each.limited for each in of.use.orders)
+        )
+        rank = of.rank - 1 if is_wholly_read and is_first else of.rank + 2
+        places = list(table.types)
+        ordered = sorted(more, key=lambda each: (places.index(each) if each in places else 0, each))
+        yield replace(of, rank=rank, more=tuple(map(table.column, ordered)))
+
+    def _partial(self, use: TableUse) -> Iterator[_Candidate]:
+        """Yield candidates for the rows that satisfy a constant condition of the statement."""
+        if not self._support.partial:
+            return
+        for each in [*(one for one in use.equal if one.where), *use.filters][:2]:
+            others = [other for other in use.equal if other is not each]
+            single = [*use.correlated, *(other.key for other in others if not other.several)]
+            several = [other.key for other in others if other.several]
+            found = next(_variants(use, single, several), None)
+            if found is not None:
+                yield replace(found, rank=3, where=each.where)
+            elif each in use.filters:
+                yield _Candidate(use, (each.key,), 2, where=each.where)
+
+
+def _variants(use: TableUse, single: Sequence[Key], several: Sequence[Key]) -> Iterator[_Candidate]:
+    """Yield the forms of an index for conditions with values: with a sort order, with a range, or with neither.
+
+    ``single``: keys that equal one value; ``several``: keys that equal one of several values, which ends any order.
+    """
+    equal = (*single, *several)
+    names = {each.bare for each in single}
+    rest = [(order, tuple(each for each in order.keys if each.bare not in names)) for order in use.orders]
+    orders = [(order, _ascending(keys)) for order, keys in rest if keys]
+    # With a limit, only the first rows in the right order are read; without one, all rows of the range.
+    is_order_first = bool(orders) and (orders[0][0].limited or not use.ranges)
+    for place, (order, keys) in enumerate(orders):
+        rank = (0 if is_order_first else 1) + min(place, 1)
+        yield from _in_order(use, (tuple(single), tuple(several)), order, keys, rank)
+    for place, found in enumerate(use.ranges[:2]):
+        keys = tuple(each for each in found if each not in equal)
+        if keys:
+            yield _Candidate(use, (*equal, *keys), (1 if is_order_first else 0) + place, len(equal), fixed=True)
+    if equal:
+        yield _Candidate(use, equal, 2 if orders or use.ranges else 0, len(equal))
+
+
+def _in_order(
+    use: TableUse, equal: tuple[tuple[Key, ...], tuple[Key, ...]], order: Order, keys: tuple[Key, ...], rank: int
+) -> Iterator[_Candidate]:
+    """Yield candidates that return rows in a sort order. ``equal``: as for :func:`_variants`."""
+    single, several = equal
+    count = len(single) + len(several)
+    if several and order.limited:
+        yield _Candidate(use, (*single, *keys, *several), rank, len(single), fixed=True)
+        yield _Candidate(use, (*single, *several, *keys), rank + 1, count, fixed=True)
+        return
+    inside = {each.bare for each in (*single, *several, *keys)}
+    ranged = [key for found in use.ranges for key in found if key.bare not in inside][:1]
+    # A range of the first sort key is read in order.
+    if ranged and use.ranges[0][0].bare != keys[0].bare:
+        yield _Candidate(use, (*single, *several, *keys, *ranged), rank, count, fixed=True)
+        rank += 1
+    yield _Candidate(use, (*single, *several, *keys), rank, count, fixed=not order.is_free)
+
+
+def _ascending(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """Return keys in ascending order if all are descending: an index can be read in both directions."""
+    if not all(each.descending for each in keys):
+        return keys
+    turned = {"first": "last", "last": "first", "": ""}
+    return tuple(replace(each, descending=False, nulls=turned[each.nulls]) for each in keys)
+
+
+def _has_order(table: CatalogTable, key: Key) -> bool:
+    """Whether the values of a key have an order, as far as known."""
+    kind = table.types.get(key.name.lower(), "") if key.name else ""
+    return not kind.startswith(_UNORDERED) or kind == "jsonb"

@@ -78,7 +78,8 @@ def searching(values: list[Any], sql: str = "select * from w where word like ?")
 def whole(plan: list[str]) -> dict[str, Any]:
     times = {"transactions": {}, "statements": {"s": encode_ns([500_000_000] * 900)}, "controls": {}, "timed_s": 500.0}
     counts = {"s": {"executions": 9, "rows": 9, "changed": 0}}
-    return result(engine={"plans": {"s": plan}}, statements=counts, operations=times)
+    catalog = {"tables": [{"name": "w", "storage_engine": None, "columns": [], "indexes": []}]}
+    return result(engine={"plans": {"s": plan}, "catalog": catalog}, statements=counts, operations=times)
 
 
 ESTIMATE = {

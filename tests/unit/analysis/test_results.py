@@ -610,7 +610,9 @@ COUNT = {"name": "s", "sql": "select count(*) from t where a > 5"}
 
 def planned(*rounds: tuple[list[str], int], **changes: Any) -> Document:
     """A cell whose rounds have each a plan and so many transactions. ``changes``: of each result."""
-    told = [{"engine": "PostgreSQL", "plans": {"s": plan}} for plan, _ in rounds]
+    table = {"name": "t", "storage_engine": None, "columns": [], "indexes": []}
+    catalog = {"data_bytes": None, "tables": [table]}
+    told = [{"engine": "PostgreSQL", "plans": {"s": plan}, "catalog": catalog} for plan, _ in rounds]
     results = [
         result(accounting=accounting(ok), elapsed_s=10.0, engine=engine, **changes)
         for (_, ok), engine in zip(rounds, told, strict=True)

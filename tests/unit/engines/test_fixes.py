@@ -281,8 +281,8 @@ class TestIndexes:
     def test_a_table_that_is_read_whole_asks_for_an_index_and_one_that_covers(self) -> None:
         of = situation("processors", statements=[SCAN], transactions=[steps(0)], catalog=CATALOG)
         found = {each.name: each for each in choose(of, 99).fixes}
-        assert found["index t (n)"].statements == ('create index "on_t_n" on "t" ("n")',)
-        assert found["covering index t (n, name)"].statements == ('create index "on_t_n_name" on "t" ("n", "name")',)
+        assert found["index t (n)"].statements == ("create index on_t_n on t (n)",)
+        assert found["covering index t (n, name)"].statements == ("create index on_t_n_name on t (n, name)",)
         assert conflict(found["index t (n)"], found["covering index t (n, name)"])
 
     def test_what_writes_to_the_table_makes_it_dearer(self) -> None:

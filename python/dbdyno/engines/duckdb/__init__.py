@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.duckdb.settings import DuckdbSettings
     from dbdyno.engines.embedded import Embedded
-    from dbdyno.engines.index import Index
+    from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.provisioner import Place, Provisioner
     from dbdyno.engines.string_rules import CaseRule, Column
@@ -137,6 +137,12 @@ class Duckdb(Engine):
 
         return of_duckdb(plan) if plan else None
 
+    def index_support(self, product: str) -> "IndexSupport":
+        """Return DuckDB's: an index is used for a single equality condition only."""
+        from dbdyno.engines.index import IndexSupport
+
+        return IndexSupport(only_one_equality=True)
+
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index for a single equality condition; DuckDB uses indexes for nothing else.
 
@@ -144,7 +150,7 @@ class Duckdb(Engine):
         """
         from dbdyno.engines.index_advice import index_for
 
-        index = index_for(sql, self.name, table, dict(catalog), single=True)
+        index = index_for(sql, self.name, table, dict(catalog))
         return None if index is None or index.existing is not None else index
 
     def max_index_rows(self, rows: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dbdyno.engines.index import Index, index_name
+from dbdyno.engines.index import Index, Key, index_name
 
 _EQUAL = frozenset({"$eq", "$in"})
 _RANGED = frozenset({"$gt", "$gte", "$lt", "$lte"})
@@ -27,8 +27,9 @@ def index_for(text: str) -> Index | None:
     # Every collection has an index on its key.
     if not columns or columns[0] == "_id":
         return None
-    index = {"key": dict.fromkeys(columns, 1), "name": index_name(collection, columns)}
-    return Index(collection, tuple(columns), None, json.dumps({"createIndexes": collection, "indexes": [index]}))
+    name = index_name(collection, columns)
+    command = {"createIndexes": collection, "indexes": [{"key": dict.fromkeys(columns, 1), "name": name}]}
+    return Index(collection, tuple(map(Key, columns)), sql=json.dumps(command), name=name)
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any], dict[str, Any]] | None:

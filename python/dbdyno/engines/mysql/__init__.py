@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.entries import Entry
-    from dbdyno.engines.index import Index
+    from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.mysql.settings import MysqlSettings
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -172,11 +172,17 @@ class Mysql(ServerEngine):
             return None
         return WaitList(resources.files(__name__).joinpath("waits.toml"))
 
+    def index_support(self, product: str) -> "IndexSupport":
+        """Return those of MySQL, which has indexes on expressions, or of MariaDB, which hasn't."""
+        from dbdyno.engines.index import IndexSupport
+
+        return IndexSupport(expressions=product.lower() != "mariadb", clustered=True)
+
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
-        """Derive an index from the statement's conditions and order."""
+        """Derive an index from the statement's conditions and order: one that MySQL and MariaDB both support."""
         from dbdyno.engines.index_advice import index_for
 
-        return index_for(sql, self.name, table, dict(catalog), inner=inner)
+        return index_for(sql, "mariadb", table, dict(catalog), inner=inner)
 
     def read_plan(self, plan: Sequence[str]) -> "PlanRead | None":
         """Parse MySQL's plan."""

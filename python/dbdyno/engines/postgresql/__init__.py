@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.conditions import Conditions
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.entries import Entry
-    from dbdyno.engines.index import Index
+    from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.server.facts import Server
@@ -177,6 +177,12 @@ class Postgresql(ServerEngine):
         if product not in self.products:
             return None
         return WaitList(resources.files(__name__).joinpath("waits.toml"), versions=True, regards_case=True)
+
+    def index_support(self, product: str) -> "IndexSupport":
+        """Return PostgreSQL's: all kinds."""
+        from dbdyno.engines.index import IndexSupport
+
+        return IndexSupport(expressions=True, partial=True, include=True, collations=True, nulls=True)
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index from the statement's conditions and order."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.entries import Entry
-    from dbdyno.engines.index import Index
+    from dbdyno.engines.index import Index, IndexSupport
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
@@ -196,6 +196,12 @@ class Sqlite(Engine):
         from dbdyno.engines.sqlite.lock_findings import lock_findings
 
         return lock_findings(cells)
+
+    def index_support(self, product: str) -> "IndexSupport":
+        """Return SQLite's: indexes on expressions, of some rows, and with collations."""
+        from dbdyno.engines.index import IndexSupport
+
+        return IndexSupport(expressions=True, partial=True, collations=True, clustered=True)
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index from the statement's conditions and order."""

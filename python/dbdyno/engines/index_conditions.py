@@ -1,0 +1,751 @@
+"""The conditions and sort orders of a statement that an index on a table can serve."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from dbdyno.engines.catalog_table import CatalogTable
+from dbdyno.engines.index import IndexSupport, Key
+from dbdyno.engines.index_expressions import can_be_key, is_value, text_of
+from dbdyno.engines.query_scopes import Join, Scope, Scopes, Source, argument, is_group, origins
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_Item = TypeVar("_Item")
+
+_OUTER = ("LEFT", "RIGHT", "FULL")
+_STRINGS = ("char", "text", "clob", "string", "enum")
+
+
+@dataclass(frozen=True)
+class Equality:
+    """A key that must equal a value. ``several``: one of several values; ``where``: the condition if it is constant."""
+
+    key: Key
+    several: bool = False
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Order:
+    """Keys in whose order the rows are wanted.
+
+    ``limited``: only the first rows are wanted; ``is_free``: any order of the keys will do, as for ``group by``.
+    """
+
+    keys: tuple[Key, ...]
+    limited: bool = False
+    is_free: bool = False
+
+
+@dataclass(eq=False)
+class TableUse:
+    """What a statement needs of a table at one place.
+
+    ``correlated``: keys that equal values of an outer query; ``joined``: keys that equal columns of another source, by
+    that source; ``driving``: keys with which ``exists`` could find the rows of this table; ``ranges``: keys of each
+    range condition; ``joined_ranges``: keys compared with a range of another source; ``filters``: conditions that only
+    a partial index serves; ``special``: keys that need another kind of index, with that kind; ``alternatives``: the
+    arms of each ``or``; ``columns``: the columns that are read, ``None`` if all are; ``is_inner``: the table is on the
+    right side of a join or in ``exists``.
+    """
+
+    source: Source
+    table: CatalogTable
+    equal: list[Equality] = field(default_factory=list)
+    correlated: list[Key] = field(default_factory=list)
+    joined: dict[Source, list[Key]] = field(default_factory=dict)
+    driving: list[Key] = field(default_factory=list)
+    ranges: list[tuple[Key, ...]] = field(default_factory=list)
+    joined_ranges: list[Key] = field(default_factory=list)
+    filters: list[Equality] = field(default_factory=list)
+    special: list[tuple[Key, str]] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
+    alternatives: list[list[TableUse]] = field(default_factory=list)
+    columns: set[str] | None = field(default_factory=set)
+    is_inner: bool = False
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether a condition other than a join restricts its rows."""
+        return bool(self.equal or self.correlated or self.ranges or self.special or self.alternatives)
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The engine of a statement: its name, the name of its grammar in sqlglot, and the indexes that it supports."""
+
+    engine: str
+    name: str
+    support: IndexSupport
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The query of a condition, and the sources that the condition restricts; ``None``: all of the query's."""
+
+    scope: Scope
+    restricted: Sequence[Source] | None = None
+
+    def restricts(self, source: Source) -> bool:
+        return self.restricted is None or source in self.restricted
+
+
+def table_uses(sql: str, scopes: Scopes, tables: dict[int, CatalogTable], grammar: Grammar) -> list[TableUse]:
+    """Return what a statement needs of each table, in the order of the statement.
+
+    ``tables``: the known tables by the ``id`` of their nodes.
+    """
+    return list(_Reader(sql, scopes, tables, grammar).uses.values())
+
+
+class _Reader:
+    def __init__(self, sql: str, scopes: Scopes, tables: dict[int, CatalogTable], grammar: Grammar) -> None:
+        self._sql, self._scopes, self._grammar = sql, scopes, grammar
+        self._is_optional = False
+        self.uses: dict[Source, TableUse] = {}
+        for scope in scopes.all:
+            for each in scope.sources:
+                if each.table is not None and id(each.table) in tables:
+                    self.uses[each] = TableUse(each, tables[id(each.table)])
+        for scope in scopes.all:
+            self._read_conditions(scope)
+            self._read_columns(scope)
+        for scope in scopes.all:
+            self._read_orders(scope)
+
+    # Which conditions restrict which sources.
+
+    def _read_conditions(self, scope: Scope) -> None:
+        where = argument(scope.node, "where")
+        wheres = list(_conjuncts(where.this)) if where is not None else []
+        inner = self._inner_joins(scope, wheres)
+        for number, join in enumerate(scope.joins):
+            is_inner = number in inner
+            if join.side != "FULL" or is_inner:
+                restricted = None if is_inner else join.right if join.side == "LEFT" else join.left
+                for each in _conjuncts(join.on) if join.on is not None else ():
+                    self._condition(each, _Place(scope, restricted))
+                for column in join.using:
+                    self._using(join, column, _Place(scope, restricted))
+            for source in join.right:
+                for use in self._below(source):
+                    use.is_inner = True
+        nulled = [each for number, join in enumerate(scope.joins) if number not in inner for each in _nulled(join)]
+        required = [each for each in scope.sources if each not in nulled]
+        for each in wheres:
+            self._condition(each, _Place(scope, required if nulled else None))
+
+    def _inner_joins(self, scope: Scope, wheres: Sequence[exp.Expr]) -> set[int]:
+        """Return the numbers of the inner joins, and of the outer ones whose additional rows a condition rejects."""
+        inner = {number for number, each in enumerate(scope.joins) if each.side not in _OUTER}
+        while True:
+            conditions = [*wheres]
+            for number in inner:
+                on = scope.joins[number].on
+                conditions += _conjuncts(on) if on is not None else []
+            rejected = [source for each in conditions for source in self._rejected(each)]
+            more = {
+                number
+                for number, join in enumerate(scope.joins)
+                if number not in inner and join.side != "FULL" and any(each in rejected for each in _nulled(join))
+            }
+            if not more:
+                return inner
+            inner |= more
+
+    def _rejected(self, condition: exp.Expr) -> Iterator[Source]:
+        """Yield the sources of which a condition accepts no row of nulls."""
+        from sqlglot import exp
+
+        condition = condition.unnest()
+        is_negated = isinstance(condition, exp.Not) and isinstance(condition.this.unnest(), exp.Is)
+        node = condition.this.unnest() if is_negated else condition
+        kinds = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like)
+        if not is_negated and not isinstance(node, kinds):
+            return
+        for name in ("this", "expression", "low", "high"):
+            side = node.args.get(name)
+            # Functions such as coalesce() may turn a null into a value.
+            if isinstance(side, exp.Expr) and side.find(exp.Func, exp.Case, exp.Query) is None:
+                found = (self._scopes.source_of(each) for each in side.find_all(exp.Column))
+                yield from (at[1] for at in found if at is not None)
+
+    def _below(self, source: Source) -> Iterator[TableUse]:
+        """Yield the uses of the tables that a source consists of."""
+        yield from (self.uses[each] for each in source.tables() if each in self.uses)
+
+    # Conditions.
+
+    def _condition(self, node: exp.Expr, place: _Place) -> None:
+        """Record a condition that all rows must satisfy."""
+        from sqlglot import exp
+
+        node = node.unnest()
+        match node:
+            case exp.Or():
+                self._alternatives(node, place)
+            case exp.Not():
+                self._negated(node, place)
+            case exp.Exists():
+                self._exists(node.this)
+            case exp.In() if isinstance(node.args.get("query"), exp.Expr):
+                self._in_query(node.this, node.args["query"], place)
+            case exp.Column():
+                self._flag(node, node, exp.true(), place)
+            case _:
+                self._comparison(node, place)
+
+    def _comparison(self, node: exp.Expr, place: _Place) -> None:
+        from sqlglot import exp
+
+        match node:
+            case exp.In() if node.expressions:
+                self._equal(node.this, node.expressions, place, node)
+            case exp.EQ() | exp.NullSafeEQ() | exp.Is():
+                self._equality(node, place)
+            case exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+                self._range(node.left, [node.right], place)
+                self._range(node.right, [node.left], place)
+            case exp.Between():
+                self._range(node.this, [node.args["low"], node.args["high"]], place)
+            case exp.Like() | exp.Glob() | exp.Escape():
+                self._pattern(node, place)
+            case _ if self._grammar.engine == "postgresql":
+                self._contained(node, place)
+            case _:
+                pass
+
+    def _flag(self, column: exp.Expr, node: exp.Expr, value: exp.Expr, place: _Place) -> None:
+        """Record a column that is a condition by itself: PostgreSQL compares it, other engines only filter by it."""
+        if self._grammar.engine == "postgresql":
+            self._equal(column, [value], place, node)
+        else:
+            self._filter(column, node, place)
+
+    def _negated(self, node: exp.Expr, place: _Place) -> None:
+        from sqlglot import exp
+
+        inner = node.this.unnest()
+        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+            self._filter(inner.this, node, place)
+        elif isinstance(inner, exp.Exists):
+            self._exists(inner.this, is_negated=True)
+        elif isinstance(inner, exp.In) and isinstance(inner.args.get("query"), exp.Expr):
+            self._in_query(inner.this, inner.args["query"], place, is_negated=True)
+        elif isinstance(inner, exp.Column):
+            self._flag(inner, node, exp.false(), place)
+
+    def _equality(self, node: exp.Binary, place: _Place) -> None:
+        from sqlglot import exp
+
+        left, right = node.left.unnest(), node.right.unnest()
+        if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
+            for one, other in zip(left.expressions, right.expressions, strict=False):
+                self._equal(one, [other], place)
+                self._equal(other, [one], place)
+            return
+        is_postgresql = self._grammar.engine == "postgresql"
+        if isinstance(node, exp.Is) and not isinstance(right, exp.Null) and not is_postgresql:
+            self._filter(left, node, place)
+            return
+        if isinstance(node, exp.NullSafeEQ) and is_postgresql:
+            return
+        for side, other in ((left, right), (right, left)):
+            if isinstance(other, exp.Any):
+                query = other.this.unnest()
+                if isinstance(query, exp.Query):
+                    self._in_query(side, query, place)
+                else:
+                    self._equal(side, [query, query], place)
+            else:
+                self._equal(side, [other], place, node)
+
+    def _equal(self, side: exp.Expr, values: Sequence[exp.Expr], place: _Place, node: exp.Expr | None = None) -> None:
+        """Record that an operand equals one of some values. ``node``: the condition."""
+        for use, key in self._keys(side, place, values):
+            others = self._others(values, place.scope, use)
+            if others is None or not self._is_comparable(use, key, values):
+                continue
+            sources, is_correlated = others
+            if sources:
+                for each in sources:
+                    _add(use.joined.setdefault(each, []), key)
+            elif is_correlated:
+                _add(use.correlated, key)
+                if place.scope.semi and place.scope.parent is not None and len(values) == 1:
+                    for outer, driving in self._keys(values[0], _Place(place.scope.parent), [side]):
+                        _add(outer.driving, driving)
+            else:
+                is_constant = all(_is_state(each) for each in values) and use.source in place.scope.sources
+                where = self._text(node) if node is not None and is_constant else ""
+                is_several = len(values) > 1 and not all(each == values[0] for each in values[1:])
+                is_several = is_several or (node is None and len(values) > 1)
+                found = Equality(key, is_several, where)
+                if not any(each.key == key for each in use.equal):
+                    use.equal.append(found)
+
+    def _is_comparable(self, use: TableUse, key: Key, values: Sequence[exp.Expr]) -> bool:
+        """Whether no conversion of the column's strings to numbers rules the index out, as in MySQL."""
+        from sqlglot import exp
+
+        if self._grammar.name != "mysql" or not key.name:
+            return True
+        kind = use.table.types.get(key.name.lower(), "")
+        numbers = any(isinstance(each.unnest(), exp.Literal) and not each.unnest().is_string for each in values)
+        return not (numbers and any(each in kind for each in _STRINGS))
+
+    def _filter(self, side: exp.Expr, node: exp.Expr, place: _Place) -> None:
+        """Record a condition that only a partial index serves."""
+        for use, key in self._keys(side, place, []):
+            if use.source in place.scope.sources and self._grammar.support.partial:
+                use.filters.append(Equality(key, where=self._text(node)))
+
+    def _range(self, side: exp.Expr, bounds: Sequence[exp.Expr], place: _Place) -> None:
+        from sqlglot import exp
+
+        side = side.unnest()
+        if isinstance(side, exp.Tuple):
+            # A row comparison begins with its first column and goes on in the order of the others.
+            found = [list(self._keys(each, place, bounds)) for each in side.expressions]
+            uses = {id(keys[0][0]) for keys in found if len(keys) == 1}
+            if len(uses) == 1 and all(len(keys) == 1 for keys in found):
+                _add(found[0][0][0].ranges, tuple(keys[0][1] for keys in found))
+            return
+        for use, key in self._keys(side, place, bounds):
+            others = self._others(bounds, place.scope, use)
+            if others is None or not self._is_comparable(use, key, bounds):
+                continue
+            if others[0]:
+                _add(use.joined_ranges, key)
+            else:
+                _add(use.ranges, (key,))
+
+    def _pattern(self, node: exp.Expr, place: _Place) -> None:
+        from sqlglot import exp
+
+        escape = node.expression.name if isinstance(node, exp.Escape) else "\\"
+        node = node.this if isinstance(node, exp.Escape) else node
+        if not isinstance(node, exp.Like | exp.Glob) or node.args.get("negate"):
+            return
+        pattern = node.expression.unnest()
+        is_glob = isinstance(node, exp.Glob)
+        wild = "*?[" if is_glob else f"%_{escape}"
+        is_prefix = isinstance(pattern, exp.Literal) and pattern.is_string and pattern.name[:1] not in ("", *wild)
+        for use, key in self._keys(node.this, place, []) if is_prefix else ():
+            kind = use.table.types.get(key.name.lower(), "") if key.name else ""
+            own = use.table.collation(key.name).lower() if key.name else ""
+            found = key
+            if self._grammar.engine == "sqlite":
+                if kind and not any(each in kind for each in _STRINGS):
+                    continue
+                wanted = "binary" if is_glob else "nocase"
+                found = replace(key, collation="" if wanted == (own or "binary") else wanted)
+            elif self._grammar.engine == "postgresql" and not key.collation and not use.table.is_by_bytes(key.name):
+                families = {"character varying": "varchar", "character": "bpchar"}
+                family = next((families[each] for each in families if kind.startswith(each)), "text")
+                found = replace(key, operator_class=f"{family}_pattern_ops")
+            _add(use.ranges, (found,))
+
+    def _contained(self, node: exp.Expr, place: _Place) -> None:
+        """Record a condition on an array, a document or a text that PostgreSQL's GIN or GiST indexes serve."""
+        from sqlglot import exp
+
+        pairs: list[tuple[exp.Expr, exp.Expr | None]] = []
+        match node:
+            case exp.ArrayContainsAll():
+                pairs = [(node.this, node.expression)]
+            case exp.ArrayContainedBy():
+                pairs = [(node.expression, node.this)]
+            case exp.ArrayOverlaps():
+                pairs = [(node.this, node.expression), (node.expression, node.this)]
+            case exp.MatchAgainst():
+                pairs = [(each, None) for each in [*node.expressions, node.this]]
+            case exp.JSONBContains() | exp.JSONBContainsTopKey():
+                pairs = [(node.this, None)]
+            case exp.JSONBContainsAnyTopKeys() | exp.JSONBContainsAllTopKeys():
+                pairs = [(node.this, None)]
+            case _:
+                pass
+        for side, other in pairs:
+            for use, key in self._keys(side, place, []):
+                kind = use.table.types.get(key.name.lower(), "") if key.name else ""
+                found = _special(node, kind, side, other)
+                if found is not None:
+                    _add(use.special, (replace(key, operator_class=found[1]), found[0]))
+
+    def _using(self, join: Join, column: str, place: _Place) -> None:
+        """Record that a column of both sides is equal."""
+        pairs = [(left, right) for left in join.left for right in join.right]
+        for left, right in pairs:
+            if left.has(column) is False or right.has(column) is False:
+                continue
+            for source, other in ((left, right), (right, left)):
+                if place.restricts(source):
+                    for found in origins(self._scopes, source, column):
+                        use = self.uses.get(found[0]) if isinstance(found, tuple) else None
+                        if use is not None and isinstance(found, tuple):
+                            _add(use.joined.setdefault(other, []), Key(use.table.column(found[1])))
+
+    def _exists(self, query: exp.Expr, *, is_negated: bool = False) -> None:
+        for arm in self._scopes.arms(query):
+            arm.semi = not (is_negated or self._is_optional)
+            for source in arm.sources:
+                for use in self._below(source):
+                    use.is_inner = True
+
+    def _in_query(self, side: exp.Expr, query: exp.Expr, place: _Place, *, is_negated: bool = False) -> None:
+        """Record the comparison with the rows of a query as a join."""
+        from sqlglot import exp
+
+        side = side.unnest()
+        sides = side.expressions if isinstance(side, exp.Tuple) else [side]
+        self._exists(query, is_negated=True)
+        for arm in self._scopes.arms(query):
+            for one, item in zip(sides, arm.items, strict=False):
+                inner = item.unalias()
+                outer = self._source(one)
+                if not arm.is_barrier and (not arm.is_grouped or is_group(arm, inner)) and outer is not None:
+                    for use, key in self._keys(inner, _Place(arm), [one]):
+                        _add(use.joined.setdefault(outer, []), key)
+                if not is_negated:
+                    for use, key in self._keys(one, place, [inner]):
+                        for source in arm.sources:
+                            _add(use.joined.setdefault(source, []), key)
+
+    def _alternatives(self, node: exp.Expr, place: _Place) -> None:
+        """Record the conditions of an ``or``, if each of its arms restricts the table."""
+        below = {each.source: each for source in place.scope.sources for each in self._below(source)}
+        outside, was_optional = self.uses, self._is_optional
+        self._is_optional = True
+        arms: list[dict[Source, TableUse]] = []
+        for arm in _disjuncts(node):
+            arms.append({source: TableUse(source, use.table) for source, use in below.items()})
+            self.uses = {**outside, **arms[-1]}
+            for each in _conjuncts(arm):
+                self._condition(each, place)
+        self.uses, self._is_optional = outside, was_optional
+        for source, use in below.items():
+            found = [arm[source] for arm in arms]
+            if not all(each.is_restricted or each.joined for each in found):
+                continue
+            keys = {each.equal[0].key for each in found if len(each.equal) == 1 and not each.ranges}
+            if len(keys) == 1 and all(len(each.equal) == 1 and not each.joined for each in found):
+                use.equal.append(Equality(keys.pop(), several=True))
+            else:
+                use.alternatives.append(found)
+
+    # Operands.
+
+    def _keys(self, node: exp.Expr, place: _Place, others: Sequence[exp.Expr] = ()) -> Iterator[tuple[TableUse, Key]]:
+        """Yield the tables' keys that an operand consists of; several if it comes from a union.
+
+        ``others``: the operands with which it is compared; they may name the collation.
+        """
+        from sqlglot import exp
+
+        node, collation = _collated(node)
+        source = self._source(node)
+        if source is None or not place.restricts(source) or source not in place.scope.sources:
+            return
+        for each in others:
+            collation = collation or _collated(each)[1]
+        if not isinstance(node, exp.Column):
+            yield from self._expressions(node, source, collation)
+            return
+        for found in origins(self._scopes, source, node.name):
+            if isinstance(found, tuple):
+                use = self.uses.get(found[0])
+                if use is not None:
+                    yield from self._column(use, found[1], collation)
+            else:
+                inner = self._source(found)
+                if inner is not None:
+                    yield from self._expressions(found, inner, collation)
+
+    def _source(self, node: exp.Expr) -> Source | None:
+        """Return the source of an operand's first column."""
+        from sqlglot import exp
+
+        column = next((each for each in node.find_all(exp.Column) if not is_value(each)), None)
+        at = self._scopes.source_of(column) if column is not None else None
+        return None if at is None else at[1]
+
+    def _column(self, use: TableUse, name: str, collation: str) -> Iterator[tuple[TableUse, Key]]:
+        if use.table.column_names is not None and name.lower() not in use.table.column_names:
+            return
+        name = use.table.column(name)
+        own = use.table.collation(name) or ("binary" if self._grammar.engine == "sqlite" else "")
+        if collation.lower() == own.lower():
+            collation = ""
+        if not collation or self._grammar.support.collations:
+            yield use, Key(name, collation=collation)
+
+    def _expressions(self, node: exp.Expr, source: Source, collation: str) -> Iterator[tuple[TableUse, Key]]:
+        from sqlglot import exp
+
+        use = self.uses.get(source)
+        if use is None or not self._grammar.support.expressions:
+            return
+        at = (self._scopes.source_of(each) for each in node.find_all(exp.Column))
+        is_own = all(each is not None and each[1] is source for each in at)
+        if is_own and can_be_key(node, self._grammar.engine, use.table.types):
+            is_bare = isinstance(node, exp.Lower | exp.Upper)
+            text = self._text(node)
+            yield use, Key(expression=text if is_bare else f"({text})", collation=collation)
+
+    def _others(self, nodes: Sequence[exp.Expr], scope: Scope, use: TableUse) -> tuple[list[Source], bool] | None:
+        """Return the sources of the same query in other operands, and whether these have columns of an outer query.
+
+        ``None``: the operands depend on the row of the table itself, or on something unknown.
+        """
+        from sqlglot import exp
+
+        others: list[Source] = []
+        is_correlated = False
+        for column in (each for node in nodes for each in node.find_all(exp.Column)):
+            if is_value(column):
+                continue
+            at = self._scopes.source_of(column)
+            if at is None:
+                # SQLite takes an unknown name in double quotes as a string.
+                if self._grammar.engine == "sqlite" and column.this.quoted and not column.table:
+                    continue
+                return None
+            if use in self._below(at[1]):
+                return None
+            if at[0] is scope:
+                _add(others, at[1])
+            else:
+                is_correlated = is_correlated or at[0] in _outer(scope)
+        return others, is_correlated
+
+    def _text(self, node: exp.Expr) -> str:
+        return text_of(node, self._sql, self._grammar.name)
+
+    # Orders.
+
+    def _read_orders(self, scope: Scope) -> None:
+        from sqlglot import exp
+
+        node = scope.node
+        is_limited = argument(node, "limit") is not None or argument(node, "fetch") is not None
+        order = argument(node, "order")
+        above = node.parent
+        while order is None and isinstance(above, exp.SetOperation):
+            order = argument(above, "order")
+            is_limited = argument(above, "limit") is not None
+            above = above.parent
+        group = argument(node, "group")
+        ordered = self._ordered(order, scope) if order is not None else {}
+        if group is not None:
+            for use, keys in self._same([self._selected(each, scope, is_group=True) for each in group.expressions]):
+                first = ordered.get(use, ())
+                plain = [replace(each, descending=False, nulls="") for each in first]
+                is_sorted = bool(first) and all(each in keys for each in plain)
+                rest = tuple(each for each in keys if each not in plain)
+                use.orders.append(Order((*first, *rest), is_limited, False) if is_sorted else Order(keys, is_free=True))
+            return
+        if scope.is_grouped:
+            for item in scope.items:
+                inner = item.unalias()
+                if isinstance(inner, exp.Min | exp.Max) and not inner.expressions:
+                    for use, key in self._keys(inner.this, _Place(scope)):
+                        use.orders.append(Order((key,), limited=True))
+            return
+        for use, found in ordered.items():
+            use.orders.append(Order(found, is_limited))
+        self._read_windows(scope)
+        distinct = argument(node, "distinct")
+        if distinct is not None and order is None and not any(scope.starred(each) for each in scope.items):
+            on = distinct.args.get("on")
+            wanted = on.unnest() if isinstance(on, exp.Expr) else None
+            items = scope.items if wanted is None else getattr(wanted, "expressions", None) or [wanted]
+            for use, keys in self._same([each.unalias() for each in items if each is not None]):
+                # Repeated rows of a joined table are not next to one another in its index.
+                if len(scope.sources) == 1:
+                    use.orders.append(Order(keys, is_limited, is_free=True))
+
+    def _read_windows(self, scope: Scope) -> None:
+        from sqlglot import exp
+
+        for item in scope.items:
+            for window in item.find_all(exp.Window):
+                order = window.args.get("order")
+                parts = self._same(window.args.get("partition_by") or []) if window.args.get("partition_by") else []
+                ordered = self._ordered(order, scope) if isinstance(order, exp.Order) else {}
+                if parts:
+                    for use, keys in parts:
+                        if use in ordered or not ordered:
+                            use.orders.append(Order((*keys, *ordered.get(use, ()))))
+                else:
+                    for use, keys in ordered.items():
+                        use.orders.append(Order(keys))
+
+    def _ordered(self, order: exp.Expr, scope: Scope) -> dict[TableUse, tuple[Key, ...]]:
+        """Return the keys of ``order by`` by table; empty if no index gives this order."""
+        is_large = self._grammar.engine == "postgresql"
+        items: list[exp.Expr] = []
+        marks: list[tuple[bool, str]] = []
+        for each in order.expressions:
+            is_descending, is_first = bool(each.args.get("desc")), bool(each.args.get("nulls_first"))
+            is_default = is_first == (is_descending if is_large else not is_descending)
+            if not is_default and not self._grammar.support.nulls:
+                return {}
+            marks.append((is_descending, "" if is_default else "first" if is_first else "last"))
+            items.append(self._selected(each.this, scope))
+        return {
+            use: tuple(replace(key, descending=mark[0], nulls=mark[1]) for key, mark in zip(keys, marks, strict=True))
+            for use, keys in self._same(items, scope)
+        }
+
+    def _selected(self, node: exp.Expr, scope: Scope, *, is_group: bool = False) -> exp.Expr:
+        """Return the selected expression that a number or an alias refers to, otherwise the expression itself."""
+        from sqlglot import exp
+
+        bare = node.unnest()
+        if isinstance(bare, exp.Literal) and not bare.is_string:
+            place = int(bare.name) - 1 if bare.name.isdigit() else -1
+            return scope.items[place].unalias() if 0 <= place < len(scope.items) else node
+        if isinstance(bare, exp.Column) and not bare.table:
+            named = [
+                each for each in scope.items if isinstance(each, exp.Alias) and each.alias.lower() == bare.name.lower()
+            ]
+            # `group by` prefers a table's column to an alias.
+            if named and not (is_group and self._scopes.source_of(bare) is not None):
+                return named[0].unalias()
+        return node
+
+    def _same(self, items: Sequence[exp.Expr], scope: Scope | None = None) -> list[tuple[TableUse, tuple[Key, ...]]]:
+        """Return the tables of which all expressions are keys, with these keys."""
+        found: list[dict[TableUse, Key]] = []
+        for each in items:
+            of = scope or self._scopes.of(each)
+            found.append(dict(self._keys(each, _Place(of))) if of is not None else {})
+        if not found:
+            return []
+        tables = [use for use in found[0] if all(use in each for each in found)]
+        return [(use, tuple(dict.fromkeys(each[use] for each in found))) for use in tables]
+
+    # Columns.
+
+    def _read_columns(self, scope: Scope) -> None:
+        """Record the columns that a query reads."""
+        from sqlglot import exp
+
+        for column in scope.node.find_all(exp.Column):
+            at = self._scopes.source_of(column) if not is_value(column) else None
+            use = self.uses.get(at[1]) if at is not None else None
+            if use is not None and use.columns is not None and column.name:
+                use.columns.add(column.name.lower())
+        for join in scope.joins:
+            for source in (*join.left, *join.right):
+                use = self.uses.get(source)
+                if use is not None and use.columns is not None:
+                    use.columns |= {each.lower() for each in join.using if source.has(each) is not False}
+        if not isinstance(scope.node, exp.Select):
+            written = scope.sources[:1]
+        elif isinstance(scope.node.parent, exp.Exists):
+            written = []
+        else:
+            written = [source for item in scope.items for source in scope.starred(item)]
+        for source in written:
+            if source in self.uses:
+                self.uses[source].columns = None
+
+
+def _special(node: exp.Expr, kind: str, side: exp.Expr, other: exp.Expr | None) -> tuple[str, str] | None:
+    """Return the kind and operator class of the index for an operand of a PostgreSQL operator."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.MatchAgainst):
+        is_text = isinstance(side.unnest(), exp.Anonymous) and side.unnest().name.lower() == "to_tsvector"
+        return ("gin", "") if is_text or kind in ("tsvector", "") else None
+    if other is None:
+        return ("gin", "") if kind in ("jsonb", "") else None
+    if kind.endswith("range"):
+        return "gist", ""
+    value = other.unnest()
+    if kind.endswith("[]") or (not kind and isinstance(value, exp.Array)):
+        return "gin", ""
+    is_document = kind == "jsonb" or (not kind and isinstance(node, exp.ArrayContainsAll) and _is_document(value))
+    return ("gin", "jsonb_path_ops") if is_document and not isinstance(node, exp.ArrayOverlaps) else None
+
+
+def _is_document(node: exp.Expr) -> bool:
+    from sqlglot import exp
+
+    if isinstance(node, exp.Cast):
+        return node.to.is_type("jsonb")
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        return False
+    try:
+        json.loads(node.name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_state(node: exp.Expr) -> bool:
+    """Whether a constant may be one of a few states, and so divide a table usefully; others are samples of values."""
+    from sqlglot import exp
+
+    node = node.unnest()
+    if isinstance(node, exp.Literal):
+        return node.name.replace("_", "").isalpha() if node.is_string else node.name in ("0", "1")
+    return isinstance(node, exp.Boolean | exp.Null)
+
+
+def _collated(node: exp.Expr) -> tuple[exp.Expr, str]:
+    """Return an operand without ``collate``, and the collation's name."""
+    from sqlglot import exp
+
+    node = node.unnest()
+    if isinstance(node, exp.Collate):
+        return node.this.unnest(), node.expression.name
+    return node, ""
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    from sqlglot import exp
+
+    node = node.unnest()
+    if isinstance(node, exp.And):
+        yield from _conjuncts(node.left)
+        yield from _conjuncts(node.right)
+    else:
+        yield node
+
+
+def _disjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    from sqlglot import exp
+
+    node = node.unnest()
+    if isinstance(node, exp.Or):
+        yield from _disjuncts(node.left)
+        yield from _disjuncts(node.right)
+    else:
+        yield node
+
+
+def _nulled(join: Join) -> list[Source]:
+    """Return the sources of which an outer join may return nulls."""
+    sides = {"LEFT": join.right, "RIGHT": join.left, "FULL": [*join.left, *join.right]}
+    return sides.get(join.side, [])
+
+
+def _outer(scope: Scope) -> list[Scope]:
+    found = []
+    while scope.parent is not None:
+        scope = scope.parent
+        found.append(scope)
+    return found
+
+
+def _add(to: list[_Item], item: _Item) -> None:
+    if item not in to:
+        to.append(item)

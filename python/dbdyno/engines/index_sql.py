@@ -1,0 +1,89 @@
+"""Write the statement that creates an index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import replace
+
+from dbdyno.engines.catalog_table import CatalogTable, quoted
+from dbdyno.engines.index import Index, Key, index_name
+from dbdyno.engines.index_conditions import Grammar
+from dbdyno.model.result.reading import JsonObject, objects
+
+# MySQL's longest key in bytes, the bytes of a character, and the characters that are indexed of longer strings.
+_LONGEST_KEY, _CHARACTER, _PREFIX = 3072, 4, 64
+
+
+class IndexWriter:
+    """Names new indexes and writes their SQL in an engine's grammar; existing names are taken from the catalog."""
+
+    def __init__(self, catalog: JsonObject, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._existing = {
+            str(index.get("name")).lower()
+            for table in objects(catalog.get("tables"))
+            for index in objects(table.get("indexes"))
+        }
+
+    def written(self, table: CatalogTable, plain: Index, more: tuple[str, ...], taken: Set[str]) -> Index:
+        """Return an index with its name and SQL.
+
+        ``more``: columns that it stores after its keys; ``taken``: names that other new indexes have.
+        """
+        is_included = self._grammar.support.include
+        keys = plain.keys if is_included else (*plain.keys, *map(Key, more))
+        index = replace(
+            plain, keys=self._shortened(table, keys), include=more if is_included else (), covering=bool(more)
+        )
+        parts = [*(each.text for each in index.keys), *index.include, index.where]
+        names = _numbered(index_name(table.name, parts))
+        index = replace(index, name=next(each for each in names if each not in self._existing and each not in taken))
+        return replace(index, sql=self._sql(table, index))
+
+    def _sql(self, table: CatalogTable, index: Index) -> str:
+        name, on = index.name, ".".join(self._quoted(each) for each in (table.schema, table.name) if each)
+        if self._grammar.engine == "sqlite" and table.schema:
+            # SQLite expects the schema before the index's name.
+            name, on = f"{self._quoted(table.schema)}.{name}", self._quoted(table.name)
+        method = f" using {index.method}" if index.method else ""
+        sql = f"create index {name} on {on}{method} ({', '.join(map(self._key, index.keys))})"
+        sql += f" include ({', '.join(map(self._quoted, index.include))})" if index.include else ""
+        return sql + (f" where {index.where}" if index.where else "")
+
+    def _key(self, key: Key) -> str:
+        sql = key.expression or self._quoted(key.name)
+        if self._grammar.name == "mysql" and key.expression and not sql.startswith("("):
+            sql = f"({sql})"
+        sql += f"({key.prefix})" if key.prefix is not None else ""
+        sql += f" collate {self._quoted(key.collation)}" if key.collation else ""
+        sql += f" {key.operator_class}" if key.operator_class else ""
+        return sql + (" desc" if key.descending else "") + (f" nulls {key.nulls}" if key.nulls else "")
+
+    def _quoted(self, name: str) -> str:
+        return quoted(name, self._grammar.name)
+
+    def _shortened(self, table: CatalogTable, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+        """Limit strings to a prefix if MySQL can't index all of them."""
+        if self._grammar.name != "mysql":
+            return keys
+        kinds = [table.types.get(each.name.lower(), "") for each in keys]
+        lengths = [_characters(each) for each in kinds]
+        is_long = sum(lengths) * _CHARACTER > _LONGEST_KEY
+        return tuple(
+            replace(key, prefix=_PREFIX) if kind.endswith(("text", "blob")) or (is_long and length > _PREFIX) else key
+            for key, kind, length in zip(keys, kinds, lengths, strict=True)
+        )
+
+
+def _characters(kind: str) -> int:
+    """Return the length of a type such as ``varchar(255)``; 0 for other types."""
+    name, bracket, rest = kind.partition("(")
+    length = rest.partition(")")[0]
+    return int(length) if bracket and "char" in name and length.isdigit() else 0
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """Yield a name, and variants of it with numbers."""
+    yield name
+    for number in range(2, 10_000):
+        yield f"{name[:54]}_{number}"
