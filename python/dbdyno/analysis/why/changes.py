@@ -79,9 +79,7 @@ def changes_of(
     else:
         untried.append(UntestedResource("processors", f"{compiled.cell.system.host} is another machine", None))
     if pilot.idle >= IDLE and _has_think_time(compiled):
-        changes.append(
-            Change("no thinking", "thinking", "free", "clients do not pause", no_thinking=True)
-        )
+        changes.append(Change("no thinking", "thinking", "free", "clients do not pause", no_thinking=True))
     changes += _client_changes(compiled)
     changes += engine_of(compiled.cell.system.engine).changes(compiled, pilot.settings, pilot.data_bytes)
     if pilot.lock_holder and not any(each.own_files for each in changes):

@@ -32,7 +32,9 @@ def covering_fixes(situation: Situation) -> Iterator[Fix]:
         found = index_candidates(each.sql, situation.product or situation.engine, dict(situation.catalog), plan=plan)
         covering = next((index for index in found if index.covering), None)
         if covering is not None and plan is not None and plan.reads:
-            yield _fix(situation, covering, "the statement finds its rows by an index, which has all columns that it reads")
+            yield _fix(
+                situation, covering, "the statement finds its rows by an index, which has all columns that it reads"
+            )
 
 
 def _fix(situation: Situation, index: Index, does: str) -> Fix:
