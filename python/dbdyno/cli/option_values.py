@@ -10,6 +10,8 @@ from dbdyno.model.run_options import Design, Interleaving
 _DIGITS = len(str(MOST_ROUNDS))
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
+_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+
 
 @overload
 def read_share(text: str, option: str) -> float: ...
@@ -44,6 +46,16 @@ def read_duration(text: str | None, option: str) -> float | None:
     if seconds > YEAR_S:
         raise InputError(option, f"`{text}` is longer than a year", "write `20ms`, `90s`, `10m` or `1h`")
     return seconds
+
+
+def read_bytes(text: str | None, option: str) -> int | None:
+    """Read ``200MB``, ``64kB`` or ``1.5 GB`` as bytes, in powers of 1024; None stays None. Raises InputError."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", text, re.IGNORECASE)
+    if found is None or float(found[1]) <= 0:
+        raise InputError(option, f"`{text}` is not a size", "write `64kB`, `200MB` or `1GB`")
+    return round(float(found[1]) * _BYTES[found[2].lower()])
 
 
 def read_rounds(text: str | None) -> int | Literal["auto"] | None:

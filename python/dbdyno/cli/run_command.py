@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli.completion import complete_runs
-from dbdyno.cli.option_values import read_design, read_duration, read_interleaving, read_rounds, read_share
+from dbdyno.cli.option_values import read_bytes, read_design, read_duration, read_interleaving, read_rounds, read_share
 from dbdyno.cli.options import (
     AllowWritesOption,
     BudgetOption,
@@ -221,6 +221,16 @@ def queries(
     values: ValuesOption = None,
     budget: StatementBudgetOption = "1m",
     target: Annotated[str, typer.Option(metavar="SHARE", help="Half of each interval that is precise enough")] = "5%",
+    try_indexes: Annotated[
+        bool,
+        typer.Option(
+            "--try-indexes/--no-try-indexes", help="Build candidate indexes on a copy of the data, and measure them"
+        ),
+    ] = True,
+    index_budget: Annotated[
+        str | None,
+        typer.Option("--index-budget", metavar="SIZE", help="Largest size of all new indexes together, e.g. 200MB"),
+    ] = None,
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
     translate: TranslateOption = False,
@@ -229,7 +239,7 @@ def queries(
     report: ReportOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Measure each statement of a .sql file: its time, its plan, and the index that it lacks."""
+    """Measure each statement of a .sql file: its time, its plan, and the indexes that make it faster."""
     from dbdyno.base.errors import InputError
     from dbdyno.cli.experiment_source import ExperimentSource, is_sql_file
     from dbdyno.cli.exports import Exports
@@ -237,12 +247,16 @@ def queries(
 
     if not is_sql_file(file):
         raise InputError(file, "its name does not end in `.sql`", "name a SQL file; `dbdyno run` takes experiments")
+    if index_budget is not None and not try_indexes:
+        raise InputError("--index-budget", "no index is tried", "leave out `--no-try-indexes`")
     options = RunOptions(
         systems=system or [],
         target=read_share(target, "--target"),
         budget_s=read_duration(budget, "--budget"),
         directory=directory,
         allow_writes=allow_writes,
+        try_indexes=try_indexes,
+        index_budget_bytes=read_bytes(index_budget, "--index-budget"),
     )
     source = ExperimentSource([file], values=values or [], directory=directory, translate=translate)
     _measure(RunCommand(source=source, options=options), store, Exports(json=json, report=report), verbose=verbose)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index, IndexSupport
+    from dbdyno.engines.index_trials import IndexTrials
     from dbdyno.engines.limits import Limit
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -401,6 +402,10 @@ class Engine:
         from dbdyno.engines.index import IndexSupport
 
         return IndexSupport()
+
+    def index_trials(self) -> "IndexTrials | None":
+        """Return how candidate indexes are measured on copies of the data; ``None``: dbdyno doesn't measure any."""
+        return None
 
     def max_index_rows(self, rows: int) -> float:
         """Return up to how many rows an index lookup is faster than a full scan of a table with ``rows`` rows."""

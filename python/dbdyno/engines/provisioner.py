@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import CompiledCell
+from dbdyno.model.plan.cell import CompiledCell, Target
+from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.workspace.interruption import Interruption
 from dbdyno.runtime.workspace.workspace import Workspace
 
@@ -98,6 +99,19 @@ class Provisioner(Protocol):
 
     def close(self) -> None:
         """Remove the files and databases kept between trials."""
+
+
+@runtime_checkable
+class CopyingProvisioner(Protocol):
+    """Makes copies of the user's data on which indexes are built."""
+
+    def copies(
+        self, compiled: CompiledCell, tables: Sequence[JsonObject]
+    ) -> AbstractContextManager[tuple[Target, Target]]:
+        """Provide two equal copies of a system's data inside the context. Statements may write to them.
+
+        ``tables``: the catalog's entries of the tables that have to be in the copies. Raises DbdynoError.
+        """
 
 
 class Provisioning(Protocol):

@@ -22,7 +22,7 @@ from dbdyno.model.result.effects import Advice, Effect
 from dbdyno.model.result.shape import Document, Finding
 from dbdyno.report.answer_table import answer_table, has_choices
 from dbdyno.report.fix_lines import fix_lines
-from dbdyno.report.indexes import index_lines
+from dbdyno.report.indexes import index_lines, measured_index_lines
 from dbdyno.report.lines import failed_trials, findings, warnings
 from dbdyno.report.measured import legend, measured_line, time_measured
 from dbdyno.report.operations import where_time_goes
@@ -226,6 +226,7 @@ def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
 
 def _indexes(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Give the statements that make the indexes which would spare a costly scan or sort."""
+    yield from measured_index_lines(document, width)
     missing = index_lines(document)
     if missing:
         yield from wrapped("Indexes that plans lack (not measured):", width)

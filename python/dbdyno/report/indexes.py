@@ -1,21 +1,38 @@
-"""The indexes that plans lack, by the statement that makes each."""
+"""Indexes for the statements of a file: what was measured, which to take at what price, and the lines to paste."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
 from dbdyno.analysis.answer.short import STATEMENT
 from dbdyno.analysis.findings.indexes import whole_table
+from dbdyno.base.numbers import duration, rough, time_words
+from dbdyno.engines.server.facts import size
+from dbdyno.model.result.indexes import Indexes, StatementSpeed, TriedIndex, WriteCost
 from dbdyno.model.result.shape import Document
+from dbdyno.report.rows import Row, laid_out, wrapped
+from dbdyno.report.sections import CellTable, Column
+
+_NOW, _WITH, _TIMES, _INDEX = "now", "with index", "times as fast", "index"
+_SPARE = (_TIMES,)
+# Ratios of writes below this are not worth a word.
+_SAME = 1.05
 
 
 def _missing(document: Document) -> dict[str, list[str]]:
     """Give each ``create index`` with its statements of a file, or with its systems where not all lack it."""
     missing: dict[str, list[str]] = {}
     systems, times = document.answer.systems, document.report.get("times") is True
+    measured = {each.system for each in document.indexes if each.not_measured is None}
     for each in document.findings:
         evidence = each.evidence
         if each.kind != whole_table.name or evidence.get("there") or "sql" not in evidence:
             continue
-        cells = [cell for cell in document.cells if cell.id in each.cells]
+        cells = [cell for cell in document.cells if cell.id in each.cells and cell.system.name not in measured]
+        if not cells:
+            continue
         names = [str(cell.factors.get(STATEMENT, "")) if times else systems.get(cell.system.name, "") for cell in cells]
         known = missing.setdefault(str(evidence["sql"]), [])
         known += [name for name in dict.fromkeys(names) if name and name not in known]
@@ -23,6 +40,200 @@ def _missing(document: Document) -> dict[str, list[str]]:
 
 
 def index_lines(document: Document) -> list[str]:
-    """Give the indexes that plans lack as lines of SQL, with the names of the statements or systems behind each."""
+    """Give the indexes that plans lack as lines of SQL, with the names of the statements or systems behind each.
+
+    Systems whose candidates were measured are left out.
+    """
     missing = _missing(document)
     return [f"{sql};" + (f"  -- {', '.join(names)}" if names else "") for sql, names in missing.items()]
+
+
+def measured_index_lines(document: Document, width: int) -> Iterator[Text]:
+    """Write what was measured of candidate indexes, for a terminal of ``width`` columns."""
+    for each in document.indexes:
+        if each.not_measured is not None:
+            if each.untried:
+                yield from wrapped(f"Indexes not measured: {each.not_measured}.", width, "yellow", "  ")
+            yield from _idle_lines(each, width)
+            continue
+        yield Text("")
+        head = f"Indexes{_of_system(each, document)}: {summary(each)}"
+        yield from wrapped(head, width, "", "  ")
+        rows = _rows(each, document)
+        yield from laid_out([Row(label, values) for label, values in rows], width, _SPARE)
+        for sentence in conclusions(each, document):
+            yield from wrapped(sentence, width, "bold" if sentence.startswith("Take") else "", "  ")
+        for line in statements_to_paste(each):
+            yield from wrapped(f"  {line}", width, "green", "    ")
+        for sentence in remarks(each):
+            yield from wrapped(sentence, width, "", "  ")
+        yield from _idle_lines(each, width)
+
+
+def _idle_lines(found: Indexes, width: int) -> Iterator[Text]:
+    for sentence in idle_sentences(found):
+        yield from wrapped(sentence, width, "", "  ")
+
+
+def summary(found: Indexes) -> str:
+    """Say how many candidates were measured, on what, and in which time."""
+    count = len(found.tried)
+    copied = "" if found.copied_bytes is None else f" of {size(found.copied_bytes)}"
+    return f"{count} candidate{'s' * (count != 1)} built and measured on a copy{copied}, in {duration(found.seconds)}"
+
+
+def _of_system(found: Indexes, document: Document) -> str:
+    return f" on {document.answer.systems.get(found.system, found.system)}" if len(document.indexes) > 1 else ""
+
+
+def _before(found: Indexes, document: Document) -> dict[str, float]:
+    """Return the milliseconds of each statement without new indexes."""
+    times = {}
+    for cell in document.cells:
+        service = cell.latency_ms.get("service")
+        if cell.system.name == found.system and service is not None and service.mean is not None:
+            times[str(cell.factors.get(STATEMENT, ""))] = service.mean
+    return times
+
+
+def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]]:
+    """Return a row for each statement that a candidate could serve, with its best measured index."""
+    together = {each.statement: each for each in found.statements}
+    definitions = {each.name: each for each in found.tried}
+    rows = []
+    for name, ms in sorted(_before(found, document).items(), key=lambda pair: -pair[1] * found.weights.get(pair[0], 1)):
+        speed = together.get(name)
+        used = [definitions[each].keys for each in speed.uses] if speed is not None else []
+        if speed is not None and used:
+            after = speed.pairs_ms[-1][1] if len(speed.pairs_ms) == 1 else ms / speed.times
+            values = {
+                _NOW: time_words(ms),
+                _WITH: time_words(after),
+                _TIMES: speed_words(speed),
+                _INDEX: ", ".join(used),
+            }
+        else:
+            why = _reason(found, name)
+            values = {_NOW: time_words(ms), _WITH: "", _TIMES: "", _INDEX: why}
+        rows.append((name, values))
+    return rows
+
+
+def _reason(found: Indexes, statement: str) -> str:
+    """Say why a statement has no new index."""
+    if statement in found.without_candidates:
+        return "no index can serve it"
+    helped = [
+        each
+        for each in found.tried
+        for speed in each.statements
+        if each.verdict == "helps" and speed.statement == statement
+    ]
+    if helped:
+        return f"faster with {helped[0].keys}, not taken"
+    return "no tried index helps" if found.untried else "no index helps"
+
+
+def speed_words(speed: StatementSpeed) -> str:
+    """Write how many times as fast a statement is, with the interval: `610x [540, 690]`."""
+    ends = "" if speed.ci95 is None else f" [{rough(speed.ci95[0])}, {rough(speed.ci95[1])}]"
+    return f"{rough(speed.times)}x{ends}"
+
+
+def conclusions(found: Indexes, document: Document) -> list[str]:
+    """Say which indexes to take, what all statements take then, and the price."""
+    chosen = [each for each in found.tried if each.name in found.chosen]
+    if not chosen:
+        return ["Take none: no candidate makes a statement at least a tenth faster."]
+    before = _before(found, document)
+    faster = {each.statement: each.times for each in found.statements if each.uses}
+    weights = {name: found.weights.get(name, 1.0) for name in before}
+    total = sum(ms * weights[name] for name, ms in before.items())
+    after = sum(ms * weights[name] / faster.get(name, 1.0) for name, ms in before.items())
+    sizes = [each.bytes for each in chosen if each.bytes is not None]
+    taken = "this one" if len(chosen) == 1 else f"these {len(chosen)}"
+    weighted = " weighted" if any(each != 1 for each in weights.values()) else ""
+    words = f"Take {taken}: all statements{weighted} {time_words(total)} -> {time_words(after)}"
+    words += f", {size(sum(sizes))} on disk" if len(sizes) == len(chosen) else ""
+    prices = write_words(found.writes)
+    return [words + (f"; {prices}" if prices else "") + "."]
+
+
+def write_words(writes: Sequence[WriteCost]) -> str:
+    """Write what writes cost with the chosen indexes: `insert into t 2.1 times as long, delete 1.3`."""
+    tables: dict[str, list[WriteCost]] = {}
+    for each in writes:
+        tables.setdefault(each.table, []).append(each)
+    parts = []
+    for table, costs in tables.items():
+        operations = sorted(costs, key=lambda each: ("insert", "update", "delete").index(each.operation))
+        figures = ", ".join(f"{each.operation} {rough(each.times)}x" for each in operations)
+        parts.append(
+            f"rows of {table} take longer: {figures}"
+            if max(each.times for each in costs) > _SAME
+            else f"writing {table} takes as long as before"
+        )
+    return "; ".join(parts)
+
+
+def statements_to_paste(found: Indexes) -> list[str]:
+    """Return the lines that create the chosen indexes."""
+    return [f"{each.sql};" for each in found.tried if each.name in found.chosen]
+
+
+def remarks(found: Indexes) -> list[str]:
+    """Say what was tried in vain, what does harm, and what was left out."""
+    said = []
+    for each in found.tried:
+        if each.verdict == "slower":
+            worst = min(each.statements, key=lambda speed: speed.times)
+            said.append(f"Harmful: {each.keys} makes {worst.statement} {rough(1 / worst.times)} times as slow.")
+    vain = [each for each in found.tried if each.verdict in ("no gain", "not used")]
+    useful = [each for each in found.tried if each.verdict == "helps" and each.name not in found.chosen]
+    if vain:
+        said.append(f"In vain: {_listed(vain)}.")
+    others = [each for each in useful if each.name not in found.over_budget]
+    if others:
+        said.append(f"Faster, but not beside the chosen ones: {_listed(others)}.")
+    over = [each for each in found.tried if each.name in found.over_budget]
+    if over:
+        said.append(f"Over the index budget: {_listed(over)}.")
+    said += [f"Refused: {each.keys}: {each.problem}." for each in found.tried if each.verdict == "refused"]
+    if found.untried:
+        said.append(f"Not tried for lack of time (`--budget`): {'; '.join(found.untried)}.")
+    return said
+
+
+def _listed(indexes: Sequence[TriedIndex]) -> str:
+    return ", ".join(each.keys for each in indexes)
+
+
+def idle_sentences(found: Indexes) -> list[str]:
+    """Say which existing indexes the statements do not need."""
+    covered = [f"{each.name} (covered by {each.covered_by})" for each in found.idle if each.covered_by is not None]
+    unused = [f"{each.name} on {each.table}" for each in found.idle if each.covered_by is None]
+    said = [f"Existing indexes that another one covers: {', '.join(covered)}."] if covered else []
+    return said + ([f"Existing indexes that none of these statements uses: {', '.join(unused)}."] if unused else [])
+
+
+def index_table(document: Document) -> CellTable:
+    """Return the statements with their best indexes, for the report; no rows if none was measured."""
+    rows = []
+    for found in document.indexes:
+        if found.not_measured is None:
+            rows += [
+                [label, *(values[head] for head in (_NOW, _WITH, _TIMES, _INDEX))]
+                for label, values in _rows(found, document)
+            ]
+    heads = [Column("statement", right=False), Column(_NOW), Column(_WITH), Column(_TIMES), Column(_INDEX, right=False)]
+    return CellTable(heads, rows)
+
+
+def index_sentences(document: Document) -> list[str]:
+    """Return all sentences on measured indexes, for the report."""
+    said: list[str] = []
+    for found in document.indexes:
+        if found.not_measured is None:
+            said += [summary(found) + ".", *conclusions(found, document), *remarks(found)]
+        said += idle_sentences(found)
+    return said

@@ -13,7 +13,7 @@ from dbdyno.base.numbers import NONE
 RATIO = "ratio [95 %]"
 """Head of ratios."""
 
-LEFT = ("change", "verdict", RATIO, "price", "limited by", "plan")
+LEFT = ("change", "verdict", RATIO, "price", "limited by", "plan", "index")
 """Columns that are aligned to the left."""
 
 _GAP = 2

@@ -1,5 +1,6 @@
 """One run from the request to the stored result."""
 
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from dbdyno.model.result import Document
 from dbdyno.run.cluster_checks import load_machine_facts, load_machines
 from dbdyno.run.estimate import estimate
 from dbdyno.run.fix_trials import Fixer
+from dbdyno.run.index_trials import try_indexes
 from dbdyno.run.interleaving import decide, differing_syncs
 from dbdyno.run.machine import ceiling, check_processes, device_facts, host_facts, probe_seconds
 from dbdyno.run.progress import Display
@@ -227,10 +229,8 @@ class _Execution:
                         )
                 done = searcher is not None or (fixer is not None and fixer.has_begun)
                 ended_by = None if done else carry_out(plan, store, provisioners, display, interrupted)
-            if fixer is not None and not interrupted:
-                fixer.measure()
-            if searcher is not None and not interrupted:
-                searcher.measure()
+            if not interrupted:
+                self._measure_more(fixer, searcher)
             # An interruption after the last trial loses no measurement.
             cut_short = bool(interrupted)
             if ended_by is not None and not cut_short:
@@ -268,6 +268,31 @@ class _Execution:
             provisioners=self.provisioners,
             console=self.console,
         )
+
+    def _measure_more(self, fixer: Fixer | None, searcher: Searcher | None) -> None:
+        """Measure what follows from the rounds: fixes, higher rates or indexes."""
+        if fixer is not None:
+            fixer.measure()
+        if searcher is not None:
+            searcher.measure()
+        if self.request.options.try_indexes:
+            self._try_indexes()
+
+    def _try_indexes(self) -> None:
+        """Measure candidate indexes for the statements, and store what was found."""
+        plan, options = self.plan, self.request.options
+        document = read_run(self.store, plan.run_id, self.request.experiment)
+        left_s = math.inf if options.budget_s is None else options.budget_s - (time.monotonic() - plan.began)
+        found = try_indexes(
+            document,
+            plan.cells,
+            self.provisioners,
+            self.console,
+            budget_s=left_s,
+            budget_bytes=options.index_budget_bytes,
+        )
+        design = self.store.run(plan.run_id).design | {"indexes": found}
+        self.store.update_run(plan.run_id, design=design)
 
     def _estimate(self, trials: int) -> str:
         plan, prepared = self.plan, self.prepared

@@ -30,6 +30,9 @@ from dbdyno.stats import Stopping
 # The fewest rounds of a `dbdyno why`, whatever its budget: fewer give a useless interval.
 _LEAST_ROUNDS_OF_WHY = 4
 
+# The share of the budget for measuring statements if indexes are tried afterwards.
+_STATEMENTS_SHARE = 0.5
+
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
@@ -77,7 +80,11 @@ class Request:
         if minimum > maximum:
             raise InputError("--min-rounds", f"{minimum} is more than the {maximum} allowed", "raise `--max-rounds`")
         kept = usual.kept if self.why is None else _LEAST_ROUNDS_OF_WHY
-        rule = replace(usual, minimum=minimum, maximum=maximum, budget_s=options.budget_s, kept=kept)
+        budget_s = options.budget_s
+        if budget_s is not None and options.try_indexes:
+            # The rest is for the indexes.
+            budget_s *= _STATEMENTS_SHARE
+        rule = replace(usual, minimum=minimum, maximum=maximum, budget_s=budget_s, kept=kept)
         return rule if options.target is None else replace(rule, target=options.target, of_difference=0.0)
 
 

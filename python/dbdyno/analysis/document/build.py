@@ -27,7 +27,9 @@ from dbdyno.experiment.roles import read_definition, roles_of
 from dbdyno.model.plan.change import CHANGE
 from dbdyno.model.plan.fix import is_fix
 from dbdyno.model.result.cell import Cell, Published
+from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.fixes import Fixes
+from dbdyno.model.result.indexes import Indexes
 from dbdyno.model.result.reading import JsonObject, count, number, objects, part, text, texts
 from dbdyno.model.result.shape import Document, FailedTrial, Finding, Recommendation, ThroughputUnit
 from dbdyno.model.result.slo import Slo
@@ -138,6 +140,7 @@ def build_document(
         findings=findings,
         failed_trials=_failed(cells),
         why=why,
+        indexes=[from_json(Indexes, each) for each in objects(design.get("indexes"))],
         slo=slo,
     )
 

@@ -120,7 +120,7 @@ class TrialFile:
             if self._copy.block == block or age < _COPIES_PER_AGE * self._copy.took_s:
                 return 0.0
         self._copy = None
-        self._remove()
+        self.remove()
         try:
             before = state_of(template)
             copy_file(template, self.path, self._interrupted)
@@ -129,13 +129,14 @@ class TrialFile:
             if plan is not None:
                 run(plan)
         except OSError as error:
-            self._remove()
+            self.remove()
             raise SystemFailed(f"copying the loaded tables to {self.path}: {reason(error)}") from error
         end = time.monotonic()
         self._copy = _Copy(template, block, _settings(plan), state_of(self.path), end, end - start)
         return end - start
 
-    def _remove(self) -> None:
+    def remove(self) -> None:
+        """Remove the file with its side files."""
         for path in (self.path, *self._beside.of(self.path)):
             path.unlink(missing_ok=True)
 

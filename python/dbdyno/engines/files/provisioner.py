@@ -3,7 +3,7 @@
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from dbdyno.model.events.answers import FileSet, Loaded
 from dbdyno.model.events.trial import TrialResult
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.worker import ask
 from dbdyno.runtime.workspace.templates import Template, template
 
@@ -156,6 +157,20 @@ class FileProvisioner(ABC):
             yield Copied(target, durations, source.loaded, system=compiled.cell.system)
         finally:
             file.users.remove(compiled)
+
+    @contextmanager
+    def copies(self, compiled: CompiledCell, tables: Sequence[JsonObject]) -> Iterator[tuple[Target, Target]]:
+        """Provide two copies of the file of a trial."""
+        source = self._source(compiled, self._library(compiled))
+        files = [self._trial_file(f"copy-{number}.db") for number in (1, 2)]
+        try:
+            targets = [self._target_of(compiled, file) for file in files]
+            for file, target in zip(files, targets, strict=True):
+                file.fresh(source.path, 0, self.keeping_plan(target), self._set_file)
+            yield targets[0], targets[1]
+        finally:
+            for file in files:
+                file.remove()
 
     def _target_of(self, compiled: CompiledCell, file: TrialFile) -> Target:
         return self._confined(self.trial_target(compiled, str(file.path), self._library(compiled).path))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index, IndexSupport
+    from dbdyno.engines.index_trials import IndexTrials
     from dbdyno.engines.mysql.settings import MysqlSettings
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
@@ -177,6 +178,12 @@ class Mysql(ServerEngine):
         from dbdyno.engines.index import IndexSupport
 
         return IndexSupport(expressions=product.lower() != "mariadb", clustered=True)
+
+    def index_trials(self) -> "IndexTrials":
+        """Return how indexes are measured."""
+        from dbdyno.engines.mysql.index_trials import MysqlIndexTrials
+
+        return MysqlIndexTrials()
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index from the statement's conditions and order: one that MySQL and MariaDB both support."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.dialect import Dialect
     from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index, IndexSupport
+    from dbdyno.engines.index_trials import IndexTrials
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.server.facts import Server
@@ -183,6 +184,12 @@ class Postgresql(ServerEngine):
         from dbdyno.engines.index import IndexSupport
 
         return IndexSupport(expressions=True, partial=True, include=True, collations=True, nulls=True)
+
+    def index_trials(self) -> "IndexTrials":
+        """Return how indexes are measured."""
+        from dbdyno.engines.postgresql.index_trials import PostgresqlIndexTrials
+
+        return PostgresqlIndexTrials()
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index from the statement's conditions and order."""

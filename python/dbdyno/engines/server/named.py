@@ -7,7 +7,7 @@ import math
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
@@ -15,6 +15,7 @@ from typing import IO, Any
 from dbdyno.base.errors import InputError, SystemFailed
 from dbdyno.base.paths import cache_directory
 from dbdyno.base.timestamps import utc_now
+from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.passwords import password_of
 from dbdyno.engines.provisioner import Place, Ready
 from dbdyno.engines.server.account import current_user
@@ -23,12 +24,13 @@ from dbdyno.engines.server.ownership import ENDS, FileLock, OwnershipLock, Sessi
 from dbdyno.engines.server.planner_statistics import resample_tables
 from dbdyno.engines.server.settings import ServerSettings, server_settings_of
 from dbdyno.engines.server.tls import Tls
-from dbdyno.engines.writes import allowed, not_ours, reaching_statements, refuse, writing_statements
+from dbdyno.engines.writes import ALLOW, allowed, not_ours, reaching_statements, refuse, writing_statements
 from dbdyno.model.events.answers import FactsRead, Loaded
 from dbdyno.model.events.reading import E
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN, CompiledCell
+from dbdyno.model.plan.cell import PLAN, CompiledCell, Target
 from dbdyno.model.plan.system import SystemSpec
+from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.worker import ask
 
 # Time limit in seconds for creating, copying or dropping a database, and for any other answer.
@@ -194,6 +196,32 @@ class NamedProvisioner:
         # Ctrl-C doesn't interrupt creating and dropping: the server would continue them after a disconnect.
         self._interrupted.check()
         yield Ready(self._target(compiled, name), durations, self._loaded)
+
+    @contextmanager
+    def copies(self, compiled: CompiledCell, tables: Sequence[JsonObject]) -> Iterator[tuple[Target, Target]]:
+        """Provide two databases on the server with copies of tables of the URL's database."""
+        system = compiled.cell.system
+        sql = engine_of(system.engine).index_trials()
+        if not self._allow_writes:
+            problem = "indexes are measured on copies of the tables, in databases that dbdyno creates and drops"
+            raise InputError(system.name, problem, f"allow it with `{ALLOW}`")
+        if sql is None or self._databases.create is None:
+            raise SystemFailed(f"{system.name}: its tables can't be copied")
+        self._hold()
+        source = self._target(compiled, self._own_database)
+        targets = []
+        names = [database_name(self._token, end) for end in ENDS]
+        try:
+            for name in names:
+                self._recreate(name, self._databases.create)
+                targets.append(self._target(compiled, name))
+                sql.copy_tables(source, targets[-1], tables)
+                self._interrupted.check()
+            yield targets[0], targets[1]
+        finally:
+            for name in names:
+                self._drop(name)
+                self._made.discard(name)
 
     def bytes_of_copy(self, compiled: CompiledCell) -> int:
         """Return 0, because the server stores the copies."""

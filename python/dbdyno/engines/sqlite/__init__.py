@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dbdyno.engines.embedded import Embedded
     from dbdyno.engines.entries import Entry
     from dbdyno.engines.index import Index, IndexSupport
+    from dbdyno.engines.index_trials import IndexTrials
     from dbdyno.engines.plans import PlanRead
     from dbdyno.engines.prefix_rules import PrefixRules
     from dbdyno.engines.provisioner import Place, Provisioner
@@ -202,6 +203,12 @@ class Sqlite(Engine):
         from dbdyno.engines.index import IndexSupport
 
         return IndexSupport(expressions=True, partial=True, collations=True, clustered=True)
+
+    def index_trials(self) -> "IndexTrials":
+        """Return how indexes are measured."""
+        from dbdyno.engines.sqlite.index_trials import SqliteIndexTrials
+
+        return SqliteIndexTrials()
 
     def index_for(self, sql: str, table: str, catalog: Json, *, inner: bool = False) -> "Index | None":
         """Derive an index from the statement's conditions and order."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dbdyno.model.result.cell import Cell, JsonObject
 from dbdyno.model.result.effects import Answer, Effect
+from dbdyno.model.result.indexes import Indexes
 from dbdyno.model.result.scalability import Scalability
 from dbdyno.model.result.slo import Slo
 from dbdyno.model.result.why import Why
@@ -175,5 +176,7 @@ class Document:
     """Trials without a result."""
     why: Why | None
     """The result of `dbdyno why`; null for other commands."""
+    indexes: list[Indexes]
+    """The candidate indexes of a file of statements, one entry per system; empty for other runs."""
     slo: Slo | None
     """The result of a search for the highest rate that meets an objective; null without such a search."""

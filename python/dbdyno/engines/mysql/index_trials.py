@@ -1,0 +1,96 @@
+"""The SQL with which indexes of MariaDB and MySQL are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, WriteScript, column_names, write_script
+from dbdyno.model.events.answers import Answer, Loaded
+from dbdyno.model.plan.cell import PLAN, Target
+from dbdyno.model.result.reading import JsonObject
+from dbdyno.runtime.worker import ask
+
+
+class MysqlIndexTrials:
+    """Indexes of a database on a server."""
+
+    def copy_tables(self, source: Target, copy: Target, tables: Sequence[JsonObject]) -> None:
+        """Copy tables on the server, without foreign keys and triggers. Raises SystemFailed."""
+        for table in tables:
+            name = _quoted(str(table["name"]))
+            origin = f"{_quoted(str(source['database']))}.{name}"
+            # A generated column takes no value.
+            text = str(table["name"]).replace("'", "''")
+            listed = (
+                "select group_concat(concat('`', replace(column_name, '`', '``'), '`') order by ordinal_position) "
+                "from information_schema.columns where table_schema = database() and "
+                f"table_name = '{text}' and coalesce(generation_expression, '') = ''"
+            )
+            task = {"kind": "ask", "target": source, "sql": listed}
+            columns = ask({"schema": PLAN, "seed": 1, "task": task}, Answer).answer
+            steps = [
+                f"create table {name} like {origin}",
+                f"insert into {name} ({columns}) select {columns} from {origin}",
+                f"analyze table {name}",
+            ]
+            task = {"kind": "load", "target": copy, "before": [], "tables": [], "after": steps}
+            ask({"schema": PLAN, "seed": 1, "task": task}, Loaded)
+
+    def index_bytes(self, index: str) -> str:
+        """Return the query for the pages of an index, as of InnoDB's statistics."""
+        name = index.replace("'", "''")
+        return (
+            "select max(stat_value) * @@innodb_page_size from mysql.innodb_index_stats "
+            f"where database_name = database() and index_name = '{name}' and stat_name = 'size'"
+        )
+
+    def refresh_statistics(self, table: JsonObject) -> Sequence[str]:
+        """Return ``ANALYZE TABLE``."""
+        return (f"analyze table {_quoted(str(table['name']))}",)
+
+    def drop(self, index: str, table: JsonObject) -> str:
+        """Return the statement that removes an index."""
+        return f"drop index {_quoted(index)} on {_quoted(str(table['name']))}"
+
+    def write_script(self, table: JsonObject, columns: Sequence[str], rows: int) -> WriteScript | None:
+        """Return a script that finds rows by the primary key."""
+        keys = [str(each) for each in table.get("primary_key", [])]
+        if not keys:
+            return None
+        name = _quoted(str(table["name"]))
+        names = column_names(table)
+        listed = ", ".join(map(_quoted, names))
+        spread = f"crc32(concat_ws(',', {', '.join(map(_quoted, keys))}))"
+        found = f"select * from {name} limit {SAMPLED_FROM}"
+        same = " and ".join(f"t.{_quoted(each)} = r.{_quoted(each)}" for each in keys)
+        changeable = [each for each in columns if each not in keys]
+        moved = ", ".join(
+            f"lead({_quoted(each)}, 1, {_quoted(each)}) over (order by {spread}) as {_quoted('new_' + each)}"
+            for each in changeable
+        )
+        changed = ", ".join(f"t.{_quoted(each)} = r.{_quoted('new_' + each)}" for each in changeable)
+        own = ", ".join(map(_quoted, keys))
+        steps: list[tuple[str | None, str]] = [
+            (None, "set foreign_key_checks = 0"),
+            (None, f"create temporary table {ROWS} as select * from ({found}) r order by {spread} limit {rows}"),
+            (None, f"alter table {ROWS} add primary key ({own})"),
+        ]
+        if changeable:
+            steps += [
+                (None, f"create temporary table {NEW} as select {own}, {moved} from {ROWS}"),
+                (None, f"alter table {NEW} add primary key ({own})"),
+                (None, "begin"),
+                ("update", f"update {name} t join {NEW} r on {same} set {changed}"),
+                (None, "rollback"),
+            ]
+        steps += [
+            (None, "begin"),
+            ("delete", f"delete t from {name} t join {ROWS} r on {same}"),
+            ("insert", f"insert into {name} ({listed}) select {listed} from {ROWS}"),
+            (None, "rollback"),
+        ]
+        return write_script(steps)  # type: ignore[arg-type]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,124 @@
+"""The SQL with which indexes of PostgreSQL are measured."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+
+from dbdyno.base.errors import SystemFailed, reason
+from dbdyno.engines.fixes import standard_quote as quoted
+from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, WriteScript, column_names, write_script
+from dbdyno.engines.server.environment import environment
+from dbdyno.engines.server.installations import find_installations
+from dbdyno.model.plan.cell import Target
+from dbdyno.model.result.reading import JsonObject
+
+_SPREAD = "md5(dbdyno_id::text)"
+
+
+class PostgresqlIndexTrials:
+    """Indexes of a database on a server."""
+
+    def copy_tables(self, source: Target, copy: Target, tables: Sequence[JsonObject]) -> None:
+        """Copy the schema of the database, and the rows of some tables, with ``pg_dump``. Raises SystemFailed.
+
+        Objects that can't be created again, such as foreign keys to tables without their rows, are left out.
+        """
+        dump, psql = _client_programs()
+        named = [f"--table={_name(each)}" for each in tables]
+        for section, strict in (("pre-data", False), ("data", True), ("post-data", False)):
+            chosen = named if section == "data" else []
+            dumped = [dump, "--no-owner", "--no-privileges", f"--section={section}", *chosen, *_where(source)]
+            restored = [psql, "--no-psqlrc", "--quiet", f"--set=ON_ERROR_STOP={int(strict)}", *_where(copy)]
+            _pipe(dumped, restored, source, strict=strict)
+        analyze = [psql, "--no-psqlrc", "--quiet", "--command=analyze", *_where(copy)]
+        _pipe(None, analyze, source, strict=True)
+
+    def index_bytes(self, index: str) -> str:
+        """Return the query for the size of an index, in whichever schema it is."""
+        name = index.replace("'", "''")
+        return f"select pg_relation_size(oid) from pg_class where relkind = 'i' and relname = '{name}'"
+
+    def refresh_statistics(self, table: JsonObject) -> Sequence[str]:
+        """Return ``ANALYZE``, which also samples the expressions of indexes."""
+        return (f"analyze {_name(table)}",)
+
+    def drop(self, index: str, table: JsonObject) -> str:
+        """Return the statement that removes an index."""
+        schema = table.get("schema")
+        return "drop index " + (f"{quoted(str(schema))}." if schema else "") + quoted(index)
+
+    def write_script(self, table: JsonObject, columns: Sequence[str], rows: int) -> WriteScript:
+        """Return a script that finds rows by their physical place."""
+        name = _name(table)
+        listed = ", ".join(map(quoted, column_names(table)))
+        found = f"select ctid as dbdyno_id, * from {name} limit {SAMPLED_FROM}"
+        moved = ", ".join(
+            f"lead({quoted(each)}, 1, {quoted(each)}) over (order by {_SPREAD}) as {quoted(each)}" for each in columns
+        )
+        changed = ", ".join(f"{quoted(each)} = n.{quoted(each)}" for each in columns)
+        return write_script(
+            [
+                (None, f"create temp table {ROWS} as select * from ({found}) r order by {_SPREAD} limit {rows}"),
+                (None, f"create temp table {NEW} as select dbdyno_id, {moved} from {ROWS}"),
+                # Foreign keys are neither checked nor followed: their cost does not depend on these indexes.
+                (None, "set session_replication_role = replica"),
+                (None, "begin"),
+                ("update", f"update {name} t set {changed} from {NEW} n where t.ctid = n.dbdyno_id"),
+                (None, "rollback"),
+                (None, "begin"),
+                ("delete", f"delete from {name} where ctid = any (array(select dbdyno_id from {ROWS}))"),
+                ("insert", f"insert into {name} ({listed}) overriding system value select {listed} from {ROWS}"),
+                (None, "rollback"),
+            ]
+        )
+
+
+def _client_programs() -> tuple[str, str]:
+    """Return ``pg_dump`` and ``psql`` of the newest installation. Raises SystemFailed."""
+    for each in find_installations("postgresql"):
+        places = [str(each.server.parent / name) for name in ("pg_dump", "psql")]
+        if all(map(shutil.which, places)):
+            return places[0], places[1]
+    found = [shutil.which(name) for name in ("pg_dump", "psql")]
+    if found[0] is None or found[1] is None:
+        raise SystemFailed("copying the tables needs `pg_dump` and `psql`: install PostgreSQL's client programs")
+    return found[0], found[1]
+
+
+def _where(target: Target) -> list[str]:
+    address = [f"--host={target['host']}", f"--port={target['port']}", f"--username={target['user']}"]
+    return [*address, f"--dbname={target['database']}"]
+
+
+def _pipe(dump: list[str] | None, restore: list[str], target: Target, *, strict: bool) -> None:
+    """Run a program, with the output of another one as its input. Raises SystemFailed."""
+    tls = target.get("tls") or {}
+    own = {"PGPASSWORD": str(target.get("password") or ""), "PGSSLMODE": str(tls.get("mode") or "prefer")}
+    if tls.get("roots"):
+        own["PGSSLROOTCERT"] = str(tls["roots"])
+    variables = environment() | own | {"PGOPTIONS": "-c client_min_messages=error"}
+    try:
+        with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as refused:
+            first = None
+            if dump is not None:
+                first = subprocess.Popen(dump, env=variables, stdout=subprocess.PIPE, stderr=errors)
+            source = subprocess.DEVNULL if first is None else first.stdout
+            ended = subprocess.run(
+                restore, env=variables, stdin=source, stdout=subprocess.DEVNULL, stderr=refused, check=False
+            )
+            failed = first is not None and first.wait() != 0
+            file = errors if failed else refused
+            file.seek(0)
+            words = file.read().decode(errors="replace").strip().partition("\n")[0]
+    except OSError as error:
+        raise SystemFailed(f"copying the tables: {reason(error)}") from error
+    if failed or (strict and ended.returncode != 0):
+        raise SystemFailed(f"copying the tables: {words}")
+
+
+def _name(table: JsonObject) -> str:
+    schema = table.get("schema")
+    return (f"{quoted(str(schema))}." if schema else "") + quoted(str(table["name"]))

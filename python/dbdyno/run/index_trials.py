@@ -1,0 +1,508 @@
+"""Build candidate indexes for the statements of a file on a copy of the data, and measure what each one changes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.analysis.indexes import Measured, choose, far_apart, idle_indexes, is_decided, speedup, verdict_of
+from dbdyno.base.console import Console
+from dbdyno.base.errors import DbdynoError, RunInterrupted, SystemFailed
+from dbdyno.base.numbers import duration
+from dbdyno.engines import engine_of
+from dbdyno.engines.fixes import StatementFacts
+from dbdyno.engines.index import Index
+from dbdyno.engines.index_advice import index_candidates
+from dbdyno.engines.index_trials import IndexTrials, Operation
+from dbdyno.engines.provisioner import CopyingProvisioner
+from dbdyno.model.events.answers import Answer, Loaded
+from dbdyno.model.events.trial import TrialResult
+from dbdyno.model.plan.cell import PLAN, CompiledCell, Target
+from dbdyno.model.result import Document
+from dbdyno.model.result.cell import Cell
+from dbdyno.model.result.convert import to_json
+from dbdyno.model.result.indexes import Indexes, StatementSpeed, TriedIndex, WriteCost
+from dbdyno.model.result.reading import JsonObject, objects, part
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.runtime.worker import ask
+
+# Seconds that a window should last, and the most executions in it.
+_WINDOW_S, _MOST_EXECUTIONS = 0.05, 5000
+# Statements that take longer run once per window, without a warm-up.
+_SLOW_S = 0.5
+# Pairs of windows: at least, and at most unless the interval decides.
+_LEAST_PAIRS, _MOST_PAIRS = 3, 8
+_WRITE_PAIRS = 5
+# Statements that take this share of the total or less are not worth an index.
+_NEGLIGIBLE = 0.001
+_CANDIDATES_PER_STATEMENT = 6
+_WRITTEN_ROWS = 1000
+# The share of the time that one statement may take with one candidate.
+_SHARE_OF_ONE = 0.1
+# The share of the time that is kept for measuring the chosen set and its costs.
+_KEPT_FOR_SET = 0.3
+
+
+@dataclass
+class _Statement:
+    """A statement of the file: its cell, its measured time, and its candidates."""
+
+    name: str
+    compiled: CompiledCell
+    cell: Cell
+    ms: float
+    weight: float
+    plan: Sequence[str]
+    candidates: list[Index] = field(default_factory=list)
+    without_ms: list[float] = field(default_factory=list)
+    """Its times on the copy without new indexes."""
+
+    @property
+    def total_ms(self) -> float:
+        return self.ms * self.weight
+
+    @property
+    def facts(self) -> StatementFacts:
+        return StatementFacts(self.name, self.sql)
+
+    @property
+    def sql(self) -> str:
+        return str(self.compiled.trial["statements"][0]["sql"])
+
+
+def try_indexes(
+    document: Document,
+    compiled: Sequence[CompiledCell],
+    provisioners: Provisioners,
+    console: Console,
+    *,
+    budget_s: float,
+    budget_bytes: int | None,
+) -> list[JsonObject]:
+    """Measure candidate indexes for each system of a run of statements; return ``Indexes`` as JSON.
+
+    ``document``: the result of the run, with the time of each statement; ``budget_s``: seconds for all systems;
+    ``budget_bytes``: the largest size of the chosen indexes. Returns early if the run is interrupted.
+    """
+    cells = {cell.id: cell for cell in document.cells}
+    systems: dict[str, list[CompiledCell]] = {}
+    for each in compiled:
+        if STATEMENT in each.cell.factors and each.cell.id in cells:
+            systems.setdefault(each.cell.system.name, []).append(each)
+    found = []
+    for name, own in systems.items():
+        statements = list(_statements(own, cells, part(document.report, "weights")))
+        if not statements or provisioners.interrupted:
+            continue
+        trials = _SystemTrials(name, statements, provisioners, console, budget_s / len(systems), budget_bytes)
+        found.append(to_json(trials.measure()))
+    return found
+
+
+def _statements(
+    compiled: Sequence[CompiledCell], cells: Mapping[str, Cell], weights: Mapping[str, Any]
+) -> Iterator[_Statement]:
+    for each in compiled:
+        cell = cells[each.cell.id]
+        service = cell.latency_ms.get("service")
+        mean = None if service is None else service.mean
+        if mean is None or len(cell.statements) != 1:
+            continue
+        name = str(each.cell.factors[STATEMENT])
+        yield _Statement(name, each, cell, mean, float(weights.get(name, 1.0)), cell.statements[0].plan)
+
+
+class _SystemTrials:
+    """The candidates of one system."""
+
+    def __init__(
+        self,
+        system: str,
+        statements: list[_Statement],
+        provisioners: Provisioners,
+        console: Console,
+        budget_s: float,
+        budget_bytes: int | None,
+    ) -> None:
+        self._system = system
+        self._statements = statements
+        self._provisioners = provisioners
+        self._console = console
+        self._began = time.monotonic()
+        self._budget_s = budget_s
+        self._budget_bytes = budget_bytes
+        self._by_name = {each.name: each for each in statements}
+        first = statements[0]
+        self._engine = engine_of(first.compiled.cell.system.engine)
+        self._catalog: JsonObject = _merged(each.cell.system.catalog for each in statements)
+
+    def measure(self) -> Indexes:
+        """Measure the candidates; return what was found."""
+        plans = [each.plan for each in self._statements]
+        result = Indexes(
+            system=self._system,
+            not_measured=None,
+            tried=[],
+            chosen=[],
+            statements=[],
+            weights={each.name: each.weight for each in self._statements},
+            writes=[],
+            idle=idle_indexes(self._catalog, plans, frozenset(self._tables())),
+            over_budget=[],
+            untried=[],
+            without_candidates=[],
+            copied_bytes=None,
+            seconds=0.0,
+        )
+        candidates = self._candidates()
+        result.without_candidates = [each.name for each in self._statements if not each.candidates]
+        sql = self._engine.index_trials()
+        if not candidates:
+            result.not_measured = "no statement has a condition or an order that an index could serve"
+        elif sql is None:
+            result.not_measured = f"dbdyno does not measure indexes of {self._engine.title}"
+        else:
+            self._console.print(
+                f"{len(candidates)} candidate index{'es' * (len(candidates) != 1)}, "
+                f"each built and measured on a copy, at most {duration(self._budget_s)}",
+                style="dim",
+                soft_wrap=True,
+            )
+            try:
+                self._measure_on_copies(result, candidates, sql)
+            except RunInterrupted:
+                result.not_measured = "the run was interrupted"
+            except DbdynoError as error:
+                result.not_measured, result.untried = str(error), [_definition(each) for each in candidates]
+        result.seconds = time.monotonic() - self._began
+        return result
+
+    def _tables(self) -> Iterator[str]:
+        texts = " ".join(each.sql.lower() for each in self._statements)
+        yield from (
+            name for each in objects(self._catalog.get("tables")) if (name := str(each["name"]).lower()) in texts
+        )
+
+    def _candidates(self) -> list[Index]:
+        """Return the candidates of all statements: those of the costliest first, each once."""
+        total = sum(each.total_ms for each in self._statements)
+        engine = self._statements[0].cell.system.engine or self._engine.name
+        for each in self._statements:
+            if each.total_ms > _NEGLIGIBLE * total:
+                plan = self._engine.read_plan(each.plan)
+                each.candidates = index_candidates(
+                    each.sql, engine, dict(self._catalog), plan=plan, limit=_CANDIDATES_PER_STATEMENT
+                )
+        by_sql: dict[str, Index] = {}
+        ranked = sorted(self._statements, key=lambda each: -each.total_ms)
+        for place in range(_CANDIDATES_PER_STATEMENT):
+            for each in ranked:
+                for index in each.candidates[place : place + 1]:
+                    by_sql.setdefault(_definition(index), index)
+        names: set[str] = set()
+        return [_renamed(each, names) for each in by_sql.values()]
+
+    def _measure_on_copies(self, result: Indexes, candidates: Sequence[Index], sql: IndexTrials) -> None:
+        compiled = self._statements[0].compiled
+        provisioner = self._provisioners.of(compiled)
+        if not isinstance(provisioner, CopyingProvisioner):
+            raise SystemFailed(f"{self._system}: its data can't be copied")
+        with provisioner.copies(compiled, objects(self._catalog.get("tables"))) as (without, copy):
+            lab = _Copies(without, copy, self._provisioners, sql, self._catalog)
+            result.copied_bytes = self._statements[0].cell.system.catalog.get("data_bytes")
+            useful = self._try_each(lab, candidates, result)
+            choice = choose(
+                [_measured(each) for each in useful],
+                {each.name: each.total_ms for each in self._statements},
+                self._budget_bytes,
+                weighted=any(each.weight != 1 for each in self._statements),
+            )
+            result.over_budget = list(choice.over_budget)
+            chosen = [each for each in useful if each.name in choice.chosen]
+            self._measure_set(lab, chosen, result)
+
+    def _try_each(self, lab: _Copies, candidates: Sequence[Index], result: Indexes) -> list[TriedIndex]:
+        for place, index in enumerate(candidates):
+            if self._spent() > (1 - _KEPT_FOR_SET) * self._budget_s:
+                result.untried = [_definition(each) for each in candidates[place:]]
+                break
+            result.tried.append(self._try_one(lab, index))
+        return [each for each in result.tried if each.verdict == "helps"]
+
+    def _try_one(self, lab: _Copies, index: Index) -> TriedIndex:
+        tried = TriedIndex(
+            name=index.name,
+            table=index.table,
+            keys=_definition(index),
+            columns=[each.name for each in index.keys if each.name],
+            sql=index.sql,
+            verdict="refused",
+            problem=None,
+            build_s=None,
+            bytes=None,
+            statements=[],
+        )
+        try:
+            tried.build_s = lab.create(tried)
+        except RunInterrupted:
+            raise
+        except SystemFailed as error:
+            tried.problem = str(error)
+            return tried
+        try:
+            tried.bytes = lab.index_bytes(tried.name)
+            tried.statements = self._speeds(lab, [tried])
+        finally:
+            lab.drop(tried)
+        tried.verdict = verdict_of([each.pairs_ms for each in tried.statements])
+        return tried
+
+    def _speeds(self, lab: _Copies, indexes: Sequence[TriedIndex]) -> list[StatementSpeed]:
+        """Measure the statements whose plans use the indexes that the copy has, and those that write their tables."""
+        names, tables = [each.name for each in indexes], {each.table for each in indexes}
+        plans = lab.plans([each.compiled for each in self._statements])
+        found = []
+        for each in self._statements:
+            plan = plans.get(each.sql, [])
+            uses = [name for name in names if any(name in line for line in plan)]
+            if not uses and not (each.facts.writes and any(table.lower() in each.sql.lower() for table in tables)):
+                continue
+            speed = self._speed(lab, each, plan, uses)
+            if speed is not None:
+                found.append(speed)
+        return found
+
+    def _speed(self, lab: _Copies, statement: _Statement, plan: list[str], uses: list[str]) -> StatementSpeed | None:
+        """Measure a statement on both copies; None if it fails."""
+        pairs = self._far_pairs(lab, statement)
+        if pairs is None or far_apart(pairs) is None:
+            pairs = self._pairs(lab, statement)
+        ratio = speedup(pairs)
+        if ratio is None:
+            return None
+        return StatementSpeed(
+            statement=statement.name, pairs_ms=pairs, times=ratio.mean, ci95=ratio.ends, plan=plan, uses=uses
+        )
+
+    def _far_pairs(self, lab: _Copies, statement: _Statement) -> list[list[float]] | None:
+        """Pair new times on the second copy with earlier ones on the first, which is enough for a large difference.
+
+        None without earlier ones.
+        """
+        known = statement.without_ms
+        if len(known) < _LEAST_PAIRS:
+            return None
+        pairs: list[list[float]] = []
+        ms = known[0]
+        for number, before in enumerate(known[:_LEAST_PAIRS]):
+            told = lab.time(1, statement.compiled, ms, seed=number, writes=statement.facts.writes)
+            if told is None:
+                break
+            ms = told
+            pairs.append([before, told])
+            if len(pairs) > 1 and (far_apart(pairs) is None or ms > _SLOW_S * 1e3):
+                break
+        return pairs
+
+    def _pairs(self, lab: _Copies, statement: _Statement) -> list[list[float]]:
+        """Measure a statement on both copies in turn, until the difference is certain; empty if it fails."""
+        pairs: list[list[float]] = []
+        ms = [statement.ms, statement.ms]
+        began = time.monotonic()
+        for number in range(_MOST_PAIRS):
+            pair = [0.0, 0.0]
+            for side in (0, 1) if number % 2 == 0 else (1, 0):
+                told = lab.time(side, statement.compiled, ms[side], seed=number, writes=statement.facts.writes)
+                if told is None:
+                    return []
+                pair[side] = ms[side] = told
+            # The first pair fills the caches, unless the statement is too slow for that.
+            if number or max(ms) > _SLOW_S * 1e3:
+                pairs.append(pair)
+                statement.without_ms.append(pair[0])
+            is_over = time.monotonic() - began > max(self._budget_s * _SHARE_OF_ONE, 1.0)
+            if far_apart(pairs) is not None or (len(pairs) >= _LEAST_PAIRS and (is_decided(pairs) or is_over)):
+                break
+        return pairs
+
+    def _measure_set(self, lab: _Copies, chosen: list[TriedIndex], result: Indexes) -> None:
+        """Measure all chosen indexes together; leave out those that no plan uses then, or that do harm."""
+        while chosen:
+            for each in chosen:
+                lab.create(each)
+            speeds = self._speeds(lab, chosen)
+            used = {name for each in speeds for name in each.uses}
+            harmful = {name for each in speeds if each.uses and _is_slower(each) for name in each.uses}
+            kept = [each for each in chosen if each.name in used and each.name not in harmful]
+            if len(kept) == len(chosen):
+                result.chosen, result.statements = [each.name for each in chosen], speeds
+                result.writes = self._write_costs(lab, chosen)
+                return
+            for each in chosen:
+                lab.drop(each)
+            chosen = kept
+
+    def _write_costs(self, lab: _Copies, chosen: Sequence[TriedIndex]) -> list[WriteCost]:
+        found = []
+        for table in dict.fromkeys(each.table for each in chosen):
+            entry = _table(self._catalog, table)
+            if entry is None:
+                continue
+            columns = list(dict.fromkeys(name for each in chosen if each.table == table for name in each.columns))
+            rows = max(min(_WRITTEN_ROWS, (entry.get("rows") or _WRITTEN_ROWS) // 4), 1)
+            found += lab.write_costs(entry, columns, rows)
+        return found
+
+    def _spent(self) -> float:
+        return time.monotonic() - self._began
+
+
+class _Copies:
+    """Two equal copies of the data; indexes are created on the second one."""
+
+    def __init__(
+        self, without: Target, copy: Target, provisioners: Provisioners, sql: IndexTrials, catalog: JsonObject
+    ) -> None:
+        self._targets = (without, copy)
+        self._interrupted = provisioners.interrupted
+        self._sql = sql
+        self._catalog = catalog
+
+    def create(self, index: TriedIndex) -> float:
+        """Create an index; return the seconds that took. Raises SystemFailed."""
+        done = self._run(1, [index.sql, *self._sql.refresh_statistics(self._entry(index))])
+        return done[0]
+
+    def drop(self, index: TriedIndex) -> None:
+        """Drop an index again."""
+        self._run(1, [self._sql.drop(index.name, self._entry(index))])
+
+    def _entry(self, index: TriedIndex) -> JsonObject:
+        return _table(self._catalog, index.table) or {"name": index.table}
+
+    def index_bytes(self, name: str) -> int | None:
+        """Return the size of an index; None if the engine doesn't tell it."""
+        query = self._sql.index_bytes(name)
+        if query is None:
+            return None
+        task = {"kind": "ask", "target": self._targets[1], "sql": query}
+        try:
+            answer = ask({"schema": PLAN, "seed": 1, "task": task}, Answer, interrupted=self._interrupted).answer
+        except SystemFailed:
+            return None
+        return round(float(answer)) if answer else None
+
+    def plans(self, compiled: Sequence[CompiledCell]) -> Mapping[str, list[str]]:
+        """Return the plan of each statement on the second copy, by its SQL."""
+        statements: list[dict[str, Any]] = []
+        for each in compiled:
+            statements += [one for one in each.trial["statements"] if one["sql"] not in {s["sql"] for s in statements}]
+        task = compiled[0].trial | {
+            "window": {"transactions": 1},
+            "warmup": {"seconds": 0, "transactions": 0},
+            "statements": [dict(each) | {"name": each["sql"], "analyze": []} for each in statements],
+            "transactions": [{"name": "nothing", "steps": []}],
+            "target": self._targets[1],
+        }
+        told = ask({"schema": PLAN, "seed": 1, "task": task}, TrialResult, interrupted=self._interrupted)
+        return {sql: list(plan) for sql, plan in told.engine.plans.items()}
+
+    def time(self, side: int, compiled: CompiledCell, ms: float, *, seed: int, writes: bool) -> float | None:
+        """Return the mean milliseconds of a statement on a copy; None if it fails. ``ms``: about how long it takes."""
+        executions = max(1, min(math.ceil(_WINDOW_S * 1e3 / max(ms, 1e-3)), _MOST_EXECUTIONS))
+        warmup = 0 if ms > _SLOW_S * 1e3 else 1
+        plan = compiled.trial_plan(self._targets[side], seed, analyzed=True)
+        task = plan["task"] | {
+            "window": {"transactions": executions, "seconds": 600.0},
+            "warmup": {"seconds": 0, "transactions": warmup},
+        }
+        if writes:
+            task["transactions"] = [
+                each | {"steps": [{"do": "begin", "mode": "deferred"}, *each["steps"], {"do": "rollback"}]}
+                for each in task["transactions"]
+            ]
+        told = ask(plan | {"task": task}, TrialResult, interrupted=self._interrupted)
+        if not told.accounting.ok or told.failures:
+            return None
+        return told.elapsed_s * 1e3 / told.completed
+
+    def write_costs(self, table: JsonObject, columns: Sequence[str], rows: int) -> list[WriteCost]:
+        """Return what writing rows of a table costs with the indexes of the second copy; empty if that fails."""
+        script = self._sql.write_script(table, columns, rows)
+        if script is None:
+            return []
+        pairs: dict[Operation, list[list[float]]] = {each: [] for each in script.timed}
+        try:
+            for number in range(_WRITE_PAIRS + 1):
+                seconds = [self._run(side, script.statements) for side in (0, 1)]
+                for operation, place in script.timed.items():
+                    if number:
+                        pairs[operation].append([each[place] * 1e3 for each in seconds])
+        except RunInterrupted:
+            raise
+        except SystemFailed:
+            return []
+        found = []
+        for operation, measured in pairs.items():
+            ratio = speedup([[b, a] for a, b in measured])
+            if ratio is not None:
+                found.append(
+                    WriteCost(
+                        table=str(table["name"]),
+                        operation=operation,
+                        pairs_ms=measured,
+                        times=ratio.mean,
+                        ci95=ratio.ends,
+                    )
+                )
+        return found
+
+    def _run(self, side: int, statements: Sequence[str]) -> list[float]:
+        """Run statements in one session; return the seconds of each. Raises SystemFailed."""
+        task = {"kind": "load", "target": self._targets[side], "before": [], "tables": [], "after": list(statements)}
+        done = ask({"schema": PLAN, "seed": 1, "task": task}, Loaded, interrupted=self._interrupted)
+        return [each.seconds for each in done.tables[: len(statements)]]
+
+
+def _measured(index: TriedIndex) -> Measured:
+    return Measured(index.name, {each.statement: each.times for each in index.statements}, index.bytes)
+
+
+def _is_slower(speed: StatementSpeed) -> bool:
+    return speed.ci95 is not None and speed.ci95[1] < 1
+
+
+def _merged(catalogs: Iterable[JsonObject]) -> JsonObject:
+    """Return one catalog with the tables of all statements."""
+    tables: dict[tuple[str, str], JsonObject] = {}
+    for catalog in catalogs:
+        for each in objects(catalog.get("tables")):
+            tables.setdefault((str(each.get("schema")), str(each.get("name"))), each)
+    return {"tables": list(tables.values())}
+
+
+def _definition(index: Index) -> str:
+    """Return what follows `on` in the statement that creates an index."""
+    return index.sql.partition(" on ")[2]
+
+
+def _renamed(index: Index, names: set[str]) -> Index:
+    """Return an index whose name no other candidate has."""
+    name = fresh = index.name
+    number = 2
+    while fresh.lower() in names:
+        fresh, number = f"{name}_{number}", number + 1
+    names.add(fresh.lower())
+    if fresh == name:
+        return index
+    head, on, rest = index.sql.partition(" on ")
+    return replace(index, name=fresh, sql=head.replace(name, fresh) + on + rest)
+
+
+def _table(catalog: JsonObject, name: str) -> JsonObject | None:
+    named = (each for each in objects(catalog.get("tables")) if str(each["name"]).lower() == name.lower())
+    return next(named, None)
