@@ -9,6 +9,7 @@ from dbdyno.base.errors import InputError
 from dbdyno.base.text import shortened
 from dbdyno.engines.lookup import engine_of
 from dbdyno.engines.sql_lexer import UnterminatedError, placeholders, tokenize
+from dbdyno.experiment.control_statements import CONTROLS
 from dbdyno.experiment.pgbench.lexer import POSTGRESQL, Meta, Quoted, Sql, Variable, commands
 from dbdyno.experiment.pgbench.results import result_columns
 from dbdyno.experiment.substitute import escape
@@ -26,25 +27,6 @@ Step = dict[str, Any]
 # Each level of conditions is two levels of the plan's JSON, whose nesting is limited to 128 levels.
 MOST_CONDITIONS = 16
 
-# Statements that begin and end transactions, in PostgreSQL's syntax and with SQLite's modes. Words are separated by
-# single spaces.
-_MODE = (
-    "(?:isolation level (?:serializable|repeatable read|read committed|read uncommitted)"
-    "|read write|read only|(?:not )?deferrable)"
-)
-_CHAIN = "(?: and (?P<no>no )?chain)?"
-_CONTROLS = {
-    verb: re.compile(pattern, re.IGNORECASE)
-    for verb, pattern in (
-        (
-            "begin",
-            "(?:begin(?: (?P<lock>deferred|immediate|exclusive))?(?: work| transaction)?|start transaction)"
-            rf"(?P<further>(?: {_MODE})(?: ?,? ?{_MODE})*)?",
-        ),
-        ("commit", f"(?:commit|end)(?: work| transaction)?(?P<further>{_CHAIN})"),
-        ("rollback", f"(?:rollback|abort)(?: work| transaction)?(?P<further>{_CHAIN})"),
-    )
-}
 _LIKE_CONTROL = re.compile(r"(?:begin|start transaction|commit|end|abort|rollback)\b", re.IGNORECASE)
 _OTHER_CONTROL = re.compile(r"rollback(?: work| transaction)? to\b|(?:commit|rollback) prepared\b", re.IGNORECASE)
 _SCHEMA_CHANGE = re.compile(r"(?:create|alter|drop|attach|detach)\b", re.IGNORECASE)
@@ -204,7 +186,7 @@ class _Reader:
 
     def _control(self, statement: Sql) -> Step | None:
         """Return the step for a statement that begins or ends a transaction, otherwise None."""
-        for verb, pattern in _CONTROLS.items():
+        for verb, pattern in CONTROLS.items():
             found = pattern.fullmatch(statement.words)
             if found:
                 return self._step_of(verb, found, statement)
