@@ -42,7 +42,9 @@ class Report(Strict):
 
     ``along``: the factor whose levels findings compare, by default ``x``. ``questions``: factors whose levels are
     different questions, so that their cells are not compared. ``times``: tables contain execution times. ``roles``:
-    roles of factors that differ from the default (:mod:`dbdyno.experiment.roles`).
+    roles of factors that differ from the default (:mod:`dbdyno.experiment.roles`). ``operations``: the answer contains
+    the times of each transaction and statement. ``weights``: how often each statement of a file is executed, in
+    proportion to all weights.
     """
 
     x: Name | None = None
@@ -52,6 +54,8 @@ class Report(Strict):
     questions: list[Name] = Field(default_factory=list)
     times: bool = False
     roles: dict[Name, Literal["load", "choice"]] = Field(default_factory=dict)
+    operations: bool = False
+    weights: dict[Name, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = Field(default_factory=dict)
 
 
 class PublishedRounds(Strict):

@@ -23,9 +23,9 @@ from dbdyno.model.result.shape import Document, Finding
 from dbdyno.report.answer_table import answer_table, has_choices
 from dbdyno.report.fix_lines import fix_lines
 from dbdyno.report.indexes import index_lines, measured_index_lines
-from dbdyno.report.lines import failed_trials, findings, warnings
+from dbdyno.report.lines import cell_name, factor_names, failed_trials, findings, warnings
 from dbdyno.report.measured import legend, measured_line, time_measured
-from dbdyno.report.operations import where_time_goes
+from dbdyno.report.operations import time_table, where_time_goes
 from dbdyno.report.rows import laid_out, wrapped
 from dbdyno.report.scalability_lines import refusals, sentences
 from dbdyno.report.slo import slo_lines
@@ -101,7 +101,7 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
     for each in legend(document, [each.name for each in document.answer.configurations if each.name in text]):
         yield from wrapped(each, width, "dim", "  ")
     yield from _scalability(document, width, rest)
-    yield from _time(document, width)
+    yield from _time(document, width, rest)
     yield from _indexes(document, width, rest)
     yield from _bottlenecks(document, width)
     yield from _warnings(document, width, rest)
@@ -189,14 +189,20 @@ def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
         yield from wrapped(f"{each.text[:-1]} ({', '.join(each.of)}).", width, "", "  ")
 
 
-def _time(document: Document, width: int) -> Iterator[Text]:
+def _time(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Say what took the time, in the configuration to take, or the first one, at the load that is measured last."""
     taken, found = document.answer.recommended, document.answer.configurations
     wanted = [each for each in found if taken is not None and each.name == taken.configuration] or found[:1]
     names = [name for each in wanted for name in each.cells]
     cells = [cell for cell in document.cells if not names or cell.id in names]
     cells = [cell for cell in cells if where_time_goes(cell)]
-    if cells:
+    if cells and document.report.get("operations") is True:
+        rows = time_table(cells[-1])
+        where = "" if len(document.cells) == 1 else cell_name(cells[-1], factor_names(document))
+        yield from laid_out(rows[:_ROWS], width, ("count",), corner=where)
+        if len(rows) > _ROWS:
+            yield Text(f"… {len(rows) - _ROWS} more {rest}", style="dim")
+    elif cells:
         where = ""
         if len(document.cells) > 1:
             factors = varied(document.cells)

@@ -8,6 +8,7 @@ from dbdyno.base.numbers import figure, milliseconds, percent
 from dbdyno.model.result.cell import Cell, Operation
 from dbdyno.model.result.shape import Document
 from dbdyno.report.lines import cell_name, factor_names
+from dbdyno.report.rows import Row
 
 HEADS = ("count", "share", "mean ms", "p50 ms", "p90 ms", "p99 ms", "max ms")
 NOTE = (
@@ -44,6 +45,25 @@ def where_time_goes(cell: Cell, most: int = 4) -> str:
     ]
     rest = sum(each.share or 0.0 for each in told[most:])
     return ", ".join([*parts, *([f"others {percent(rest)}"] if rest else [])])
+
+
+def time_table(cell: Cell) -> list[Row]:
+    """Return a row for each transaction of several statements and for each statement of a cell, the longest first."""
+    statements = {each.name for each in cell.operations if each.kind == "statement"}
+    shown = [each for each in cell.operations if each.kind != "transaction" or each.name not in statements]
+    ordered = sorted(shown, key=lambda each: (each.kind != "transaction", -each.seconds))
+    return [
+        Row(
+            f"transaction {each.name}" if each.kind == "transaction" else called(each),
+            {
+                "share of time": percent(each.share),
+                "p50 ms": milliseconds(each.latency_ms.p50),
+                "p99 ms": milliseconds(each.latency_ms.p99),
+                "count": figure(each.count),
+            },
+        )
+        for each in ordered
+    ]
 
 
 def called(operation: Operation) -> str:
