@@ -10,9 +10,11 @@ from dbdyno.base.resources import template_names
 from dbdyno.cli.completion import complete_builtin, complete_templates
 from dbdyno.cli.options import (
     AllowWritesOption,
+    ClientsOption,
     DefineOption,
     DirOption,
     ExperimentsArgument,
+    MixOption,
     PgbenchOption,
     ScaleOption,
     SetOption,
@@ -33,6 +35,8 @@ def describe(
     experiment: ExperimentsArgument,
     chosen: SetOption = None,
     system: SystemOption = None,
+    mix: MixOption = False,
+    clients: ClientsOption = None,
     pgbench: PgbenchOption = False,
     scale: ScaleOption = None,
     define: DefineOption = None,
@@ -48,9 +52,9 @@ def describe(
     from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen, is_sql_file
     from dbdyno.cli.show import print_description, print_opened, print_toml
 
-    levels, values = divide_chosen([] if pgbench else experiment, chosen or [])
+    levels, values = divide_chosen([] if pgbench else experiment, chosen or [], mix=mix, clients=clients)
     named = ExperimentSource(
-        experiment, pgbench, scale, define or [], values=values, directory=directory, translate=translate
+        experiment, pgbench, scale, define or [], values=values, directory=directory, translate=translate, mix=mix
     )
     if toml:
         refuse_typed(("check",), "with `--toml`")

@@ -8,15 +8,14 @@ from dbdyno.base.errors import InputError
 from dbdyno.engines import names_program
 from dbdyno.engines.url import parse_url
 from dbdyno.experiment import Experiment, load_experiment, programs_experiment
-from dbdyno.experiment.design import DEFAULT_SYSTEM
+from dbdyno.experiment.design import DEFAULT_SYSTEM, file_systems
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import make_experiment
-from dbdyno.experiment.factors import QUERY_FACTOR, SYSTEM
+from dbdyno.experiment.factors import MIX_FACTORS, QUERY_FACTOR, SYSTEM
 from dbdyno.model.experiment.sql import ANY, DIALECTS
 
 if TYPE_CHECKING:
     from dbdyno.experiment.parameter_values import Column
-    from dbdyno.model.plan.system import SystemSpec
 
 
 def is_sql_file(name: str) -> bool:
@@ -24,14 +23,28 @@ def is_sql_file(name: str) -> bool:
     return name.lower().endswith(".sql")
 
 
-def divide_chosen(experiments: Sequence[str], chosen: Sequence[str]) -> tuple[list[str], list[str]]:
+def divide_chosen(
+    experiments: Sequence[str], chosen: Sequence[str], *, mix: bool = False, clients: str | None = None
+) -> tuple[list[str], list[str]]:
     """Separate levels of factors from parameter values, which a file of statements has.
 
-    The only factor of such a file selects the statement.
+    The only factor of such a file selects the statement; with ``mix``, it has those of a workload. ``clients``: the
+    levels of the factor of this name, as typed. Raises InputError.
     """
-    if not any(map(is_sql_file, experiments)):
+    is_file = any(map(is_sql_file, experiments))
+    if mix and not is_file:
+        raise InputError("--mix", "it applies to files of SQL statements only", "leave it out, or name a .sql file")
+    if clients is not None:
+        if is_file and not mix:
+            problem = "each statement of the file is measured alone, with one client"
+            raise InputError("--clients", problem, "add `--mix` to measure the file as one workload")
+        if any(each.partition("=")[0].strip() == "clients" for each in chosen):
+            raise InputError("--clients", "`--set clients` gives them, too", "leave one of them out")
+        chosen = [*chosen, f"clients={clients}"]
+    if not is_file:
         return list(chosen), []
-    levels = [each for each in chosen if each.partition("=")[0].strip() == QUERY_FACTOR]
+    factors = MIX_FACTORS if mix else (QUERY_FACTOR,)
+    levels = [each for each in chosen if each.partition("=")[0].strip() in factors]
     return levels, [each for each in chosen if each not in levels]
 
 
@@ -40,7 +53,7 @@ class ExperimentSource:
     """The experiment as typed. ``scale`` and ``defines`` apply to pgbench scripts (``pgbench``).
 
     ``statements``: replace an experiment. ``values``: of parameters. ``translate``: statements are SQLite's SQL, and
-    are translated for other engines.
+    are translated for other engines. ``mix``: a file of statements is one workload.
     """
 
     experiments: list[str] = field(default_factory=list)
@@ -51,11 +64,22 @@ class ExperimentSource:
     values: list[str] = field(default_factory=list)
     directory: str | None = None
     translate: bool = False
+    mix: bool = False
     # Both sides of a gate get the same values, by table and column.
     drawn: "dict[tuple[str, str], Sequence[int | float | str]]" = field(default_factory=dict, compare=False)
 
     def experiment(self, systems: Sequence[str]) -> Experiment:
-        """Read the experiment for ``systems``, as they were typed. Raises InputError."""
+        """Read the experiment for ``systems``, as they were typed, with values of the columns it names.
+
+        The values are sampled on the first system. Raises InputError.
+        """
+        from dbdyno.experiment.samples import with_samples
+
+        made = self.written(systems)
+        return with_samples(made, self._sampler(made, systems))
+
+    def written(self, systems: Sequence[str]) -> Experiment:
+        """Read the experiment as :meth:`experiment`, without values of the columns it names."""
         made = self._experiment(systems)
         if not self.translate:
             return made
@@ -75,7 +99,7 @@ class ExperimentSource:
             from dbdyno.experiment.statements import statements_experiment
 
             engine = self._statement_engine(systems)
-            return statements_experiment(self.statements, self._parameter_values(), engine, self._sampler(systems))
+            return statements_experiment(self.statements, self._parameter_values(), engine)
         if self.pgbench:
             from dbdyno.experiment.pgbench.experiment import from_options
 
@@ -95,13 +119,16 @@ class ExperimentSource:
         raise InputError("experiment", "none is named", "`dbdyno list` shows the built-in ones")
 
     def _queries(self, file: str, systems: Sequence[str]) -> Experiment:
-        """Read a file of statements, and sample the values of columns on the first system."""
-        from dbdyno.experiment.queries import queries_experiment, read_queries
+        """Read a file of statements."""
+        from dbdyno.experiment.queries import queries_experiment, read_queries, read_statements
         from dbdyno.experiment.sql_file import read_sql_file
 
-        engine = self._statement_engine(systems)
-        queries = read_queries(read_sql_file(file), file, engine)
-        return queries_experiment(queries, self._parameter_values(), file, self._sampler(systems), engine)
+        engine, given = self._statement_engine(systems), self._parameter_values()
+        if self.mix:
+            from dbdyno.experiment.mix import mix_experiment
+
+            return mix_experiment(read_statements(read_sql_file(file), file, engine), given, file, engine)
+        return queries_experiment(read_queries(read_sql_file(file), file, engine), given, file, engine)
 
     def _statement_engine(self, systems: Sequence[str]) -> str:
         """Return the engine that gets statements as they are written; ``any`` if they are translated."""
@@ -120,21 +147,19 @@ class ExperimentSource:
             given[parameter] = words.strip()
         return given
 
-    def _sampler(self, systems: Sequence[str]) -> "Callable[[Column], Sequence[int | float | str]]":
-        """Return a function that samples a column on the first system."""
-        from dbdyno.experiment.queries import MOST_VALUES
-        from dbdyno.run.column_samples import sample_column
-
-        system = _sampled_system(systems)
+    def _sampler(
+        self, experiment: Experiment, systems: Sequence[str]
+    ) -> "Callable[[Column], Sequence[int | float | str]]":
+        """Return a function that samples a column on the first system of a run."""
+        from dbdyno.experiment.samples import MOST_VALUES
 
         def sample(column: "Column") -> "Sequence[int | float | str]":
             key = (column.table, column.column)
             if key not in self.drawn:
+                from dbdyno.run.column_samples import sample_column
+
+                system = parse_url(systems[0]) if systems else next(iter(file_systems(experiment).values()))
                 self.drawn[key] = sample_column(system, *key, MOST_VALUES, self.directory)
             return self.drawn[key]
 
         return sample
-
-
-def _sampled_system(systems: Sequence[str]) -> "SystemSpec":
-    return parse_url(systems[0] if systems else DEFAULT_SYSTEM)

@@ -11,12 +11,14 @@ from dbdyno.cli.option_values import read_duration, read_interleaving, read_roun
 from dbdyno.cli.options import (
     AcrossOption,
     AllowWritesOption,
+    ClientsOption,
     DirOption,
     InterleaveOption,
     JsonOption,
     MarginOption,
     MarkdownOption,
     MetricOption,
+    MixOption,
     ReportOption,
     SeedOption,
     SetOption,
@@ -62,6 +64,8 @@ def gate(
     ] = None,
     chosen: SetOption = None,
     system: SystemOption = None,
+    mix: MixOption = False,
+    clients: ClientsOption = None,
     rounds: Annotated[str, typer.Option("--rounds", metavar="N|auto", help="Of `--against`")] = "auto",
     budget: Annotated[
         str | None,
@@ -121,7 +125,18 @@ def gate(
         raise InputError("gate", problem, hint)
     is_measured = against is not None or (is_alone and (run.lower().endswith((".toml", ".sql")) or bool(system)))
     if not is_measured:
-        names = ("chosen", "system", "rounds", "budget", "interleaving", "seed", "directory", "allow_writes")
+        names = (
+            "chosen",
+            "system",
+            "mix",
+            "clients",
+            "rounds",
+            "budget",
+            "interleaving",
+            "seed",
+            "directory",
+            "allow_writes",
+        )
         refuse_typed(names, "without `--against`", "leave it out, or add `--against`")
     if against is None:
         refuse_typed(("build",), "without `--against`", "leave it out, or add `--against`")
@@ -130,7 +145,7 @@ def gate(
     if is_measured:
         refuse_typed(("across_machines", "count", "counts"), "with `--against`")
         programs = run == "last" and system and all(map(names_program, system))
-        levels, values = divide_chosen([run], chosen or [])
+        levels, values = divide_chosen([run], chosen or [], mix=mix, clients=clients)
         measured = RunOptions(
             set=levels,
             systems=system or [],
@@ -142,7 +157,7 @@ def gate(
             interleaving=read_interleaving(interleaving),
             allow_writes=allow_writes,
         )
-        source = ExperimentSource([] if programs else [run], values=values, directory=directory)
+        source = ExperimentSource([] if programs else [run], values=values, directory=directory, mix=mix)
         command = RunCommand(source=source, options=measured)
         if against is None:
             code = gate_plans(command, store_place=store, options=options, command=sys.argv)

@@ -89,6 +89,10 @@ VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Show all t
 StatementBudgetOption = Annotated[
     str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 10m")
 ]
+MixOption = Annotated[bool, typer.Option("--mix", help="Run a .sql file as one workload: its transactions by weight")]
+ClientsOption = Annotated[
+    str | None, typer.Option("--clients", metavar="N,…", help="Concurrent clients; the same as --set clients=N,…")
+]
 ValuesOption = Annotated[
     list[str] | None,
     typer.Option(

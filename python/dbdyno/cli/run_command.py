@@ -10,6 +10,7 @@ from dbdyno.cli.option_values import read_bytes, read_design, read_duration, rea
 from dbdyno.cli.options import (
     AllowWritesOption,
     BudgetOption,
+    ClientsOption,
     CsvOption,
     DefineOption,
     DirOption,
@@ -18,6 +19,7 @@ from dbdyno.cli.options import (
     JsonOption,
     MarginOption,
     MarkdownOption,
+    MixOption,
     OpenmetricsOption,
     ParquetOption,
     PgbenchOption,
@@ -45,6 +47,8 @@ def run(
     experiment: ExperimentsOrNoneArgument = None,
     chosen: SetOption = None,
     system: SystemOption = None,
+    mix: MixOption = False,
+    clients: ClientsOption = None,
     pgbench: PgbenchOption = False,
     scale: ScaleOption = None,
     define: DefineOption = None,
@@ -134,7 +138,7 @@ def run(
         refuse_typed_besides(names, condition)
         _end(resume_run(resume, system or [], store, exports, verbose=verbose))
         return
-    levels, values = divide_chosen([] if pgbench else experiment or [], chosen or [])
+    levels, values = divide_chosen([] if pgbench else experiment or [], chosen or [], mix=mix, clients=clients)
     options = RunOptions(
         set=levels,
         systems=system or [],
@@ -156,7 +160,7 @@ def run(
         slo=slo,
     )
     command = RunCommand(
-        source=ExperimentSource(experiment or [], pgbench, scale, define or [], [], values, directory, translate),
+        source=ExperimentSource(experiment or [], pgbench, scale, define or [], [], values, directory, translate, mix),
         options=options,
         same_durability=same_durability,
         processors=processors,

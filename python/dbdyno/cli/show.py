@@ -132,6 +132,7 @@ def _cell_lines(system: str, described: "Description") -> Iterator[str]:
         ("definitions", described.definitions),
         ("rows", described.rows),
         ("setup", described.setup),
+        ("values drawn from columns", described.samples),
         ("load", described.load),
     ):
         if lines:
@@ -155,7 +156,7 @@ def _factors(experiment: "Experiment") -> Iterator[str]:
 
 def print_toml(named: "ExperimentSource", systems: list[str]) -> None:
     """Write an experiment's file to the output: as it is, except to a terminal. Raises InputError."""
-    text = named.experiment(systems).text
+    text = named.written(systems).text
     sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 

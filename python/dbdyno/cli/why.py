@@ -10,7 +10,7 @@ from dbdyno.base.console import Console
 from dbdyno.base.errors import DbdynoError, InputError
 from dbdyno.base.resources import EXPERIMENT_SUFFIX, builtin_names
 from dbdyno.cli.effect_checks import check_levels, check_places
-from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen, is_sql_file
+from dbdyno.cli.experiment_source import ExperimentSource, is_sql_file
 from dbdyno.cli.exports import Exports
 from dbdyno.cli.run import command_line, finish, place_of_run, writing_store
 from dbdyno.engines import names_program
@@ -38,16 +38,22 @@ class _Subject:
 
 
 def answer_why(
-    name: str, options: RunOptions, store_place: str | None, exports: Exports, command: list[str], *, verbose: bool
+    source: ExperimentSource,
+    options: RunOptions,
+    store_place: str | None,
+    exports: Exports,
+    command: list[str],
+    *,
+    verbose: bool,
 ) -> int:
     """Measure, show the answer, write the exports; return the exit code. Raises DbdynoError.
 
-    ``name``: an experiment or a stored run; ``command``: the arguments as typed.
+    ``source``: names one experiment, or a stored run; ``command``: the arguments as typed.
     """
     console = Console(stderr=exports.to_output)
     exports.check()
     began = time.monotonic()
-    subject = _subject(name, options, store_place)
+    subject = _subject(source, options, store_place)
     experiment, systems = subject.experiment, subject.systems
     seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
     options = replace(subject.options, seed=seed)
@@ -69,14 +75,13 @@ def answer_why(
         return finish(console, document, exports, interrupted, place, verbose=verbose)
 
 
-def _subject(name: str, options: RunOptions, store_place: str | None) -> _Subject:
+def _subject(source: ExperimentSource, options: RunOptions, store_place: str | None) -> _Subject:
     """Find the experiment: a file, a built-in one, or a stored run's. Raises DbdynoError."""
+    (name,) = source.experiments
     is_file = name.endswith(EXPERIMENT_SUFFIX) or is_sql_file(name)
     is_experiment = is_file or name in builtin_names()
     if is_experiment or (options.systems and all(map(names_program, options.systems))):
-        levels, values = divide_chosen([name], options.set)
-        experiment = ExperimentSource([name], values=values).experiment(options.systems)
-        return _checked(_Subject(experiment, replace(options, set=levels)), levels)
+        return _checked(_Subject(source.experiment(options.systems), options), options.set)
     store = open_store(store_place, make=False)
     try:
         run = store.run(name)

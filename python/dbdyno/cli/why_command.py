@@ -9,9 +9,11 @@ from dbdyno.cli.completion import complete_runs_and_experiments
 from dbdyno.cli.option_values import read_duration, read_rounds
 from dbdyno.cli.options import (
     AllowWritesOption,
+    ClientsOption,
     DirOption,
     JsonOption,
     MarkdownOption,
+    MixOption,
     ReportOption,
     SeedOption,
     SetOption,
@@ -35,6 +37,8 @@ def why(
     ] = None,
     chosen: SetOption = None,
     system: SystemOption = None,
+    mix: MixOption = False,
+    clients: ClientsOption = None,
     rounds: Annotated[
         str, typer.Option(metavar="N|auto", help="Blocks in which the cell and each change are measured once")
     ] = "auto",
@@ -55,12 +59,14 @@ def why(
 
     Of an open loop, prove what decides its response time (p99).
     """
+    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
     from dbdyno.cli.exports import Exports
     from dbdyno.cli.why import answer_why
     from dbdyno.model.run_options import RunOptions
 
+    levels, values = divide_chosen([subject], chosen or [], mix=mix, clients=clients)
     options = RunOptions(
-        set=chosen or [],
+        set=levels,
         systems=system or [],
         rounds=read_rounds(rounds),
         seed=seed,
@@ -72,6 +78,7 @@ def why(
         fix=fix,
     )
     exports = Exports(json=json, markdown=markdown, report=report)
-    code = answer_why(subject, options, store, exports, sys.argv, verbose=verbose)
+    source = ExperimentSource([subject], values=values, directory=directory, mix=mix)
+    code = answer_why(source, options, store, exports, sys.argv, verbose=verbose)
     if code:
         raise typer.Exit(code)

@@ -7,7 +7,18 @@ from pydantic import BaseModel
 from dbdyno.base.errors import InputError
 from dbdyno.engines import engine_of
 from dbdyno.model.experiment.definition import Definition
-from dbdyno.model.experiment.generators import FROM_THE_CLOCK, Expression, Key, Next, Now, RowOf, Serial, Uuid, Variable
+from dbdyno.model.experiment.generators import (
+    FROM_THE_CLOCK,
+    Expression,
+    Key,
+    Next,
+    Now,
+    RowOf,
+    Serial,
+    Uuid,
+    Variable,
+)
+from dbdyno.model.experiment.generators import Column as ExistingColumn
 from dbdyno.model.experiment.tables import Column, Table
 from dbdyno.model.experiment.transactions import (
     AnyStep,
@@ -137,6 +148,8 @@ def _generator(
             yield from _variable(generator.variable, (*where, "variable"), variables)
         case Expression():
             yield from _expression(generator, (*where, "expression"), variables)
+        case ExistingColumn():
+            yield from _existing(generator.column, (*where, "column"), tables, in_column=variables is None)
         case RowOf():
             yield from _table(generator.row_of, (*where, "row_of"), tables)
         case Key():
@@ -186,6 +199,13 @@ def _key(key: Key, where: Location, tables: Mapping[str, Table]) -> Iterator[Inv
     if found.fill is not None and not _is_repeatable(found.fill, tables, (key.key,)):
         problem = f"the values of `{key.key}` are not reproducible: they depend on the time, or on themselves"
         yield Invalid(inside, problem, "refer to a column with another generator")
+
+
+def _existing(text: str, where: Location, tables: Mapping[str, Table], *, in_column: bool) -> Iterator[Invalid]:
+    if in_column:
+        yield Invalid(where, "a column can't use values of an existing table", "use `key`")
+    elif not isinstance(find_column(text, tables), Invalid):
+        yield Invalid(where, f"the experiment creates the table of `{text}` itself", f'write `{{ key = "{text}" }}`')
 
 
 def _is_repeatable(generator: BaseModel, tables: Mapping[str, Table], trail: tuple[str, ...]) -> bool:

@@ -175,3 +175,6 @@ def _read_engines(
 
 QUERY_FACTOR = "statement"
 """The factor whose levels are the statements of a SQL file."""
+
+MIX_FACTORS = ("clients", "seconds", "prepare", "begin")
+"""The factors of a SQL file that is run as one workload."""

@@ -1,4 +1,4 @@
-"""Parse the values of a parameter: a range, a list, one value, or a column of a table."""
+"""Parse the values of a parameter: a range, a list, one value, or a column of a table; and the time of a pause."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 from dbdyno.base.errors import InputError
 
 HINT = "write `1..1000`, `'a', 'b'`, `2024-01-01..2024-01-31`, `null`, or `@column of table`"
+_SKEW_HINT = "write `1..1000 zipf 1.1`, `1..1000 gaussian`, `'a', 'b' zipf 1`, or `@column of table zipf 1.1`"
+_PAUSE_HINT = "write `50ms`, `20ms..100ms`, or `exp(50ms)` for a random time of this mean; units: us, ms, s"
 
 Generator = Any
 """A generator of values, in the form of an experiment file."""
@@ -24,6 +26,11 @@ _MOST_DIGITS = 400
 # A hundred years.
 _MOST_DAYS = 36_525
 
+_LONGEST_PAUSE_US = 3_600_000_000
+
+# Larger exponents draw the first value nearly always.
+_GREATEST_STRENGTH = 100
+
 # Numbers of a plan can't have more digits or a larger exponent.
 _INTEGER = re.compile(r"[+-]?\d{1,40}")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
@@ -35,29 +42,114 @@ _WORDS = {_NULL: None, "true": True, "false": False}
 _SQL_NAME = r"\"[^\"]+\"|`[^`]+`|\S+"
 _COLUMN = re.compile(rf"@\s*({_SQL_NAME})\s+of\s+({_SQL_NAME})", re.IGNORECASE)
 _ITEM = re.compile(r"\s*(?:'((?:[^']|'')*)'|([^',]+?))\s*(,|$)")
+# How often each value is drawn, after the values.
+_SKEW = re.compile(r"(.*\S)\s+(zipf|gaussian)(?:\s+(\S+))?", re.IGNORECASE | re.DOTALL)
+
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s)", re.IGNORECASE)
+_MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000}
+# An exponential distribution is cut off at this multiple of its mean, which changes the mean by 0.05%.
+_EXPONENTIAL_END = 10
 
 
 @dataclass(frozen=True)
 class Column:
-    """Values are drawn from a column of an existing table."""
+    """A column of an existing table, both as they are written in SQL."""
 
     table: str
     column: str
 
 
-def read_values(words: str, place: str) -> Generator | Column:
+def read_values(words: str, place: str) -> Generator:
     """Read the values of a parameter. A string needs quotes; only numbers, dates, `null` and Booleans do without.
 
     Raises InputError that begins with ``place``.
     """
     words = words.strip()
+    skew = _SKEW.fullmatch(words)
+    # Not inside of a string.
+    if skew is not None and skew[1].count("'") % 2 == 0:
+        kind = skew[2].lower()
+        return _skewed(skew[1], kind, _strength(skew[3], kind, place), place)
     if words.startswith("@"):
-        named = _COLUMN.fullmatch(words)
-        if named is None:
-            raise InputError(place, f"`{words}` does not name a column of a table", HINT)
-        return Column(table=named[2], column=named[1])
+        return {"column": _column(words, place)}
     if "'" not in words and ".." in words:
         return _range(words, place)
+    return _pick(_list(words, place))
+
+
+def read_pause(words: str, place: str) -> Generator:
+    """Read the time of a pause; the generator returns microseconds. Raises InputError that begins with ``place``."""
+    words = words.strip()
+    mean = re.fullmatch(r"exp\s*\((.*)\)", words, re.IGNORECASE)
+    if mean is not None:
+        most = _EXPONENTIAL_END * _time(mean[1], words, place)
+        return {"expression": f"random_exponential(0, {most}, {_EXPONENTIAL_END})"}
+    first, dots, last = words.partition("..")
+    low = _time(first, words, place)
+    if not dots:
+        return low
+    high = _time(last, words, place)
+    if low > high:
+        raise InputError(place, f"the start of the range {words} is greater than its end", _PAUSE_HINT)
+    return {"uniform": [low, high]}
+
+
+def _time(word: str, words: str, place: str) -> int:
+    """Return a time in microseconds."""
+    found = _TIME.fullmatch(word.strip())
+    if found is None:
+        raise InputError(place, f"`{words}` is not the time of a pause", _PAUSE_HINT)
+    microseconds = round(Decimal(found[1]) * _MICROSECONDS[found[2].lower()])
+    if microseconds > _LONGEST_PAUSE_US:
+        raise InputError(place, f"a pause of {word.strip()} is too long", "give at most an hour")
+    return microseconds
+
+
+def _column(words: str, place: str) -> str:
+    """Return a column as an experiment file writes it: ``table.column``."""
+    named = _COLUMN.fullmatch(words)
+    if named is None:
+        raise InputError(place, f"`{words}` does not name a column of a table", HINT)
+    return f"{named[2]}.{named[1]}"
+
+
+def _strength(word: str | None, kind: str, place: str) -> float | None:
+    """Return the number after the name of a distribution, None without one."""
+    if word is None:
+        return None
+    least = 1.0 if kind == "gaussian" else 0.0
+    value = float(word) if _NUMBER.fullmatch(word) else math.nan
+    if not (least <= value <= _GREATEST_STRENGTH) or value == 0:
+        above = "from 1" if kind == "gaussian" else "above 0,"
+        raise InputError(place, f"`{word}` is not a number for {kind}", f"give one {above} up to {_GREATEST_STRENGTH}")
+    return value
+
+
+def _skewed(words: str, kind: str, strength: float | None, place: str) -> Generator:
+    if words.startswith("@") and kind == "zipf":
+        return {"column": _column(words, place), "draw": {"zipf": 1.0 if strength is None else strength}}
+    if "'" not in words and ".." in words:
+        made = _range(words, place).get("uniform", [])
+        if made and all(isinstance(each, int) for each in made):
+            ends = {"low": made[0], "high": made[1]}
+            if kind == "gaussian":
+                return {"gaussian": ends if strength is None else {**ends, "deviations": strength}}
+            # As with the rows of a table, the frequent values are not neighbors.
+            return {"zipf": {**ends, "exponent": 1.0 if strength is None else strength, "scattered": True}}
+    elif not words.startswith("@") and kind == "zipf":
+        values = _list(words, place)
+        if None not in values:
+            exponent = 1.0 if strength is None else strength
+            return {"pick": {"values": values, "weights": zipf_weights(len(values), exponent)}}
+    raise InputError(place, f"`{words}` can't be drawn with {kind}", _SKEW_HINT)
+
+
+def zipf_weights(count: int, exponent: float) -> list[float]:
+    """Return the weight of each of ``count`` values, the k-th in proportion to 1 / k^``exponent``."""
+    return [float(number**-exponent) for number in range(1, count + 1)]
+
+
+def _list(words: str, place: str) -> list[Any]:
     values: list[Any] = []
     at, comma = 0, ","
     while comma:
@@ -66,7 +158,7 @@ def read_values(words: str, place: str) -> Generator | Column:
             raise InputError(place, f"`{words}` is not a list of values", HINT)
         values.append(found[1].replace("''", "'") if found[1] is not None else _value(found[2].strip(), place))
         at, comma = found.end(), found[3]
-    return _pick(values)
+    return values
 
 
 def _pick(values: list[Any]) -> Generator:

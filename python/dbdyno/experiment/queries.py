@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,13 +17,10 @@ from dbdyno.engines.statements import bind
 from dbdyno.experiment.document import parse
 from dbdyno.experiment.experiment import Experiment, make_experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
-from dbdyno.experiment.parameter_values import HINT, Column, Generator, read_values
-from dbdyno.experiment.sql_file import Statement, split_statements
+from dbdyno.experiment.parameter_values import HINT, Generator, read_values
+from dbdyno.experiment.sql_file import Block, Pause, Statement, split_statements
 from dbdyno.experiment.substitute import escape
 from dbdyno.model.experiment.sql import ANY
-
-MOST_VALUES = 1000
-"""Maximum number of rows that `@column of table` takes values from."""
 
 _OPERATOR_CHARACTERS = "+-*/<>=~!@#%^&|`?"
 
@@ -31,7 +28,8 @@ _WARMUP_S, _WINDOW_S = 0.1, 0.5
 _MOST = 200
 
 # First words of statements that affect only the transaction or the session.
-_TRANSACTION = frozenset(("abort", "begin", "commit", "end", "release", "rollback", "savepoint", "start"))
+_ENDS_OR_BEGINS = frozenset(("abort", "begin", "commit", "end", "rollback", "start"))
+_TRANSACTION = _ENDS_OR_BEGINS | {"release", "savepoint"}
 _SESSION = frozenset(
     ("close", "deallocate", "declare", "discard", "execute", "fetch", "move", "prepare", "reset", "set", "use")
 )
@@ -42,24 +40,42 @@ _BEYOND_SESSION = frozenset(("global", "immediate", "password", "persist", "pers
 
 @dataclass(frozen=True)
 class Query:
-    """A statement, with `?` for each parameter. ``line``: its first line. ``values``: parameter values of the file."""
+    """A statement, with `?` for each parameter. ``line``: its first line. ``values``: parameter values of the file.
+
+    ``weight``: how often it is executed, in proportion to all weights. ``block``: the transaction that it is in.
+    ``before``, ``after``: pauses of a client. ``controls``: it begins or ends a transaction.
+    """
 
     name: str
     sql: str
     parameters: tuple[str, ...]
     line: int
     values: Mapping[str, str] = field(default_factory=dict)
+    weight: float = 1.0
+    block: Block | None = None
+    before: tuple[Pause, ...] = ()
+    after: tuple[Pause, ...] = ()
+    controls: bool = False
 
 
 def read_queries(text: str, place: str, engine: str) -> list[Query]:
     """Read statements that end with `;`, with the lexical rules of an engine. ``any`` means SQLite's.
 
-    ``place``: the file, for errors. Raises InputError.
+    Statements that begin or end a transaction of the file (``-- transaction: NAME``) are left out. ``place``: the file,
+    for errors. Raises InputError.
     """
+    return [each for each in read_statements(text, place, engine) if not each.controls]
+
+
+def read_statements(text: str, place: str, engine: str) -> list[Query]:
+    """Read all statements of a file; see :func:`read_queries`."""
     queries: list[Query] = []
+    controls: list[Query] = []
+    made: list[Query] = []
     for statement in split_statements(text, place, engine):
         name = statement.name or f"q{len(queries) + 1}"
-        queries.append(_query(statement, name, f"{place}, line {statement.line}: {name}", engine))
+        made.append(_query(statement, name, f"{place}, line {statement.line}: {name}", engine))
+        (controls if made[-1].controls else queries).append(made[-1])
     if not queries:
         raise InputError(place, "no statement found", "write statements that end with `;`")
     if len(queries) > _MOST:
@@ -68,14 +84,16 @@ def read_queries(text: str, place: str, engine: str) -> list[Query]:
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
         raise InputError(place, f"two statements are named {twice}", "give each a unique name")
-    return queries
+    return made
 
 
 def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
     """Replace the parameters of a statement; the rest is unchanged. Raises InputError."""
     text, syntax = statement.text, known_engine(engine).syntax
     tokens = significant(tokenize(text, syntax))
-    _refuse_session_statement(tokens, text, place)
+    controls = statement.block is not None and _is_control(tokens)
+    if not controls:
+        _refuse_session_statement(tokens, text, place, is_alone=statement.block is None)
     if syntax.question_operators:
         _refuse_psql_variable(tokens, place)
     parameters: list[str] = []
@@ -98,22 +116,47 @@ def _query(statement: Statement, name: str, place: str, engine: str) -> Query:
     sql = "".join([*pieces, text[start:]])
     if bind(sql, engine, len(parameters)) is None:
         raise InputError(place, "a parameter directly follows an operand", "write it in parentheses: `(:name)`")
-    return Query(name, sql, tuple(parameters), statement.line, statement.values)
+    return Query(
+        name,
+        sql,
+        tuple(parameters),
+        statement.line,
+        statement.values,
+        statement.weight,
+        statement.block,
+        statement.before,
+        statement.after,
+        controls,
+    )
 
 
-def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str) -> None:
-    """Raise InputError for a statement without an effect outside its own transaction or session."""
+def _is_control(tokens: Sequence[Token]) -> bool:
+    """Whether a statement begins or ends a transaction. `rollback to` a savepoint does not."""
+    words = [each.text.lower() for each in tokens[:3]]
+    if not words or words[0] not in _ENDS_OR_BEGINS or words[1:2] == ["prepared"]:
+        return False
+    if words[0] == "start":
+        return words[1:2] == ["transaction"]
+    return not (words[0] == "rollback" and "to" in words[1:])
+
+
+def _refuse_session_statement(tokens: Sequence[Token], text: str, place: str, *, is_alone: bool) -> None:
+    """Raise InputError for a statement without an effect outside its own transaction or session.
+
+    ``is_alone``: it is outside of the transactions that the file names.
+    """
     words = [each.text.lower() for each in tokens[:4]]
     if len(words) > 1 and words[1] in _BEYOND_SESSION:
         return
     shown = " ".join(text.split())
     first = words[0] if words else ""
-    if first in _TRANSACTION and (first != "start" or words[1:2] == ["transaction"]):
+    if is_alone and first in _TRANSACTION and (first != "start" or words[1:2] == ["transaction"]):
         problem = f"`{shown}` has no effect: each statement is a separate transaction"
-        raise InputError(place, problem, "for transactions of several statements, write an experiment: `dbdyno init`")
+        hint = "write `-- transaction: NAME` above the statements of a transaction, and run the file with `--mix`"
+        raise InputError(place, problem, hint)
     if first in _SESSION or (first == "create" and {"temp", "temporary"} & set(words[1:])):
         problem = f"`{shown}` has no effect: each statement has a separate session"
-        hint = "give the database and its settings in the URL; for several statements in one session, `dbdyno init`"
+        hint = "give the database and its settings in the URL"
         raise InputError(place, problem, hint)
 
 
@@ -152,21 +195,28 @@ def queries_experiment(
     queries: Sequence[Query],
     given: Mapping[str, str],
     place: str,
-    sample: Callable[[Column], Sequence[Any]],
     engine: str = ANY,
 ) -> Experiment:
     """Create an experiment that measures each statement with one client on an existing database.
 
-    ``given``: values of parameters, which override those of the file. ``sample``: returns values of a column.
-    ``engine``: the engine the statements are written for, or ``any`` to translate them. Raises InputError.
+    ``given``: values of parameters, which override those of the file. ``engine``: the engine the statements are written
+    for, or ``any`` to translate them. Raises InputError.
     """
-    levels = statement_levels(queries, given, place, sample)
+    levels = statement_levels(queries, given, place)
+    has_mix = any(each.block is not None or each.weight != 1 for each in queries)
+    hint = " `dbdyno run --mix` measures the file as one workload." if has_mix else ""
+    weights = {each.name: each.weight for each in queries} if has_mix else {}
     head = {
         "name": "queries",
         "title": f"Statements of {Path(place).name}",
-        "question": f"What does each statement of {Path(place).name} take?",
+        "question": f"What does each statement of {Path(place).name} take?{hint}",
         # The statements are given (load); the user chooses the system.
-        "report": {"roles": {QUERY_FACTOR: "load"}, "questions": [QUERY_FACTOR], "times": True},
+        "report": {
+            "roles": {QUERY_FACTOR: "load"},
+            "questions": [QUERY_FACTOR],
+            "times": True,
+            **({"weights": weights} if weights else {}),
+        },
     }
     return experiment_of_levels(head, levels, place, engine)
 
@@ -191,23 +241,30 @@ def experiment_of_levels(
     return make_experiment(parse(tomli_w.dumps(data), place, Path()))
 
 
-def statement_levels(
-    queries: Sequence[Query], given: Mapping[str, str], place: str, sample: Callable[[Column], Sequence[Any]]
-) -> dict[str, dict[str, Any]]:
+def statement_levels(queries: Sequence[Query], given: Mapping[str, str], place: str) -> dict[str, dict[str, Any]]:
     """Return the statements with generators for their parameters, by name; see :func:`queries_experiment`."""
-    known: dict[str, Generator] = {}
+    check_parameters(queries, given, place)
+    return {
+        each.name: {
+            "sql": each.sql,
+            **_drawn({name: generator_of(each, name, given, place) for name in each.parameters}, each.parameters),
+        }
+        for each in queries
+    }
 
-    def generator(query: Query, name: str) -> Generator:
-        words = given.get(name, query.values.get(name))
-        where = f"{place}, line {query.line}: {query.name}"
-        if words is None:
-            hint = f"write `-- :{name} = 1..1000` above it, or give `--set {name}=1..1000`; other forms: {HINT[6:]}"
-            raise InputError(where, f":{name} has no values", hint)
-        if words not in known:
-            read = read_values(words, f"{where}: :{name}")
-            known[words] = {"pick": list(sample(read))} if isinstance(read, Column) else read
-        return known[words]
 
+def generator_of(query: Query, name: str, given: Mapping[str, str], place: str) -> Generator:
+    """Return the generator of a parameter's values. Raises InputError if it has none, or they are invalid."""
+    words = given.get(name, query.values.get(name))
+    where = f"{place}, line {query.line}: {query.name}"
+    if words is None:
+        hint = f"write `-- :{name} = 1..1000` above it, or give `--set {name}=1..1000`; other forms: {HINT[6:]}"
+        raise InputError(where, f":{name} has no values", hint)
+    return read_values(words, f"{where}: :{name}")
+
+
+def check_parameters(queries: Sequence[Query], given: Mapping[str, str], place: str) -> None:
+    """Raise InputError for values of a parameter that no statement has."""
     unused = sorted(set(given) - {name for query in queries for name in query.parameters})
     if unused:
         there = ", ".join(f":{name}" for name in dict.fromkeys(name for query in queries for name in query.parameters))
@@ -219,13 +276,6 @@ def statement_levels(
     if named:
         problem = f"no statement has a parameter :{min(named)}, for which the file gives values"
         raise InputError(place, problem, "remove the comment, or write the parameter into a statement")
-    return {
-        each.name: {
-            "sql": each.sql,
-            **_drawn({name: generator(each, name) for name in each.parameters}, each.parameters),
-        }
-        for each in queries
-    }
 
 
 def _drawn(generators: Mapping[str, Generator], parameters: Sequence[str]) -> dict[str, Any]:

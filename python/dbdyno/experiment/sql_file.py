@@ -24,6 +24,9 @@ _BYTE_ORDER_MARKS = (
 _NAME = r"[^\W\d]\w*"
 _NAME_DIRECTIVE = re.compile(r"--\s*name\s*[:=]\s*(\S.*)", re.IGNORECASE)
 _VALUES_DIRECTIVE = re.compile(rf"--\s*:({_NAME})\s*=\s*(\S.*)")
+# Directives of workloads, which apply to what follows them.
+_FLOW_DIRECTIVE = re.compile(r"--\s*(?:(transaction|weight|think)\s*:\s*(\S.*)?|(end))", re.IGNORECASE)
+_WEIGHT = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
 # The mysql client: the command that changes the delimiter, and the commands that end one statement.
 _DELIMITER = re.compile(r"delimiter[ \t]+(\S+)[^\n]*", re.IGNORECASE)
@@ -39,13 +42,37 @@ _CLIENTS = {"\\": "psql or mysql", ".": "the sqlite3 or duckdb shell"}
 
 
 @dataclass(frozen=True)
+class Pause:
+    """A pause of a client, ``-- think: TIME``. ``line``: the line of the comment."""
+
+    words: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """The statements of one transaction, ``-- transaction: NAME``. ``line``: the line of the comment."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Statement:
-    """A statement of a file, unchanged. ``line``: its first line. ``values``: parameter values in the comments."""
+    """A statement of a file, unchanged. ``line``: its first line. ``values``: parameter values in the comments.
+
+    ``block``: the transaction that it is in. ``weight``: its own, or its block's. ``before``, ``after``: pauses; only
+    the last statement of a block has some after it.
+    """
 
     text: str
     line: int
     name: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
+    block: Block | None = None
+    weight: float = 1.0
+    before: tuple[Pause, ...] = ()
+    after: tuple[Pause, ...] = ()
 
 
 def read_sql_file(path: str) -> str:
@@ -74,8 +101,10 @@ def split_statements(text: str, place: str, engine: str) -> Iterator[Statement]:
     """Split a file into statements with the lexical rules of an engine. Statements are not changed.
 
     White space and line comments before a statement are not part of it, nor is the semicolon after it. A comment
-    ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones. ``place``: the
-    file, for errors. Raises InputError for an unclosed string or comment, and for a client command.
+    ``-- name: NAME`` names the statement; ``-- :parameter = VALUES`` applies to all following ones.
+    ``-- transaction: NAME`` begins a transaction, which ends at the next such comment, at ``-- end`` or with the file.
+    ``-- weight: NUMBER`` and ``-- think: TIME`` apply to the next statement or transaction. ``place``: the file, for
+    errors. Raises InputError for an unclosed string or comment, a client command, and a misplaced or wrong directive.
     """
     yield from _Splitter(text, place, engine).statements()
 
@@ -90,6 +119,7 @@ class _Splitter:
         self._delimiter = ";"
         self._tokens: list[Token] = []
         self._values: dict[str, str] = {}
+        self._flow = _Flow(place)
 
     def statements(self) -> Iterator[Statement]:
         at: int | None = 0
@@ -97,7 +127,23 @@ class _Splitter:
             at = self._next_end(at)
             made = self._statement(at_end=at is None)
             if made is not None:
-                yield made
+                self._flow.add(made)
+            for token in self._directives(behind=True):
+                self._flow.read(token.text, _line(self._text, token.start))
+        yield from self._flow.finished()
+
+    def _directives(self, *, behind: bool) -> Iterator[Token]:
+        """Yield the directives of workloads before the collected statement, or ``behind`` it. Raises InputError."""
+        sql = [index for index, each in enumerate(self._tokens) if each.kind not in (Kind.SPACE, Kind.COMMENT)]
+        first, last = (sql[0], sql[-1]) if sql else (len(self._tokens), len(self._tokens))
+        for index, token in enumerate(self._tokens):
+            if token.kind is not Kind.COMMENT or not _FLOW_DIRECTIVE.fullmatch(token.text.rstrip()):
+                continue
+            if first < index < last and "end" not in token.text.lower():
+                problem = f"`{token.text.rstrip()}` is inside of a statement"
+                raise InputError(self._at(token.start), problem, "write it above, or end the statement with `;`")
+            if (index > last) == behind:
+                yield token
 
     def _next_end(self, start: int) -> int | None:
         """Collect the tokens of a statement; return the index after its delimiter, or None at the end of the file."""
@@ -165,6 +211,8 @@ class _Splitter:
                 name = named[1]
             elif valued := _VALUES_DIRECTIVE.fullmatch(token.text.rstrip()):
                 self._values[valued[1]] = valued[2]
+        for token in self._directives(behind=False):
+            self._flow.read(token.text, _line(self._text, token.start))
         tokens = list(dropwhile(_is_before_statement, self._tokens))
         first = next(iter(significant(tokens)), None)
         if first is None:
@@ -184,6 +232,98 @@ class _Splitter:
 
     def _at(self, index: int) -> str:
         return f"{self._place}, line {_line(self._text, index)}"
+
+
+class _Flow:
+    """Assigns statements to transactions, with their weights and pauses."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._statements: list[Statement] = []
+        self._names: dict[str, int] = {}
+        self._block: Block | None = None
+        self._has_statements = False
+        self._block_weight = 1.0
+        # Directives that apply to what follows.
+        self._weight: tuple[float, int] | None = None
+        self._pauses: list[Pause] = []
+
+    def read(self, comment: str, line: int) -> None:
+        """Read a directive. Raises InputError."""
+        found = _FLOW_DIRECTIVE.fullmatch(comment.rstrip())
+        assert found is not None  # noqa: S101 - the caller has matched it
+        kind, words = (found[1] or found[3]).lower(), (found[2] or "").strip()
+        match kind:
+            case "transaction":
+                self._begin(words, line)
+            case "end" if self._block is not None:
+                self._refuse_weight()
+                self._end()
+            case "weight":
+                if not _WEIGHT.fullmatch(words):
+                    raise self._wrong(line, f"`{words}` is not a weight", "write a number, such as `-- weight: 20`")
+                self._refuse_weight()
+                self._weight = float(words), line
+            case "think":
+                self._pauses.append(Pause(words, line))
+
+    def add(self, statement: Statement) -> None:
+        """Add the next statement. Raises InputError for a weight inside of a transaction."""
+        weight, pauses = 1.0, tuple(self._pauses)
+        if self._block is None:
+            weight = 1.0 if self._weight is None else self._weight[0]
+        elif self._has_statements and self._weight is not None:
+            problem = f"a weight inside of the transaction `{self._block.name}`"
+            raise self._wrong(self._weight[1], problem, "write it above the transaction, or end that with `-- end`")
+        elif not self._has_statements:
+            self._block_weight = 1.0 if self._weight is None else self._weight[0]
+        if self._block is not None:
+            weight = self._block_weight
+        self._statements.append(replace(statement, block=self._block, weight=weight, before=pauses))
+        self._has_statements = True
+        self._weight, self._pauses = None, []
+
+    def finished(self) -> list[Statement]:
+        """Return all statements. Raises InputError for a directive without one."""
+        if self._block is not None:
+            self._end()
+        self._refuse_weight()
+        if self._pauses:
+            hint = "write it above a statement, or inside of a transaction"
+            raise self._wrong(self._pauses[0].line, "no statement follows the pause", hint)
+        return self._statements
+
+    def _begin(self, name: str, line: int) -> None:
+        if not name:
+            raise self._wrong(
+                line, "the name of the transaction is missing", "write one, such as `-- transaction: checkout`"
+            )
+        if name in self._names:
+            problem = f"line {self._names[name]} begins a transaction `{name}`, too"
+            raise self._wrong(line, problem, "give each a name of its own")
+        if self._block is not None:
+            self._end()
+        self._names[name] = line
+        self._block, self._has_statements = Block(name, line), False
+
+    def _end(self) -> None:
+        """End the open transaction; pauses below its last statement belong to it."""
+        block, self._block = self._block, None
+        assert block is not None  # noqa: S101 - the callers have checked it
+        if not self._has_statements:
+            problem = f"the transaction `{block.name}` is empty"
+            raise self._wrong(block.line, problem, "write some below it, or remove it")
+        self._statements[-1] = replace(self._statements[-1], after=tuple(self._pauses))
+        self._pauses = []
+
+    def _refuse_weight(self) -> None:
+        """Raise InputError for a weight to which nothing belongs."""
+        if self._weight is not None:
+            problem = "no statement or transaction follows the weight"
+            raise self._wrong(self._weight[1], problem, "write it directly above one")
+
+    def _wrong(self, line: int, problem: str, hint: str) -> InputError:
+        return InputError(f"{self._place}, line {line}", problem, hint)
 
 
 def _is_before_statement(token: Token) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from dbdyno.base.errors import InputError
 from dbdyno.experiment.experiment import Experiment
 from dbdyno.experiment.factors import QUERY_FACTOR
-from dbdyno.experiment.parameter_values import Column
 from dbdyno.experiment.queries import Query, as_query, experiment_of_levels, statement_levels
 from dbdyno.model.experiment.sql import ANY
 
@@ -20,13 +18,12 @@ def statements_experiment(
     statements: Sequence[str],
     given: Mapping[str, str] | None = None,
     engine: str = ANY,
-    sample: Callable[[Column], Sequence[Any]] = lambda _: (),
 ) -> Experiment:
     """Create an experiment that measures each statement with one client on an existing database.
 
     ``given``: values of parameters, which are written as ``:name`` in statements. ``engine``: the engine the statements
-    are written for, or ``any`` to translate them. ``sample``: returns values of a column. Raises InputError for too
-    many statements, an empty statement, and a parameter without values.
+    are written for, or ``any`` to translate them. Raises InputError for too many statements, an empty statement, and a
+    parameter without values.
     """
     if len(statements) > len(NAMES):
         raise InputError("try", f"{len(statements)} statements; the limit is {len(NAMES)}", "give fewer")
@@ -36,7 +33,7 @@ def statements_experiment(
         if query is None:
             raise InputError("try", f"the {name} statement is empty", "give one, such as 'select count(*) from orders'")
         queries.append(query)
-    levels = statement_levels(queries, given or {}, "try", sample)
+    levels = statement_levels(queries, given or {}, "try")
     several = len(levels) > 1
     head = {
         "name": "try",

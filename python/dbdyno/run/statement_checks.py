@@ -136,12 +136,15 @@ def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) 
 def check_each_statement(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:
     """Prepare each statement of a file or of the command line on each system before the first trial.
 
-    Their tables exist, so that this is fast. Raises InputError with each statement that a system rejects.
+    So are the statements of other experiments on existing tables, unless they are prepared at their use. The tables
+    exist, so that this is fast. Raises InputError with each statement that a system rejects.
     """
     by_system: dict[str, CompiledCell] = {}
     for each in cells:
         # The other check creates a run's own tables first.
-        if STATEMENT not in each.cell.factors or each.tables or engine_of(each.cell.system.engine).grammar is None:
+        makes_tables = bool(each.tables or each.before or each.after)
+        is_prepared = STATEMENT in each.cell.factors or each.trial.get("prepare") == "once"
+        if makes_tables or not is_prepared or engine_of(each.cell.system.engine).grammar is None:
             continue
         known = by_system.get(each.cell.system.name)
         before = {"statements": [], "transactions": []} if known is None else known.trial

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from conftest import Cli
 from dbdyno.base.errors import InputError
-from dbdyno.experiment.queries import Column, queries_experiment, read_queries, read_values
+from dbdyno.experiment.parameter_values import read_values
+from dbdyno.experiment.queries import queries_experiment, read_queries
 from dbdyno.model.result.convert import from_json
 from dbdyno.model.result.shape import Document
 from dbdyno.report.html import html_report
@@ -65,7 +66,7 @@ def test_statements_parameters_and_names_are_read() -> None:
         ("0.5..2", {"uniform": [0.5, 2.0]}),
         ("-1e3", {"pick": [-1000.0]}),
         ("'one'", {"pick": ["one"]}),
-        ("@city of customers", Column("customers", "city")),
+        ("@city of customers", {"column": "customers.city"}),
     ],
 )
 def test_values_are_ranges_lists_and_columns(words: str, made: Any) -> None:
@@ -114,7 +115,7 @@ def test_a_list_of_texts_is_read_as_it_was_written(texts: list[str]) -> None:
 def test_a_parameter_without_values_is_named_with_its_line() -> None:
     queries = read_queries("select 1;\n\nselect :n;", "my.sql", "sqlite")
     with pytest.raises(InputError, match=r"my\.sql, line 3: q2: :n has no values"):
-        queries_experiment(queries, {}, "my.sql", lambda _: [])
+        queries_experiment(queries, {}, "my.sql")
 
 
 @contextmanager

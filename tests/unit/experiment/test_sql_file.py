@@ -239,7 +239,7 @@ def test_operators_and_variables_are_not_placeholders(engine: str, text: str) ->
 def test_a_dollar_sign_and_a_brace_are_text(text: str) -> None:
     values = {"a": "'${a}'"}
     queries = read_queries(text, "${x}.sql", "postgresql")
-    of_file = queries_experiment(queries, values, "${x}.sql", lambda _: (), "postgresql")
+    of_file = queries_experiment(queries, values, "${x}.sql", "postgresql")
     for made in (of_file, statements_experiment([text], values, "postgresql")):
         (step,) = made.definition(made.first_levels()).transactions[0].steps
         assert isinstance(step, Execute)
@@ -249,7 +249,7 @@ def test_a_dollar_sign_and_a_brace_are_text(text: str) -> None:
 
 def test_a_parameter_that_occurs_twice_has_one_value() -> None:
     (query,) = read_queries("-- :a = 1..9\nselect :a, :a + 1", "my.sql", "postgresql")
-    (level,) = statement_levels([query], {}, "my.sql", lambda _: ()).values()
+    (level,) = statement_levels([query], {}, "my.sql").values()
     assert level["sets"] == [{"set": "a", "value": {"uniform": [1, 9]}}]
     assert level["params"] == [{"variable": "a"}] * 2
 
@@ -257,7 +257,7 @@ def test_a_parameter_that_occurs_twice_has_one_value() -> None:
 def test_values_of_a_file_that_no_statement_takes_are_refused() -> None:
     queries = read_queries("-- :b = 1..9\nselect :a", "my.sql", "sqlite")
     with pytest.raises(InputError, match="no statement has a parameter :b"):
-        statement_levels(queries, {"a": "1"}, "my.sql", lambda _: ())
+        statement_levels(queries, {"a": "1"}, "my.sql")
 
 
 def test_a_lone_operator_ends_no_operand() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from corpus_files import read_entries, sql_file
 from dbdyno.base.errors import InputError
 from dbdyno.engines.statements import bind
-from dbdyno.experiment.queries import read_queries, statement_levels
+from dbdyno.experiment.queries import queries_experiment, read_queries
 from dbdyno.experiment.sql_file import read_sql_file
 
 _ENGINES = ("postgresql", "mysql", "sqlite", "duckdb")
@@ -86,7 +86,7 @@ def test_a_changed_file_is_read_or_refused(file: Path, changed: tuple[str, str],
     try:
         text = read_sql_file(str(file))
         queries = read_queries(text, "changed.sql", engine)
-        statement_levels(queries, {}, "changed.sql", lambda _: ["drawn"])
+        queries_experiment(queries, {}, "changed.sql", engine)
     except InputError:
         return
     for each in queries:

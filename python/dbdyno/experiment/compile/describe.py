@@ -22,13 +22,17 @@ class TransactionText:
 
 @dataclass(frozen=True)
 class Description:
-    """The description of a cell. ``settings``: names and values of the system's settings. ``load``: lines of text."""
+    """The description of a cell. ``settings``: names and values of the system's settings. ``load``: lines of text.
+
+    ``samples``: columns whose values were sampled, with some values of each.
+    """
 
     cell: str
     settings: tuple[tuple[str, str], ...]
     definitions: tuple[str, ...]
     rows: tuple[str, ...]
     setup: tuple[str, ...]
+    samples: tuple[str, ...]
     load: tuple[str, ...]
     transactions: tuple[TransactionText, ...]
 
@@ -44,6 +48,7 @@ def describe(compiled: CompiledCell) -> Description:
         definitions=tuple(compiled.before),
         rows=tuple(_rows(table) for table in compiled.tables),
         setup=tuple(compiled.after),
+        samples=tuple(f"{name}: {_value(values)}" for name, values in compiled.definition.samples.items()),
         load=tuple(_load(compiled.trial)),
         transactions=tuple(
             TransactionText(each["name"], each["weight"], tuple(_steps(each["steps"], statements, engine, 0)))
@@ -160,6 +165,8 @@ def generator_text(generator: dict[str, Any]) -> str:  # noqa: PLR0911 - one per
             return f"'{template}' of {', '.join(map(generator_text, parts))}"
         case {"kind": "nullable", "share": share, "of": of}:
             return f"null ({share:g}) or {generator_text(of)}"
+        case {"kind": "pick", "values": values, "weights": weights}:
+            return f"pick(values {_value(values)}, weights {_value([f'{each:.3g}' for each in weights])})"
     details = ", ".join(f"{key} {_value(value)}" for key, value in generator.items() if key != "kind")
     return f"{generator['kind']}({details})"
 

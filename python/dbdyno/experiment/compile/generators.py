@@ -1,9 +1,11 @@
 """Compile generators of an experiment to generators of a plan."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from dbdyno.base.errors import InputError
+from dbdyno.experiment.parameter_values import zipf_weights
 from dbdyno.model.experiment import generators as written
 from dbdyno.model.experiment.draws import Draw
 from dbdyno.model.experiment.tables import Column, Table
@@ -13,9 +15,13 @@ PlanGenerator = dict[str, Any]
 
 @dataclass(frozen=True)
 class Columns:
-    """Compiles generators. ``tables``: the tables that they may refer to."""
+    """Compiles generators. ``tables``: the tables that they may refer to.
+
+    ``samples``: values of columns of existing tables, by ``table.column``.
+    """
 
     tables: Mapping[str, Table]
+    samples: Mapping[str, Sequence[written.Scalar]] = field(default_factory=dict)
 
     def stream(self, table: str, column: str, part: int = 0) -> int:
         """Return the number of a column's random stream, unique in the experiment, from 1.
@@ -34,8 +40,10 @@ class Columns:
         return self.compile(column_fill(self.tables[table].columns[column]))
 
     def compile(self, generator: written.Generator) -> PlanGenerator:  # noqa: PLR0911 - one per kind
-        """Return a generator in the form of a plan."""
+        """Return a generator in the form of a plan. Raises InputError for a column without sampled values."""
         match generator:
+            case written.Column():
+                return self._sampled(generator)
             case written.RowOf():
                 return self._row(generator.row_of, generator.draw)
             case written.Key():
@@ -54,6 +62,17 @@ class Columns:
             case written.Expression():
                 return compile_expression(generator)
         return compile_plain(generator)
+
+    def _sampled(self, column: written.Column) -> PlanGenerator:
+        values = self.samples.get(column.column)
+        if values is None:
+            hint = 'give them, as in `samples = { "orders.customer" = [1, 2, 3] }`'
+            raise InputError(column.column, "no values of this column were sampled", hint)
+        if column.draw.zipf is None:
+            return {"kind": "pick", "values": list(values)}
+        # Rows with the same value would make it more frequent.
+        distinct = list(dict.fromkeys(values))
+        return {"kind": "pick", "values": distinct, "weights": zipf_weights(len(distinct), column.draw.zipf.exponent)}
 
     def _row(self, table: str, draw: Draw) -> PlanGenerator:
         ends = {"low": 0, "high": self.tables[table].rows - 1}

@@ -48,7 +48,7 @@ class TransactionCompiler:
         self._estimates = definition.measure.estimates
         self.statements: list[dict[str, Any]] = []
         self.left_out: set[str] = set()
-        self._columns = Columns(definition.tables)
+        self._columns = Columns(definition.tables, definition.samples)
         self._dialect = dialect
         self._place = place
 

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from dbdyno.model.experiment.engines import engines_of
-from dbdyno.model.experiment.generators import Scalar
+from dbdyno.model.experiment.generators import Scalar, Sent
 from dbdyno.model.experiment.load import Load, Measure
 from dbdyno.model.experiment.sql import DialectName, SqlText
 from dbdyno.model.experiment.strict import Count, Name, Strict
@@ -38,7 +38,7 @@ class Definition(Strict):
     """An experiment's definition for one cell. ``system``: settings by engine.
 
     ``dialect``: the SQL dialect of the statements for all engines, from which they are translated; None if they are
-    sent unchanged.
+    sent unchanged. ``samples``: values of columns, by ``table.column``, which dbdyno adds before a run.
     """
 
     data_seed: Count = 1
@@ -50,6 +50,7 @@ class Definition(Strict):
     measure: Measure = Measure()
     transactions: list[Transaction] = Field(default_factory=list)
     timed: list[Timed] = Field(default_factory=list)
+    samples: dict[Name, Annotated[list[Sent], Field(min_length=1)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _timeline_is_short(self) -> Self:

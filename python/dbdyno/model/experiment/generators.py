@@ -1,5 +1,6 @@
 """Generators of values in an experiment: a literal, or a table with one key that names the kind."""
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
@@ -289,6 +290,31 @@ class Key(Strict):
         return self
 
 
+class Column(Strict):
+    """A value of a column, ``table.column``, of a table that exists: of a random row, or with ``zipf`` a skew."""
+
+    column: Name
+    draw: DrawOf = Draw()
+
+    @model_validator(mode="after")
+    def _names_a_column(self) -> Self:
+        if read_column(self.column) is None:
+            problem = f"{show(self.column)} is not a column of a table"
+            raise wrong(problem, 'write `"table.column"`, names quoted as in SQL', key="column")
+        if self.draw.gaussian is not None:
+            raise wrong("a column's values have no middle", "write `{ zipf = 1.1 }`", key="draw")
+        return self
+
+
+_COLUMN = re.compile(r"(.*[^.])\.(\"[^\"]+\"|`[^`]+`|[^\s.\"`]+)", re.DOTALL)
+
+
+def read_column(text: str) -> tuple[str, str] | None:
+    """Return the table and the column of ``table.column``, quoted as in SQL; None if it names none."""
+    found = _COLUMN.fullmatch(text)
+    return None if found is None else (found[1], found[2])
+
+
 class Next(Strict):
     """A new value for a column, ``table.column``, which continues the column's serial after the table's rows."""
 
@@ -296,7 +322,7 @@ class Next(Strict):
 
 
 _PLAIN_KINDS = (Constant, Null, Variable, Serial, Uniform, Zipf, Gaussian, Text, Words, Pick, Uuid)
-_KINDS = (*_PLAIN_KINDS, Format, Now, Nullable, Expression)
+_KINDS = (*_PLAIN_KINDS, Format, Now, Nullable, Expression, Column)
 _KINDS_OF_TABLES = (RowOf, Key, Next)
 KINDS: tuple[str, ...] = tuple(next(iter(kind.model_fields)) for kind in (*_KINDS, *_KINDS_OF_TABLES))
 
@@ -339,6 +365,7 @@ Generator = Annotated[
     | Annotated[Now, Tag("#now")]
     | Annotated[Nullable, Tag("#nullable")]
     | Annotated[Expression, Tag("#expression")]
+    | Annotated[Column, Tag("#column")]
     | Annotated[RowOf, Tag("#row_of")]
     | Annotated[Key, Tag("#key")]
     | Annotated[Next, Tag("#next")],

@@ -1,0 +1,186 @@
+"""Create an experiment that runs a SQL file as one workload: its transactions by weight, by several clients."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from dbdyno.base.errors import InputError
+from dbdyno.base.text import shortened
+from dbdyno.experiment.control_statements import CONTROLS
+from dbdyno.experiment.document import parse
+from dbdyno.experiment.experiment import Experiment, make_experiment
+from dbdyno.experiment.factors import MIX_FACTORS
+from dbdyno.experiment.parameter_values import Generator, read_pause
+from dbdyno.experiment.queries import Query, check_parameters, generator_of
+from dbdyno.experiment.substitute import escape
+from dbdyno.model.experiment.sql import ANY
+
+_SECONDS = 5
+_WARMUP_SECONDS = 1
+# As the drivers of several languages set it. Servers wait for locks longer.
+_BUSY_TIMEOUT_MS = 5_000
+
+_BEGIN = "${begin}"
+_SHOWN = 60
+
+Step = dict[str, Any]
+
+
+def mix_experiment(
+    statements: Sequence[Query],
+    given: Mapping[str, str],
+    place: str,
+    engine: str = ANY,
+) -> Experiment:
+    """Create an experiment that runs the statements of a file as one workload on an existing database.
+
+    A statement outside of the file's transactions is a transaction by itself. ``statements``: with those that begin and
+    end transactions. ``given``: values of parameters, which override those of the file. ``engine``: the engine the
+    statements are written for, or ``any`` to translate them. Raises InputError.
+    """
+    queries = [each for each in statements if not each.controls]
+    for each in queries:
+        for name in set(each.parameters) & set(MIX_FACTORS):
+            where = f"{place}, line {each.line}: {each.name}"
+            raise InputError(where, f"`{name}` is a factor of a mix, not a parameter", f"rename `:{name}`")
+    check_parameters(queries, given, place)
+    transactions: list[dict[str, Any]] = []
+    for block, group in groupby(statements, key=lambda each: each.block or each.line):
+        members = list(group)
+        name = members[0].name if isinstance(block, int) else block.name
+        steps = _Transaction(members, given, place, engine).steps()
+        transactions.append({"name": name, "weight": members[0].weight, "steps": steps})
+    _check_transactions(transactions, place)
+    factors: dict[str, Any] = {"clients": [1], "seconds": [_SECONDS], "prepare": ["once"]}
+    if any(step.get("begin") == _BEGIN for each in transactions for step in each["steps"]):
+        factors["begin"] = ["deferred"]
+    data = {
+        "name": "mix-" + re.sub(r"[^A-Za-z0-9._-]+", "-", Path(place).stem),
+        "title": f"Workload of {Path(place).name}",
+        "question": f"How many transactions of {Path(place).name} per second, and where does their time go?",
+        **({"dialect": "sqlite"} if engine == ANY else {}),
+        "factors": factors,
+        "system": {"sqlite": {"busy_timeout": _BUSY_TIMEOUT_MS}},
+        "load": {
+            "clients": "${clients}",
+            "prepare": "${prepare}",
+            "warmup": {"seconds": _WARMUP_SECONDS},
+            "stop": {"seconds": "${seconds}"},
+        },
+        "report": {
+            "x": "clients",
+            "operations": True,
+            "weights": {each.name: each.weight for each in queries},
+        },
+        "transactions": transactions,
+    }
+    return make_experiment(parse(tomli_w.dumps(data), place, Path()))
+
+
+def _check_transactions(transactions: Sequence[Mapping[str, Any]], place: str) -> None:
+    names = Counter(each["name"] for each in transactions)
+    twice = next((name for name, count in names.items() if count > 1), None)
+    if twice is not None:
+        raise InputError(place, f"a transaction and a statement are named {twice}", "give each a unique name")
+    if not any(each["weight"] for each in transactions):
+        raise InputError(place, "all weights are 0", "give a transaction or a statement a weight above 0")
+
+
+class _Transaction:
+    """Makes the steps of one transaction."""
+
+    def __init__(self, members: Sequence[Query], given: Mapping[str, str], place: str, engine: str) -> None:
+        self._members = members
+        self._given = given
+        self._place = place
+        self._engine = engine
+        self._uses = Counter(name for each in members for name in each.parameters)
+        self._generators: dict[str, Generator] = {}
+
+    def steps(self) -> list[Step]:
+        """Return the steps: values that several places share, and the statements between `begin` and `commit`.
+
+        Pauses above the first statement and below the last one are outside of the transaction, unless the file itself
+        begins and ends it.
+        """
+        members, block = self._members, self._members[0].block
+        for each in members:
+            for name in each.parameters:
+                self._read(each, name)
+        sets = [{"set": name, "value": made} for name, made in self._generators.items() if self._uses[name] > 1]
+        if block is None or any(each.controls for each in members):
+            made = [step for each in members for step in (*self._pauses(each.before), self._step(each))]
+            self._check_ends()
+        else:
+            inside = [step for each in members[1:] for step in (*self._pauses(each.before), self._step(each))]
+            control = {} if self._engine != ANY else {"optional": True}
+            made = [
+                *self._pauses(members[0].before),
+                {"begin": _BEGIN, **control},
+                self._step(members[0]),
+                *inside,
+                {"commit": True, **control},
+            ]
+        return [*sets, *made, *self._pauses(members[-1].after)]
+
+    def _read(self, query: Query, name: str) -> None:
+        """Read the values of a parameter, which are the same for the whole transaction. Raises InputError."""
+        made = generator_of(query, name, self._given, self._place)
+        if self._generators.setdefault(name, made) != made:
+            where = f"{self._place}, line {query.line}: {query.name}"
+            problem = f":{name} has other values than above in the same transaction, which draws it once"
+            raise InputError(where, problem, "give one of the two parameters another name")
+
+    def _step(self, query: Query) -> Step:
+        if query.controls:
+            return self._control(query)
+        text = escape(query.sql)
+        params = [{"variable": name} if self._uses[name] > 1 else self._generators[name] for name in query.parameters]
+        step: Step = {"execute": text if self._engine == ANY else {self._engine: text}, "name": escape(query.name)}
+        return {**step, "params": escape(params)} if params else step
+
+    def _control(self, query: Query) -> Step:
+        """Return the step for a statement that begins or ends a transaction. Raises InputError."""
+        words = " ".join(query.sql.split())
+        for verb, pattern in CONTROLS.items():
+            found = pattern.fullmatch(words)
+            if found is None:
+                continue
+            if verb != "begin":
+                if found["further"] and not found["no"]:
+                    break
+                return {verb: True}
+            if found["further"]:
+                # Plans don't support modes of isolation, so send the statement itself.
+                return {"execute": {self._engine: escape(query.sql)}, "name": words}
+            return {"begin": found["lock"].lower() if found["lock"] else _BEGIN}
+        hint = "write `begin`, `commit` or `rollback`, with modes such as `begin immediate`"
+        where = f"{self._place}, line {query.line}"
+        raise InputError(where, f"dbdyno doesn't support `{shortened(words, _SHOWN)}` in a mix", hint)
+
+    def _check_ends(self) -> None:
+        """Raise InputError for a transaction that is begun twice, not ended, or ended without a beginning."""
+        open_line: int | None = None
+        for each in self._members:
+            if not each.controls:
+                continue
+            begins = each.sql.split(maxsplit=1)[0].lower() in ("begin", "start")
+            where = f"{self._place}, line {each.line}"
+            if begins and open_line is not None:
+                raise InputError(where, f"line {open_line} has begun a transaction already", "end it first")
+            if not begins and open_line is None:
+                raise InputError(where, "no statement above it begins the transaction", "write `begin;` first")
+            open_line = each.line if begins else None
+        if open_line is not None:
+            problem = "the transaction that begins here isn't ended"
+            raise InputError(f"{self._place}, line {open_line}", problem, "add `commit;`")
+
+    def _pauses(self, pauses: Sequence[Any]) -> list[Step]:
+        return [{"think": read_pause(each.words, f"{self._place}, line {each.line}"), "unit": "us"} for each in pauses]
