@@ -434,6 +434,33 @@ def test_a_file_that_is_attached_is_not_written_to(cli: Cli) -> None:
     database.close()
 
 
+@pytest.mark.parametrize(
+    "served", [pytest.param("postgresql", marks=needs_postgresql), pytest.param("mysql", marks=needs_mysql)]
+)
+def test_a_file_that_is_a_workload_writes_only_if_allowed(
+    cli: Cli, request: pytest.FixtureRequest, served: str
+) -> None:
+    server: Served = request.getfixturevalue(served)
+    server.sql("create table visits (id int primary key, n int)")
+    server.sql("insert into visits values (1, 0), (2, 0)")
+    # The parameter is the same in both statements, so a visit that is added is found.
+    text = "-- :id = @id of visits zipf 1\n-- weight: 3\nselect n from visits where id = :id;\n-- transaction: visit\n"
+    text += (
+        "update visits set n = n + 1 where id = :id;\n-- think: 1ms\nselect n from visits where id = :id and n > 0;\n"
+    )
+    cli.write("visits.sql", text)
+    chosen = ("visits.sql", "--mix", "--clients", "2", "--system", server.url, "--set", "seconds=0.3", "--rounds", "2")
+    assert "--allow-writes" in cli("run", *chosen, "--store", "runs.db", code=2)
+    assert server.sql("select sum(n) from visits") == "0"
+    (cell,) = cli.run(*chosen, "--allow-writes")["cells"]
+    counts = {each["name"]: each["count"] for each in cell["operations"] if each["kind"] == "transaction"}
+    assert counts["visit"] > 0 and counts["q1"] > counts["visit"]
+    # With those of the warm-up.
+    assert int(server.sql("select sum(n) from visits")) >= counts["visit"]
+    visits = sum(each["count"] for each in cell["operations"] if each["kind"] == "control" and each["name"] == "commit")
+    assert sum(each["rows_changed"] for each in cell["rounds"]) == pytest.approx(visits, abs=2 * 2)
+
+
 def test_the_engine_tells_for_each_transaction_of_a_cell_whether_it_writes(provisioners: Provisioners) -> None:
     text = HEAD + OWN_TABLE
     for name, sql in {

@@ -27,6 +27,7 @@ _PIECES = (
     "..", ".", ",", "1e", "\ufeff", "\u00a0", "\u2028", "é", "😀", "\u0301", "\u017f", "İ", "begin", "end", "case",
     "create trigger", "begin atomic", "go", "delimiter //", "delimiter", "//", "\\G", "\\g", "\\.", ".mode",
     "-- name: x", "-- name:", "/*! select 1 */",
+    "-- transaction: t", "-- end", "-- weight: 2", "-- think: 1ms", "-- :a = 1..9 zipf 1", "commit;", "begin;",
     "-- :a = 1", "-- :a = '", "-- :a = 1..", "-- :a = 2024-01-01..2024-02-30", "-- :a = @x of y", "-- :",
 )  # fmt: skip
 
