@@ -43,6 +43,22 @@ def answered(cells: list[Any], **roles: str) -> Any:
     return build_answer(RunFacts("mine", command=COMMAND), cells, roles, Criteria(MARGIN, 0.95))
 
 
+def test_the_time_of_statements_together_counts_each_by_its_weight() -> None:
+    # 10 ms and 1 ms.
+    cells = [a_cell(100, statement="rare"), a_cell(1000, statement="often")]
+    report: dict[str, Any] = {"times": True, "questions": ["statement"]}
+
+    def said(**more: Any) -> str:
+        facts = RunFacts("mine", {"report": {**report, **more}}, command=COMMAND)
+        return str(build_answer(facts, cells, {"statement": "load"}, Criteria(MARGIN, 0.95)).text[0])
+
+    assert said().startswith("rare takes 10.0 ms: ")
+    assert said().endswith("91 % of the 11.0 ms that all 2 statements take, each run once.")
+    weighted = said(weights={"often": 90.0})
+    assert weighted.startswith("often takes 1.00 ms: ")
+    assert weighted.endswith("90 % of the 100 ms that all 2 statements take, each run as often as its weight.")
+
+
 def test_two_systems_are_told_apart_at_each_load() -> None:
     cells = [
         a_cell(rate, system, place, clients=clients)

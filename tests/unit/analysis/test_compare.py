@@ -470,6 +470,20 @@ def test_which_turn_a_trial_had_is_not_what_it_was() -> None:
     assert differing(same, without) == ["statements", "interleaving"]
 
 
+def test_other_values_that_were_sampled_from_a_column_are_no_other_work() -> None:
+    def parts(samples: list[int], values: list[int], exponent: float = 1.0) -> dict[str, Any]:
+        weights = [number**-exponent for number in range(1, len(values) + 1)]
+        params = [{"kind": "pick", "values": samples}, {"kind": "pick", "values": values, "weights": weights}]
+        plan = {"task": {"transactions": [{"name": "a", "steps": [{"do": "execute", "params": params}]}]}}
+        return definition_of(plan, {}, f'[samples]\n"t.a" = {samples}\n', "single")
+
+    same, again = parts([1, 2, 2], [1, 2]), parts([3, 4, 5, 4], [3, 4, 5])
+    assert differing(same, again) == []
+    assert differing(same, parts([1, 2, 2], [1, 2], 2.0)) == ["transactions"]
+    # A list that the file itself has is what it is.
+    assert differing(same, parts([1, 2, 2], [1, 3])) == ["transactions"]
+
+
 def test_why_there_is_no_interval() -> None:
     a, b = document("r1", {"1": STEADY}), document("r2", {"1": STEADY})
     assert compare(Side(a), Side(b), metric="instructions").lacking == [

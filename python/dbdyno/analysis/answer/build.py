@@ -72,7 +72,11 @@ def build_answer(
     ranking = rank(measured, roles, systems, criteria)
     if len(ranking.configurations) <= 1:
         times = report.get("times") is True
-        said = words.times_words(measured) if times else words.loads_words(measured, ranking.loads, systems)
+        said = (
+            words.times_words(measured, part(report, "weights"))
+            if times
+            else words.loads_words(measured, ranking.loads, systems)
+        )
         hurting = decision.describe_problems(measured[-1], systems.get(measured[-1].system.name, ""), findings)
         # With one cell, the sentence above already reports failures and slow requests.
         said = [*said, *(each for each in hurting if len(measured) > 1 or not each.startswith("With "))]

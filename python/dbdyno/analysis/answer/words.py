@@ -146,20 +146,26 @@ def durability_words(effect: Effect) -> str:
     return f"{after} instead of {before}" + (f" in {pairs} of {total} pairs" if pairs < total else "")
 
 
-def times_words(cells: Sequence[Cell]) -> list[str]:
-    """Name the statement that takes longest, and its share of the time of running each statement once."""
-    times = {cell.id: time_of(cell) for cell in cells}
-    total = sum(each or 0.0 for each in times.values())
+def times_words(cells: Sequence[Cell], weights: Mapping[str, float]) -> list[str]:
+    """Name the statement that takes longest, and its share of the time of running each statement once.
+
+    ``weights``: how often each statement is run instead, by its name; statements without a weight run once.
+    """
+    often = {cell.id: weights.get(str(cell.factors.get(STATEMENT)), 1.0) for cell in cells}
+    times = {cell.id: often[cell.id] * (time_of(cell) or 0.0) for cell in cells}
+    total = sum(times.values())
     if not total:
         return []
-    longest = max(cells, key=lambda cell: times[cell.id] or 0.0)
-    most, ci95 = times[longest.id] or 0.0, interval_of(longest)
+    longest = max(cells, key=lambda cell: times[cell.id])
+    most, ci95 = time_of(longest) or 0.0, interval_of(longest)
     span = f" [{milliseconds(ci95[0])}, {milliseconds(ci95[1])}]" if ci95 else ""
     name = str(longest.factors.get(STATEMENT, longest.id))
     if len(cells) == 1:
         return [f"{name} takes {milliseconds(most)}{span} ms."]
-    rest = f"{percent(most / total)} of the {milliseconds(total)} ms that all {len(cells)} statements take"
-    return [f"{name} takes {milliseconds(most)}{span} ms: {rest}, each run once."]
+    share = percent(times[longest.id] / total)
+    rest = f"{share} of the {milliseconds(total)} ms that all {len(cells)} statements take"
+    how_often = "as often as its weight" if len(set(often.values())) > 1 else "once"
+    return [f"{name} takes {milliseconds(most)}{span} ms: {rest}, each run {how_often}."]
 
 
 def time_of(cell: Cell) -> float | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import Any
 
 from dbdyno.analysis.history.document import Machine
 from dbdyno.analysis.measured.rounds import Measure
+from dbdyno.experiment.roles import read_definition
 from dbdyno.model.result.reading import JsonObject, count, number, objects, part, text
 from dbdyno.store.same_machine import same_machine
 
@@ -29,8 +29,9 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
     """Return the parts of a cell's definition in a run, from its trial's ``plan``, its levels and its data.
 
     ``design`` and ``definition``: taken from the run. The result excludes values that vary between equal runs: the
-    run's seed, the paths of database and library, and the number of a trial's slice. It also excludes the factor
-    ``system``, because a history is meant to show new versions of a system (the plan contains its settings).
+    run's seed, the paths of database and library, the number of a trial's slice, and values sampled from columns. It
+    also excludes the factor ``system``, because a history is meant to show new versions of a system (the plan contains
+    its settings).
     """
     task = part(plan, "task")
     target = part(task, "target")
@@ -43,6 +44,8 @@ def definition_of(plan: JsonObject, design: JsonObject, definition: str, cell: s
             {name: value for name, value in each.items() if name not in ("name", "places", "analyze")}
             for each in objects(task.get("statements"))
         ]
+        if "transactions" in parts:
+            parts["transactions"] = _without_samples(parts["transactions"], _samples(definition))
         parts["record"] = {
             name: value for name, value in part(task, "record").items() if name not in _REPORTING_OPTIONS
         }
@@ -65,12 +68,32 @@ def differing(known: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return [name for name in new if name in known and known[name] != new[name]]
 
 
+def _without_samples(steps: Any, samples: Mapping[str, str]) -> Any:
+    """Return a part of a plan with the names of columns instead of values sampled from them."""
+    if isinstance(steps, list):
+        return [_without_samples(each, samples) for each in steps]
+    if not isinstance(steps, dict):
+        return steps
+    column = samples.get(_digest(steps.get("values"))) if steps.get("kind") == "pick" else None
+    if column is not None:
+        # Of the weights, the first ones are the same for any number of values.
+        return {**steps, "values": column, "weights": (steps.get("weights") or [])[:2]}
+    return {name: _without_samples(each, samples) for name, each in steps.items()}
+
+
+@lru_cache(maxsize=64)
+def _samples(definition: str) -> dict[str, str]:
+    """Return the columns whose values an experiment's file contains, by the digests of these values."""
+    found: dict[str, str] = {}
+    for name, values in part(read_definition(definition), "samples").items():
+        if isinstance(values, list):
+            found |= {_digest(each): name for each in (values, list(dict.fromkeys(values)))}
+    return found
+
+
 @lru_cache(maxsize=64)
 def _data_parts(definition: str) -> JsonObject:
-    try:
-        document = tomllib.loads(definition)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return {}
+    document = read_definition(definition)
     if not document:
         return {}
     # Missing keys count as empty, so adding setup steps to an experiment is detected.
