@@ -10,12 +10,12 @@ from dbdyno.analysis.answer.short import STATEMENT
 from dbdyno.analysis.findings.searching import engine_of_cell, shown
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.analysis.measured.statements import plan_nodes
+from dbdyno.engines.plans import COMPARED, kinds
 from dbdyno.model.result.cell import Cell, CellStatement, PlanNode
 from dbdyno.model.result.reading import objects
 
 # Longer plans are shortened to the steps that differ.
 _LONGEST_PLAN = 4
-_COMPARED = ("scan", "search", "sort", "hash join", "merge join", "nested loop")
 
 
 @dataclass(frozen=True)
@@ -80,32 +80,14 @@ def plans_of(cell: Cell, statement: CellStatement) -> list[list[PlanNode]]:
     return [statement.plan_nodes, *(plan_nodes(cell.system, statement.sql, each) for each in others)]
 
 
-def kinds(nodes: Sequence[PlanNode], *, is_server: bool) -> tuple[tuple[object, ...], ...]:
-    """Return the properties of each step that determine the kind of a plan."""
-    return tuple(
-        (
-            each.kind,
-            (each.table or "").lower(),
-            # Which index is scanned matters only for the order of rows, and a sort shows that.
-            each.index if each.kind == "search" else each.index is not None,
-            # The servers' conditions contain values.
-            None if is_server else each.condition,
-            each.temp,
-            each.index_only and not is_server,
-        )
-        for each in nodes
-        if each.kind in _COMPARED
-    )
-
-
 def plan_words(nodes: Sequence[PlanNode]) -> str:
     """Describe a plan in words, as ``scan of orders, sort``."""
-    return ", ".join(_node_words(each, conditions=False) for each in nodes if each.kind in _COMPARED)
+    return ", ".join(_node_words(each, conditions=False) for each in nodes if each.kind in COMPARED)
 
 
 def _words(before: Sequence[PlanNode], after: Sequence[PlanNode], *, is_server: bool) -> tuple[str, str]:
     """Describe two plans in words that differ; of long plans only the steps that differ."""
-    plans = [[each for each in nodes if each.kind in _COMPARED] for nodes in (before, after)]
+    plans = [[each for each in nodes if each.kind in COMPARED] for nodes in (before, after)]
     if max(map(len, plans)) > _LONGEST_PLAN:
         first, second = (kinds(nodes, is_server=is_server) for nodes in plans)
         codes = SequenceMatcher(None, first, second, autojunk=False).get_opcodes()

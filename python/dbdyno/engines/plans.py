@@ -317,6 +317,28 @@ def _sources(sql: str, grammar: str) -> tuple[dict[str, str], set[str]]:
     return tables, {each.alias_or_name.lower() for each in tree.find_all(exp.CTE, exp.Subquery) if each.alias_or_name}
 
 
+# Other steps only pass rows on.
+COMPARED = ("scan", "search", "sort", "hash join", "merge join", "nested loop")
+
+
+def kinds(nodes: Sequence[PlanNode], *, is_server: bool) -> tuple[tuple[object, ...], ...]:
+    """Return the properties of each step that determine the kind of a plan."""
+    return tuple(
+        (
+            each.kind,
+            (each.table or "").lower(),
+            # Which index is scanned matters only for the order of rows, and a sort shows that.
+            each.index if each.kind == "search" else each.index is not None,
+            # The servers' conditions contain values.
+            None if is_server else each.condition,
+            each.temp,
+            each.index_only and not is_server,
+        )
+        for each in nodes
+        if each.kind in COMPARED
+    )
+
+
 def whole_reads(read: PlanRead) -> Iterable[PlanNode]:
     """Return the full scans, one per table."""
     return {called(each): each for each in read.reads if each.kind == "scan"}.values()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.analysis.findings.foreign_keys import unindexed_foreign_key
 from dbdyno.analysis.findings.indexes import whole_table
 from dbdyno.base.numbers import duration, rough, time_words
 from dbdyno.engines.server.facts import size
@@ -28,7 +29,8 @@ def _missing(document: Document) -> dict[str, list[str]]:
     measured = {each.system for each in document.indexes if each.not_measured is None}
     for each in document.findings:
         evidence = each.evidence
-        if each.kind != whole_table.name or evidence.get("there") or "sql" not in evidence:
+        is_lacking = each.kind in (whole_table.name, unindexed_foreign_key.name) and "sql" in evidence
+        if not is_lacking or evidence.get("there"):
             continue
         cells = [cell for cell in document.cells if cell.id in each.cells and cell.system.name not in measured]
         if not cells:

@@ -3,7 +3,7 @@
 use super::PostgresqlEngine;
 use super::session::PostgresqlSession;
 use dbdyno_engine::Failure;
-use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
+use dbdyno_engine::catalog::{Catalog, Collation, Column, ForeignKey, Key, names};
 use dbdyno_protocol::plan::document::FailureKind;
 
 /// The collation `c` of a column or index key: name, provider, locale, and whether it is deterministic. The default
@@ -37,6 +37,19 @@ const KEYS: &str = "\
     left join pg_collation c on c.oid = x.indcollation[n] \
     join pg_database d on d.datname = current_database() \
     where true";
+
+/// The foreign keys. Those of partitions are copies of their table's.
+const FOREIGN_KEYS: &str = "\
+    select case when not pg_table_is_visible(t.oid) then s.nspname end, t.relname, p.relname, \
+    x.confdeltype, x.confupdtype, case when t.reltuples > 0 then t.reltuples::bigint end, exists (select from pg_index i \
+    where i.indrelid = x.conrelid and i.indisvalid and i.indpred is null and x.conkey @> (i.indkey::int2[])\
+    [0:cardinality(x.conkey) - 1] and x.conkey <@ (i.indkey::int2[])[0:cardinality(x.conkey) - 1]), x.oid, \
+    a.attname, b.attname from pg_constraint x join pg_class t on t.oid = x.conrelid \
+    join pg_namespace s on s.oid = t.relnamespace join pg_class p on p.oid = x.confrelid \
+    cross join lateral generate_subscripts(x.conkey, 1) n \
+    join pg_attribute a on a.attrelid = x.conrelid and a.attnum = x.conkey[n] \
+    join pg_attribute b on b.attrelid = x.confrelid and b.attnum = x.confkey[n] \
+    where x.contype = 'f' and coalesce(to_jsonb(x) ->> 'conparentid', '0') = '0' order by t.relname, x.oid, n";
 
 /// A dollar-quote tag that no statement contains.
 const QUOTE: &str = "$dbdyno_statements$";
@@ -134,7 +147,61 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
             });
         }
     }
+    let keys = foreign_keys(rows(session, FOREIGN_KEYS).await?);
+    catalog.set_foreign_keys(keys, named);
     Ok(catalog)
+}
+
+fn foreign_keys(rows: Vec<Row>) -> Vec<ForeignKey> {
+    let mut keys: Vec<(String, ForeignKey)> = Vec::new();
+    for row in rows {
+        let Ok(
+            [
+                schema,
+                Some(table),
+                Some(parent),
+                Some(on_delete),
+                Some(on_update),
+                rows,
+                Some(indexed),
+                Some(number),
+                Some(column),
+                Some(referenced),
+            ],
+        ) = <[Option<String>; 10]>::try_from(row)
+        else {
+            continue;
+        };
+        if keys.last().is_none_or(|(id, _)| *id != number) {
+            let key = ForeignKey {
+                schema,
+                table,
+                parent,
+                rows: rows.and_then(|rows| rows.parse().ok()),
+                on_delete: action(&on_delete).to_owned(),
+                on_update: action(&on_update).to_owned(),
+                indexed: indexed == "t",
+                ..ForeignKey::default()
+            };
+            keys.push((number, key));
+        }
+        if let Some((_, key)) = keys.last_mut() {
+            key.columns.push(column);
+            key.parent_columns.push(referenced);
+        }
+    }
+    keys.into_iter().map(|(_, key)| key).collect()
+}
+
+/// The action of a foreign key from its code in `pg_constraint`.
+fn action(code: &str) -> &'static str {
+    match code {
+        "c" => "cascade",
+        "n" => "set null",
+        "d" => "set default",
+        "r" => "restrict",
+        _ => "no action",
+    }
 }
 
 /// Ignores errors of the query, but not a lost connection.

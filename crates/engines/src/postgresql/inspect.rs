@@ -1,11 +1,13 @@
 //! Reads facts about the server.
 
-use super::PostgresqlEngine;
 use super::catalog::{catalog, looked_up};
 use super::estimates::estimates;
 use super::session::PostgresqlSession;
+use super::{DIALECT, PostgresqlEngine, Text};
+use crate::sql_text::values_of;
 use dbdyno_engine::estimates::TimeBudget;
 use dbdyno_engine::{Durability, DurabilityClass, Facts, Failure};
+use dbdyno_protocol::event::PreparedPlans;
 use dbdyno_protocol::plan::document::PrepareMode;
 use std::collections::BTreeMap;
 
@@ -40,6 +42,7 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
     }
     let catalog = catalog(engine, &mut session).await?;
     let (plans, passed_over) = plans(engine, &mut session).await?;
+    let prepared = prepared(engine, &mut session).await?;
     Ok(Facts {
         engine: "PostgreSQL".into(),
         version: version.split(' ').next().unwrap_or_default().to_owned(),
@@ -49,6 +52,7 @@ pub async fn facts(engine: &PostgresqlEngine) -> Result<Facts, Failure> {
         settings,
         plans,
         passed_over,
+        prepared,
         estimates: estimates(&engine.target, &engine.statements, TimeBudget::for_trial()).await,
         catalog,
         ..Facts::default()
@@ -110,34 +114,108 @@ async fn plans(
             }
             continue;
         }
-        let nulls = vec!["null"; text.template.parameters()].join(", ");
-        let arguments = if nulls.is_empty() {
-            String::new()
-        } else {
-            format!("({nulls})")
-        };
-        // Each text is sent separately, so that a failing one doesn't abort the others.
-        let prepared = session
-            .query_one(&format!("prepare dbdyno_plan as {}", text.numbered))
-            .await;
-        if prepared.is_err() {
-            continue;
-        }
-        if let Ok(rows) = session
-            .query(&format!("explain (costs off) execute dbdyno_plan{arguments}"))
-            .await
-        {
-            let lines = rows.into_iter().flatten().flatten().collect();
+        if let Some(lines) = generic_plan(session, text, "(costs off)").await? {
             plans.insert(text.statement.name.clone(), lines);
         }
-        session.query("deallocate dbdyno_plan").await?;
     }
     Ok((plans, passed_over))
+}
+
+/// The output of `EXPLAIN` for a statement's generic plan; none if it cannot be prepared or explained. The session must
+/// force generic plans.
+async fn generic_plan(
+    session: &mut PostgresqlSession,
+    text: &Text,
+    options: &str,
+) -> Result<Option<Vec<String>>, Failure> {
+    let nulls = vec!["null"; text.template.parameters()].join(", ");
+    let arguments = if nulls.is_empty() {
+        String::new()
+    } else {
+        format!("({nulls})")
+    };
+    // Each text is sent separately, so that a failing one doesn't abort the others.
+    let prepare = format!("prepare dbdyno_plan as {}", text.numbered);
+    if session.query_one(&prepare).await.is_err() {
+        return Ok(None);
+    }
+    let explain = format!("explain {options} execute dbdyno_plan{arguments}");
+    let rows = session.query(&explain).await.ok();
+    session.query("deallocate dbdyno_plan").await?;
+    Ok(rows.map(|rows| rows.into_iter().flatten().flatten().collect()))
+}
+
+/// The generic plans of statements with parameters and their plans with example or representative values, where they
+/// differ.
+async fn prepared(
+    engine: &PostgresqlEngine,
+    session: &mut PostgresqlSession,
+) -> Result<BTreeMap<String, PreparedPlans>, Failure> {
+    let mut found = BTreeMap::new();
+    for text in engine.statements.iter().filter(|text| text.template.parameters() > 0) {
+        let mut sql = text.example.clone().unwrap_or_default();
+        match &text.statement.analyze {
+            Some(values) if sql.is_empty() => text.template.render(&values_of(values), &DIALECT, &mut sql),
+            _ if sql.is_empty() => continue,
+            _ => {}
+        }
+        let Ok(rows) = session.query_one(&format!("explain {sql}")).await else {
+            continue;
+        };
+        let custom = costed(rows.into_iter().flatten().flatten().collect());
+        let generic = generic_plan(session, text, "").await?.and_then(costed);
+        if let (Some((generic, generic_cost)), Some((custom, custom_cost))) = (generic, custom)
+            && generic != custom
+        {
+            let plans = PreparedPlans {
+                generic,
+                generic_cost,
+                custom,
+                custom_cost,
+            };
+            found.insert(text.statement.name.clone(), plans);
+        }
+    }
+    Ok(found)
+}
+
+/// A plan without its estimates, and its total cost.
+fn costed(lines: Vec<String>) -> Option<(Vec<String>, f64)> {
+    let (_, estimates) = lines.first()?.split_once("  (cost=")?;
+    let cost = estimates.split_once("..")?.1.split(' ').next()?.parse().ok()?;
+    let step = |line: String| {
+        line.split_once("  (cost=")
+            .map_or(line.clone(), |(step, _)| step.to_owned())
+    };
+    let plan = lines.into_iter().take_while(|line| line != "JIT:").map(step).collect();
+    Some((plan, cost))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn estimates_are_separated_from_a_plan() {
+        let lines = [
+            "Index Scan using i on t  (cost=0.29..8.31 rows=1 width=4)",
+            "  Index Cond: (id = $1)",
+            "JIT:",
+            "  Functions: 2",
+        ];
+        let plan = costed(lines.map(str::to_owned).to_vec()).unwrap();
+        assert_eq!(
+            plan,
+            (
+                vec![
+                    "Index Scan using i on t".to_owned(),
+                    "  Index Cond: (id = $1)".to_owned()
+                ],
+                8.31
+            )
+        );
+        assert_eq!(costed(vec!["Result".to_owned()]), None);
+    }
 
     #[test]
     fn durability_follows_the_settings() {

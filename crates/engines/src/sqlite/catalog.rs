@@ -3,7 +3,7 @@
 use super::{SqliteEngine, SqliteSession};
 use crate::sql_text::quoted;
 use dbdyno_engine::Failure;
-use dbdyno_engine::catalog::{Catalog, Collation, Column, Key, names};
+use dbdyno_engine::catalog::{Catalog, Collation, Column, ForeignKey, Key, names};
 
 /// Reads the catalog. The caller sets `data_bytes`, because it knows the pages.
 pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
@@ -22,7 +22,76 @@ pub fn catalog(engine: &SqliteEngine, session: &mut SqliteSession) -> Catalog {
             catalog.tables.retain(|each| each.name != table);
         }
     }
+    // Libraries before 3.16 lack pragmas as tables.
+    let keys = foreign_keys(session).unwrap_or_default();
+    let named = |table: &str| engine.statements.iter().any(|each| names(&each.sql, table));
+    catalog.set_foreign_keys(keys, named);
     catalog
+}
+
+/// All foreign keys of the database.
+fn foreign_keys(session: &mut SqliteSession) -> Result<Vec<ForeignKey>, Failure> {
+    let mut keys: Vec<(String, ForeignKey)> = Vec::new();
+    let sql = "select m.name, f.id, f.\"table\", f.\"from\", f.\"to\", f.on_delete, f.on_update from sqlite_master m \
+               join pragma_foreign_key_list(m.name) f where m.type = 'table' order by m.name, f.id, f.seq";
+    session.query(sql, |row| {
+        let [table, number, parent, column, referenced, on_delete, on_update] = row else {
+            return;
+        };
+        if keys.last().is_none_or(|(id, key)| id != number || key.table != *table) {
+            let key = ForeignKey {
+                table: table.clone(),
+                parent: parent.clone(),
+                on_delete: on_delete.to_lowercase(),
+                on_update: on_update.to_lowercase(),
+                ..ForeignKey::default()
+            };
+            keys.push((number.clone(), key));
+        }
+        if let Some((_, key)) = keys.last_mut() {
+            key.columns.push(column.clone());
+            // Null: the primary key.
+            key.parent_columns
+                .extend((!referenced.is_empty()).then(|| referenced.clone()));
+        }
+    })?;
+    let mut keys: Vec<ForeignKey> = keys.into_iter().map(|(_, key)| key).collect();
+    for key in &mut keys {
+        key.indexed = is_indexed(session, key)?;
+        key.rows = rows(session, &key.table);
+    }
+    Ok(keys)
+}
+
+/// Whether an index or the rowid leads to the rows of a foreign key.
+fn is_indexed(session: &mut SqliteSession, key: &ForeignKey) -> Result<bool, Failure> {
+    let table = literal(&key.table);
+    let columns: Vec<String> = key.columns.iter().map(|name| literal(&name.to_lowercase())).collect();
+    let (count, columns) = (columns.len(), columns.join(", "));
+    let sql = format!(
+        "select exists (select 1 from pragma_index_list({table}) l where l.partial = 0 and {count} = (select count(*) \
+         from pragma_index_xinfo(l.name) x where x.key = 1 and x.seqno < {count} and lower(x.name) in ({columns}))) \
+         or ({count} = 1 and (select count(*) = 1 and sum(lower(type) = 'integer' and lower(name) in ({columns})) = 1 \
+         from pragma_table_info({table}) where pk > 0))"
+    );
+    let mut found = false;
+    session.query(&sql, |row| found = row.first().is_some_and(|value| value == "1"))?;
+    Ok(found)
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// An upper bound of a table's rows; none for a table without rowids.
+fn rows(session: &mut SqliteSession, table: &str) -> Option<u64> {
+    let sql = format!(
+        "select (select max(rowid) from {0}) - (select min(rowid) from {0}) + 1",
+        quoted(table)
+    );
+    let mut rows = None;
+    let told = session.query(&sql, |row| rows = row.first().map(|text| text.parse().unwrap_or(0)));
+    told.ok().and(rows)
 }
 
 fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result<(), Failure> {
@@ -44,14 +113,7 @@ fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result
     })?;
     primary.sort_unstable();
     table.primary_key = primary.into_iter().map(|(_, column)| column).collect();
-    // An upper bound. A table without rowids has no estimate.
-    let numbers = format!(
-        "select (select max(rowid) from {0}) - (select min(rowid) from {0}) + 1",
-        quoted(name)
-    );
-    let mut rows = None;
-    let told = session.query(&numbers, |row| rows = row.first().map(|text| text.parse().unwrap_or(0)));
-    table.rows = told.ok().and(rows);
+    table.rows = rows(session, name);
     for column in &mut table.columns {
         column.collation = compared(session, name, &column.name);
     }

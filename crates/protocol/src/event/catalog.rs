@@ -10,6 +10,33 @@ pub struct Catalog {
     pub data_bytes: Option<u64>,
     /// The tables that the statements name.
     pub tables: Vec<Table>,
+    /// The foreign keys on the tables that the statements name, and on tables whose rows these keys delete or update.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign_keys: Vec<ForeignKey>,
+}
+
+/// A foreign key.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct ForeignKey {
+    /// The schema of the referencing table, if a statement has to name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The referencing table.
+    pub table: String,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// The approximate number of its rows, if the engine reports one without counting.
+    pub rows: Option<u64>,
+    /// The referenced table.
+    pub parent: String,
+    /// The referenced columns; empty: its primary key.
+    pub parent_columns: Vec<String>,
+    /// The action on a deleted row: `cascade`, `set null`, `set default`, `restrict` or `no action`.
+    pub on_delete: String,
+    /// The action on a changed key.
+    pub on_update: String,
+    /// Whether an index on the referencing table begins with these columns.
+    pub indexed: bool,
 }
 
 /// A table.
@@ -94,6 +121,23 @@ pub struct Collation {
 }
 
 impl Catalog {
+    /// Sets the foreign keys whose effects statements can reach. `all`: of the database; `named`: whether a statement may
+    /// refer to a table.
+    pub fn set_foreign_keys(&mut self, mut all: Vec<ForeignKey>, named: impl Fn(&str) -> bool) {
+        let mut reached: Vec<String> = Vec::new();
+        loop {
+            let is_reached = |key: &ForeignKey| named(&key.parent) || reached.contains(&key.parent);
+            let (found, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_reached);
+            if found.is_empty() {
+                break;
+            }
+            let acts = |key: &&ForeignKey| key.on_delete == "cascade" || key.on_update == "cascade";
+            reached.extend(found.iter().filter(acts).map(|key| key.table.clone()));
+            self.foreign_keys.extend(found);
+            all = rest;
+        }
+    }
+
     /// The table with a name in the default schema; an empty one is added if necessary.
     pub fn table(&mut self, name: &str) -> &mut Table {
         self.table_in(None, name)

@@ -31,10 +31,27 @@ pub struct Facts {
     /// run once for this purpose, and if the engine reports them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub estimates: Estimates,
+    /// The generic plans of prepared statements, and their plans for certain values, by the statement's name; if the
+    /// engine has both and they differ.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prepared: BTreeMap<String, PreparedPlans>,
     /// The tables and indexes that the statements use.
     pub catalog: Catalog,
     /// The result of concurrent updates to one document, if that was tested.
     pub lost_updates: Option<LostUpdates>,
+}
+
+/// The two plans of a prepared statement.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct PreparedPlans {
+    /// The plan for any values.
+    pub generic: Vec<String>,
+    /// Its estimated cost.
+    pub generic_cost: f64,
+    /// The plan for the statement's example or representative values.
+    pub custom: Vec<String>,
+    /// Its estimated cost, without the cost of planning.
+    pub custom_cost: f64,
 }
 
 /// Updates that several sessions made to one document at once.

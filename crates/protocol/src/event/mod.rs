@@ -32,7 +32,7 @@ pub use device::{DeviceFacts, RandomAccess};
 pub use disk::{DeviceFlushes, DiskActivity};
 pub use ended_by::EndedBy;
 pub use estimate::{Estimate, Estimates};
-pub use facts::{Durability, DurabilityClass, Facts, LostUpdates};
+pub use facts::{Durability, DurabilityClass, Facts, LostUpdates, PreparedPlans};
 pub use failures::FailedByCode;
 pub use latency::Summary;
 pub use loaded::Loaded;

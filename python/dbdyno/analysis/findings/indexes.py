@@ -98,14 +98,14 @@ def whole_tables(cells: Sequence[Cell]) -> Iterator[Finding]:
     for cell in cells:
         for statement in cell.statements:
             # Don't advise an index if another cell or round already measured a better plan.
-            if (engine_name(cell), statement.sql) in elsewhere or not _costly(cell, statement):
+            if (engine_name(cell), statement.sql) in elsewhere or not is_costly(cell, statement):
                 continue
             for what, index in _served(cell, statement):
                 line = what if isinstance(what, str) else what.line
                 key = (cell.system.name, statement.sql, line)
                 found.setdefault(key, (statement, what, index, []))[3].append(cell)
     for (_, sql, line), (statement, what, index, slow_cells) in found.items():
-        times = [time for cell in slow_cells if (time := _mean_time(cell, statement)) is not None]
+        times = [time for cell in slow_cells if (time := mean_time(cell, statement)) is not None]
         slowest = max(times, key=lambda each: each[0])
         evidence: JsonObject = {
             "plan": line,
@@ -151,8 +151,9 @@ def _help(index: Index | str) -> str:
     return f". There is no index on ({columns}). To create one (not measured): `{index.sql}`"
 
 
-def _costly(cell: Cell, statement: CellStatement) -> bool:
-    time = _mean_time(cell, statement)
+def is_costly(cell: Cell, statement: CellStatement) -> bool:
+    """Whether a statement takes so long, and so much of its transactions' time, that an index could matter."""
+    time = mean_time(cell, statement)
     size = number(cell.system.catalog, "data_bytes")
     if time is None or (size is not None and size < _SMALLEST_BYTES):
         return False
@@ -160,7 +161,7 @@ def _costly(cell: Cell, statement: CellStatement) -> bool:
     return mean >= _SHORTEST_MS and (share is None or share >= _COSTLY)
 
 
-def _mean_time(cell: Cell, statement: CellStatement) -> tuple[float, float | None] | None:
+def mean_time(cell: Cell, statement: CellStatement) -> tuple[float, float | None] | None:
     """Return the mean time of a statement in milliseconds, and its share of its transactions' time."""
     for each in cell.operations:
         if each.kind == "statement" and each.name == statement.name:

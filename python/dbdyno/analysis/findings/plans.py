@@ -11,7 +11,8 @@ from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.searching import all_of, engine_name, engine_of_cell, shown
 from dbdyno.analysis.findings.words import rate
 from dbdyno.analysis.measured.metrics import done, keeps_up, usual_metric_of
-from dbdyno.analysis.plan_changes import title_of
+from dbdyno.analysis.measured.statements import plan_nodes
+from dbdyno.analysis.plan_changes import plan_words, title_of
 from dbdyno.base.numbers import figure, milliseconds
 from dbdyno.base.text import shortened
 from dbdyno.engines.condition_parser import conditions_on
@@ -283,3 +284,43 @@ def _expectation(each: RowEstimate, on: Conditions | None) -> str:
 def figure_of(rows: float) -> str:
     """Format a mean number of rows: as an integer, or with decimals below ten."""
     return f"{rows:,.0f}" if rows >= 10 or rows == int(rows) else figure(rows)
+
+
+@finding(
+    "generic plan",
+    needs=("statement", "generic", "custom"),
+    meaning="The generic plan of a prepared statement differs in kind from its plan for certain values.",
+    remedy="If the generic plan is worse, set `plan_cache_mode = force_custom_plan`, or prepare per transaction.",
+)
+def generic_plan(material: Material) -> Iterator[Finding]:
+    """Report prepared statements whose generic plan is of another kind, and when it is used."""
+    found: dict[tuple[str, str], tuple[CellStatement, list[str]]] = {}
+    for cell in material.cells:
+        for statement in cell.statements:
+            if statement.prepared is not None:
+                found.setdefault((cell.system.name, statement.sql), (statement, []))[1].append(cell.id)
+    by_id = {cell.id: cell for cell in material.cells}
+    for statement, cells in found.values():
+        cell, prepared = by_id[cells[0]], statement.prepared
+        if prepared is None:
+            continue
+        generic, custom = (
+            plan_words(plan_nodes(cell.system, statement.sql, plan)) for plan in (prepared.generic, prepared.custom)
+        )
+        costs = f"estimated costs {figure(prepared.generic_cost)} and {figure(prepared.custom_cost)}"
+        used = (
+            f"from execution {prepared.generic_from} of a session on"
+            if prepared.generic_from is not None
+            else "which is not chosen"
+        )
+        text = f"`{title_of(cell, statement)}` has the generic plan {generic}, {used}; its plan for given values is "
+        text += f"{custom} ({costs}, planning included)."
+        evidence: JsonObject = {
+            "statement": statement.sql,
+            "generic": prepared.generic,
+            "custom": prepared.custom,
+            "generic_from": prepared.generic_from,
+            "generic_cost": prepared.generic_cost,
+            "custom_cost": prepared.custom_cost,
+        }
+        yield generic_plan.found(text, cells, evidence)

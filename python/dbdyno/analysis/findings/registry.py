@@ -24,7 +24,9 @@ ORDER = (
     # Statements without an index, wrong estimates, and measured recommendations.
     "prefix scan",
     "whole table",
+    "foreign key without index",
     "row estimate",
+    "generic plan",
     "recommendation",
     # The course of the run.
     "one of several servers",

@@ -9,11 +9,11 @@ from typing import Any
 from dbdyno.analysis.measured.trial import ReadTrial
 from dbdyno.base.sql_tree import VALUE
 from dbdyno.engines import engine_of_product
-from dbdyno.engines.plans import steps_of, with_table_names
+from dbdyno.engines.plans import kinds, steps_of, with_table_names
 from dbdyno.engines.statements import numbered
 from dbdyno.model.events.around import Loading
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.result.cell import CellStatement, Load, LoadStep, PlanNode, Round, RowEstimate, System
+from dbdyno.model.result.cell import CellStatement, Load, LoadStep, PlanNode, PreparedPlans, Round, RowEstimate, System
 from dbdyno.model.result.reading import count, objects, part, ratio, text
 
 # Matches the start of a statement that creates an index, in SQL or as a MongoDB command.
@@ -24,6 +24,7 @@ def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: 
     """Return the statements of a cell in the order of its plan."""
     plan = next((trial.plan for trial in trials if part(trial.plan, "task").get("statements")), {})
     estimates, analyzed = _estimates(trials)
+    prepared = _prepared(trials, system)
     made: list[CellStatement] = []
     for each in objects(part(plan, "task").get("statements")):
         name, sql = text(each, "name"), text(each, "sql")
@@ -43,6 +44,7 @@ def cell_statements(trials: Sequence[ReadTrial], done: Sequence[Round], system: 
                 plan_nodes=plan_nodes(system, sql, system.plans.get(name, []), estimates.get(name, [])),
                 analyzed=analyzed.get(name, []),
                 estimates=estimates.get(name, []),
+                prepared=prepared.get(name),
             )
         )
     return made
@@ -106,6 +108,46 @@ def _estimates(trials: Sequence[ReadTrial]) -> tuple[dict[str, list[RowEstimate]
                 name: each for name, each in values.items() if name is not None and isinstance(each, list)
             }
     return {}, {}
+
+
+# PostgreSQL plans the first executions of a prepared statement for their values (``choose_custom_plan`` in its source).
+_CUSTOM_EXECUTIONS = 5
+# The cost of planning a query, per table and one more, in units of `cpu_operator_cost` (``cached_plan_cost``).
+_PLANNING = 1000.0
+_OPERATOR_COST = 0.0025
+
+
+def _prepared(trials: Sequence[ReadTrial], system: System) -> dict[str, PreparedPlans]:
+    """Return the plans of prepared statements that differ in kind, from the first trial that has them."""
+    for trial in trials:
+        told = trial.result.engine.prepared if isinstance(trial.result, TrialResult) else {}
+        task = part(trial.plan, "task")
+        if not told or task.get("prepare") != "once":
+            continue
+        sql = {text(each, "name"): text(each, "sql") or "" for each in objects(task.get("statements"))}
+        made = {}
+        for name, each in told.items():
+            nodes = [plan_nodes(system, sql.get(name, ""), plan) for plan in (each.generic, each.custom)]
+            if kinds(nodes[0], is_server=True) == kinds(nodes[1], is_server=True):
+                continue
+            operator = float(system.settings.get("cpu_operator_cost", _OPERATOR_COST))
+            tables = sum(node.table is not None for node in nodes[1])
+            cost = each.custom_cost + _PLANNING * operator * (tables + 1)
+            made[name] = PreparedPlans(
+                generic=each.generic,
+                generic_cost=each.generic_cost,
+                custom=each.custom,
+                custom_cost=cost,
+                generic_from=_generic_from(each.generic_cost, cost, system.settings.get("plan_cache_mode", "auto")),
+            )
+        return made
+    return {}
+
+
+def _generic_from(generic: float, custom: float, mode: str) -> int | None:
+    if mode == "force_generic_plan":
+        return 1
+    return _CUSTOM_EXECUTIONS + 1 if mode != "force_custom_plan" and generic < custom else None
 
 
 def cell_load(trials: Sequence[ReadTrial]) -> Load | None:

@@ -71,11 +71,32 @@ class Table(Part):
     indexes: list[Index]
 
 
+class ForeignKey(Part):
+    """A foreign key.
+
+    ``schema_name``, ``table``, ``columns``, ``rows``: the referencing table, as in :class:`Table`; ``parent_columns``:
+    empty for the parent's primary key; ``on_delete``, ``on_update``: ``cascade``, ``set null``, ``set default``,
+    ``restrict`` or ``no action``; ``indexed``: whether an index on the referencing table begins with these columns.
+    """
+
+    schema_name: str | None = Field(default=None, alias="schema")
+    table: str
+    columns: list[str]
+    rows: Count | None
+    parent: str
+    parent_columns: list[str]
+    on_delete: str
+    on_update: str
+    indexed: bool
+
+
 class Catalog(Part):
     """The tables that statements name.
 
-    ``data_bytes``: size of all tables and indexes of the database; null if unknown.
+    ``data_bytes``: size of all tables and indexes of the database; null if unknown; ``foreign_keys``: those that refer
+    to these tables, or to tables whose rows such keys delete or update.
     """
 
     data_bytes: Count | None
     tables: list[Table]
+    foreign_keys: list[ForeignKey] = Field(default_factory=list)

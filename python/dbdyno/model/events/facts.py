@@ -41,12 +41,25 @@ class Estimate(Part):
     at_least: bool
 
 
+class PreparedPlans(Part):
+    """The two plans of a prepared statement, with their estimated costs.
+
+    ``generic``: for any values; ``custom``: for the statement's example or representative values; ``custom_cost``:
+    without the cost of planning.
+    """
+
+    generic: list[str]
+    generic_cost: float
+    custom: list[str]
+    custom_cost: float
+
+
 class Facts(Part):
     """An engine: its version, exact source, compile options and settings in effect.
 
     ``plans``: query plans by statement name, one step per line; ``passed_over``: indexes that could serve a statement
     but that its plan doesn't use; ``lost_updates``: null if not tested; ``estimates``: row estimates by statement name,
-    missing if no statement was run for them.
+    missing if no statement was run for them; ``prepared``: the plans of prepared statements whose two plans differ.
     """
 
     engine: str
@@ -60,3 +73,4 @@ class Facts(Part):
     catalog: Catalog
     lost_updates: LostUpdates | None
     estimates: dict[str, list[Estimate]] = Field(default_factory=dict)
+    prepared: dict[str, PreparedPlans] = Field(default_factory=dict)

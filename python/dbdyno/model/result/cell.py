@@ -330,6 +330,22 @@ class PlanNode:
 
 
 @dataclass(slots=True, kw_only=True)
+class PreparedPlans:
+    """The generic plan of a prepared statement, and the custom plan that is made for the values of an execution."""
+
+    generic: list[str]
+    """The generic plan, one step per line."""
+    generic_cost: float
+    """Its estimated cost, in the engine's units."""
+    custom: list[str]
+    """The custom plan for the statement's example or representative values."""
+    custom_cost: float
+    """Its estimated cost, including an estimate for planning it."""
+    generic_from: int | None
+    """The first execution in a session that uses the generic plan; null if the engine keeps making custom plans."""
+
+
+@dataclass(slots=True, kw_only=True)
 class CellStatement:
     """A statement that the cell's transactions run."""
 
@@ -349,6 +365,9 @@ class CellStatement:
     """The parameter values of the execution that ``estimates`` comes from."""
     estimates: list[RowEstimate]
     """Row estimates of the steps that can be compared; empty if they were not measured."""
+    prepared: PreparedPlans | None
+    """The two plans of a statement that is prepared once, if they differ in kind; null if not, or if the engine doesn't
+    report them."""
 
 
 OperationKind = Literal["transaction", "statement", "control"]
