@@ -57,9 +57,9 @@ def test_each_engine_is_predicted_from_a_run_of_its(server_cli: Cli, engine: str
             assert point["tree"]["device_reads"] <= point["tree"]["misses"] + 1e-6 or series["key"] != "v4"
     random, _, counted = found["series"]
     assert random["points"][-1]["tree"]["misses"] > counted["points"][-1]["tree"]["misses"]
-    assert re.search(r"At 3,000,000 rows \w+ makes", " ".join(out.split()))
+    assert re.search(r"At 3,000,000 rows, \w+ reaches", " ".join(out.split()))
     page = (server_cli.directory / "p.html").read_text()
-    assert "<svg" in page and "calibrated with" in page and "limited by" in page
+    assert "<svg" in page and "used for the calibration" in page and "limited by" in page
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_sizes_that_did_not_calibrate_show_how_far_off_it_is(calibrated: Cli) ->
         if point["measured"] and not point["measured"]["calibrating"]
     ]
     assert found["error"]["worst"] == pytest.approx(max(off))
-    assert "at 2 larger points that the run measured" in " ".join(out.split())
+    assert "at 2 measured sizes outside the calibration" in " ".join(out.split())
 
 
 def test_a_slower_device_and_less_memory_make_it_slower(calibrated: Cli) -> None:
@@ -145,4 +145,4 @@ def test_two_sizes_are_needed(calibrated: Cli) -> None:
 def test_a_run_without_growth_is_refused(cli: Cli, tmp_path: Path) -> None:
     text = TREE.replace('[growth]\nfactor = "rows"\ntable = "t"\nwindows = 2\n', "")
     cli.run(cli.write("still.toml", text), "--set", "key=counted")
-    assert "has no table that grows" in cli("predict", *STORED, code=2)
+    assert "has no growing table to predict from" in cli("predict", *STORED, code=2)

@@ -1,4 +1,4 @@
-"""A prediction on the terminal, as JSON, and as a page."""
+"""Show a prediction on the terminal and as an HTML page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dbdyno.report.columns import Column, tables
 from dbdyno.report.page import render_page
 
 NOTE = (
-    "of memory: the index over the memory that caches it; limited by: the largest part of an insert's time, or what "
-    "all clients share; * calibrated with"
+    "of memory: size of the index divided by the memory that caches it; limited by: the largest part of an insert's "
+    "time, or a resource shared by all clients; * used for the calibration"
 )
 
 
@@ -63,7 +63,7 @@ def show_prediction(prediction: Prediction, console: Console) -> None:
 
 
 def table_rows(prediction: Prediction) -> Iterator[Row]:
-    """Give a line for each size of each series."""
+    """Yield one row per size of each series."""
     for series in prediction.series:
         for point in series.points:
             yield _row(series, point)
@@ -86,14 +86,14 @@ def _row(series: Series, point: Point) -> Row:
 
 
 def asked_words(prediction: Prediction) -> str:
-    """Say for what the prediction is, in a line."""
+    """Return the configuration that the prediction is for, in one line."""
     asked = prediction.asked
     device = asked.device
     clients = f"{asked.clients} client" + ("" if asked.clients == 1 else "s")
     return (
-        f"for {clients}, {asked.cores} processors, {size(round(asked.memory_bytes))} of memory of which the "
-        f"engine's cache has {size(round(asked.cache_bytes))}, a device of {figure(device['reads_per_s'])} reads/s "
-        f"({figure(device['read_us'])} µs each alone) and {figure(device['writes_per_s'])} writes/s"
+        f"for {clients}, {asked.cores} CPUs, {size(round(asked.memory_bytes))} of memory including "
+        f"{size(round(asked.cache_bytes))} of engine cache, and a device with {figure(device['reads_per_s'])} reads/s "
+        f"({figure(device['read_us'])} µs for a single read) and {figure(device['writes_per_s'])} writes/s"
     )
 
 
@@ -102,11 +102,11 @@ def prediction_html(prediction: Prediction) -> str:
     costs = prediction.costs
     parts = [
         *((f"an insert with {name}, all cached", _microseconds(value)) for name, value in costs.insert.items()),
-        ("a page that the engine's cache lacks", _microseconds(costs.miss)),
+        ("a miss of the engine's cache", _microseconds(costs.miss)),
         ("a page that enters the page cache", _microseconds(costs.page)),
-        ("a read of the device", _microseconds(costs.device_read)),
+        ("a device read", _microseconds(costs.device_read)),
         ("a page written at a checkpoint", _microseconds(costs.checkpoint_page)),
-        ("off by, at the sizes calibrated with", percent(costs.error)),
+        ("error at the calibrated sizes", percent(costs.error)),
     ]
     context = {
         "prediction": prediction,

@@ -1,4 +1,4 @@
-"""Searches for the highest rate, as the terminal and the report show them: rates with what was measured there."""
+"""Tables of the searches for the highest rate, for the terminal and the HTML report."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dbdyno.model.result.slo import Slo, SloProbe, SloSearch
 from dbdyno.report.rows import Row, laid_out
 from dbdyno.report.sections import CellTable, Column
 
-# What goes first where there is no room.
-_SPARE = ("carries at most", "requests", "failed")
+# Columns to drop first if the terminal is narrow.
+_SPARE = ("serves at most", "requests", "failed")
 
 _MOST_PROBES = 14
 
@@ -21,7 +21,7 @@ _ENDLESS = "no end"
 
 
 def slo_lines(slo: Slo, width: int) -> Iterator[Text]:
-    """Give the lines for a terminal of ``width`` columns: the configurations, or the rates of the only one."""
+    """Yield the lines for a terminal of ``width`` columns: the configurations, if several, then the rates of each."""
     if len(slo.searches) > 1:
         yield from laid_out([Row(each.configuration, _found(each)) for each in slo.searches], width, _SPARE)
     for each in slo.searches:
@@ -33,7 +33,7 @@ def slo_lines(slo: Slo, width: int) -> Iterator[Text]:
 
 
 def _nearest(search: SloSearch) -> list[SloProbe]:
-    """Return the rates that decide the interval and, as far as there is room, their neighbors."""
+    """Return the rates nearest to the result, in the order of the search."""
     probes = search.probes
     middle = search.rate or search.high or search.low or 0.0
     nearest = sorted(probes, key=lambda each: abs(each.rate - middle))[:_MOST_PROBES]
@@ -45,13 +45,13 @@ def _found(search: SloSearch) -> dict[str, str]:
     return {
         "highest rate/s": figure(search.rate if search.rate is not None else search.low),
         "interval": interval_words(search),
-        "carries at most": figure(search.carries),
+        "serves at most": figure(search.carries),
         "gives way first": "" if way is None else way.resource,
     }
 
 
 def interval_words(search: SloSearch) -> str:
-    """Write the interval of a search; an end that was not shown is a dash."""
+    """Return the interval of a search; an unknown end is a dash."""
     return f"[{figure(search.low)}, {figure(search.high)}]"
 
 
@@ -74,7 +74,7 @@ def _measured(probe: SloProbe, slo: Slo) -> dict[str, str]:
 
 
 def slo_table(document: Document) -> CellTable:
-    """Return every rate that was measured; no rows if the run is no search."""
+    """Return every measured rate; no rows if the run is not a search."""
     slo = document.slo
     rows = []
     heads: list[str] = []

@@ -252,7 +252,7 @@ def test_each_configuration_has_a_search_of_its_own(cli: Cli, small: Small) -> N
     for each in slo.searches:
         assert each.low is None
         assert each.status in ("none", "open")
-    assert "carries at most" in cli("show", "last", "--store", "runs.db")
+    assert "serves at most" in cli("show", "last", "--store", "runs.db")
 
 
 @pytest.mark.slow
@@ -323,18 +323,18 @@ def concluded(*searches: list[Any]) -> list[Any]:
 def test_a_system_for_which_the_time_was_over_is_not_dropped() -> None:
     found = concluded([closed("sqlite:", [100.0])], [replace(closed("postgresql:", [1.0]), rounds=[])])
     assert [each.configuration for each in found] == ["sqlite", "postgresql"]
-    assert found[1].text == ["postgresql was not measured in the time there was; use a longer --budget."]
+    assert found[1].text == ["postgresql was not measured within the time budget; use a longer --budget."]
     assert found[1].status == "open"
 
 
 def test_a_search_that_ended_after_the_closed_loop_has_a_result() -> None:
     (found,) = concluded([closed("sqlite:", [100.0])])
     assert (found.status, found.carries) == ("open", 100.0)
-    assert "gave no result" not in " ".join(found.text)
-    assert "sqlite carries at most 100.0 requests/s (closed loop)." in found.text
+    assert "has no result" not in " ".join(found.text)
+    assert "sqlite serves at most 100.0 requests/s (closed loop)." in found.text
     (found,) = concluded([closed("sqlite:", [None], error="it ended with 1", transactions_per_s=None)])
     assert found.status == "failed"
-    assert found.text == ["sqlite gave no result: it ended with 1."]
+    assert found.text == ["sqlite has no result: it ended with 1."]
     # Interrupted while the closed loop was measured.
     (found,) = concluded([closed("sqlite:", [None], status="interrupted", transactions_per_s=None)])
     assert found.status == "open"

@@ -1,4 +1,4 @@
-"""What of the caches serves the index, as the sizes of a calibration show, and what an insert used there."""
+"""Find the shares of the caches that hold the index, and the resources that each insert of a calibration used."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from dbdyno.analysis.predict.trees import Place, answers, way_of
 from dbdyno.base.errors import InputError
 from dbdyno.model.events.answers import BtreeFigures
 
-# Shares of a cache that are tried.
+# Candidate shares of a cache.
 _SHARES = (0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.33, 0.42, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-# Of simulated trees, each of which takes a while.
+# Candidates for simulated trees, which are slow.
 _FEW_SHARES = (0.12, 0.33, 0.6, 1.0)
-# What is taken where a calibration does not tell: all of the engine's cache; of the operating system's what is left
-# beside pages that were written and wait there (docs/explanation/prediction.md).
+# Shares if a calibration doesn't determine them: all of the engine's cache, and the part of the operating system's
+# cache that written pages waiting for writeback leave (docs/explanation/prediction.md).
 _ENGINE_SHARE, _SYSTEM_SHARE = 1.0, 0.6
-# How far, in pages an insert, figures may be apart before a share other than the usual one is taken.
+# Difference in pages per insert that justifies a share other than the usual one.
 _TOLERANCE = 0.03
-# Reads of the device for an insert, from which on a calibration tells of them.
-_TOLD = 0.05
+# Device reads per insert from which a calibration determines the operating system's share.
+_READS_SEEN = 0.05
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A series with its shares: of the engine's cache, and of the memory beside it that the operating system has.
+    """A series with its shares of the engine's cache and of the remaining memory, the operating system's cache.
 
-    ``besides``: pages other than the tree's that an insert misses, whatever the size (undo, catalogue); ``seen``:
-    whether the device was read, so that ``system_share`` rests on more than an assumption.
+    ``besides``: cache misses per insert outside the tree, independent of its size (undo, catalog); ``seen``: whether
+    the device was read, so that ``system_share`` is measured and not assumed.
     """
 
     series: KeySeries
@@ -40,23 +40,23 @@ class Calibrated:
     besides: float
     seen: bool
     used: tuple[Use, ...]
-    """At each size that was measured."""
+    """The use of an insert at each measured size."""
 
     def place(self, rows: float, rate: float, memory: float, cache: float, share: float | None = None) -> Place:
-        """Give a size with caches of so many bytes; ``share``: another one of the operating system's."""
+        """Return a place for a size and caches in bytes. ``share``: replaces ``system_share``."""
         rules = self.series.rules
         beside = max(0.0, memory - cache) if self.series.cached_by_system else 0.0
         system = beside * min(1.0, self.system_share if share is None else share) / rules.page_bytes
-        # What the engine keeps free does not grow with its cache.
+        # The memory that the engine doesn't use for the index doesn't grow with its cache.
         kept_free = (1.0 - self.engine_share) * rules.cache_pages
         pages = cache / rules.page_bytes
         return Place(rows, max(self.engine_share * pages, pages - kept_free), system, rate)
 
     def use(self, figures: BtreeFigures, seen: Observed | None = None) -> Use:
-        """Give what an insert uses by the model's figures; what was ``seen`` comes first."""
+        """Return the use of an insert from the model's figures; measured values in ``seen`` replace them."""
         rules = self.series.rules
         misses = figures.reads + figures.inner_reads + self.besides
-        # Where the operating system caches them too, they are hot there.
+        # Pages outside the tree are hot, so the operating system's cache contains them if it caches the files.
         reads = device_reads(figures) + (0.0 if self.series.cached_by_system else self.besides)
         logged = figures.log_bytes
         if seen is not None:
@@ -64,18 +64,18 @@ class Calibrated:
             reads = reads if seen.device_reads is None else seen.device_reads
             logged = logged if seen.log_bytes is None else seen.log_bytes
         checkpoint = figures.checkpoint_writes if rules.writer_checkpoints else 0.0
-        # A log of pages begins again in the same few pages of its file, which are in the cache.
+        # A page log reuses the same few pages of its file, which stay in the cache.
         entering = 0.0 if rules.commits_log_pages else logged / rules.page_bytes
         return Use(misses, reads + entering, reads, checkpoint)
 
 
 def device_reads(figures: BtreeFigures) -> float:
-    """Give the reads of the device for an insert."""
+    """Return the device reads per insert."""
     return figures.reads - figures.system_hits + figures.inner_reads - figures.inner_system_hits
 
 
 def calibrate(series: KeySeries) -> Calibrated:
-    """Find the shares that fit what was measured. Raises InputError and SystemFailed."""
+    """Find the shares that fit the measurements best. Raises InputError and SystemFailed."""
     usual = Calibrated(series, _ENGINE_SHARE, _SYSTEM_SHARE, 0.0, False, ())
     misses = [each.misses for each in series.observed]
     shares = _SHARES if way_of(series) == "formula" else _FEW_SHARES
@@ -89,14 +89,14 @@ def calibrate(series: KeySeries) -> Calibrated:
         tried = _tried(series, [replace(found, system_share=share) for share in shares])
         modelled = [[device_reads(each) for each in figures] for figures in tried]
         share = _closest(shares, modelled, reads, _SYSTEM_SHARE)
-        seen = any(each is not None and each > _TOLD for each in reads)
+        seen = any(each is not None and each > _READS_SEEN for each in reads)
         found = replace(found, system_share=share, seen=seen)
     figures = tried[shares.index(share)]
     return replace(found, used=tuple(found.use(*each) for each in zip(figures, series.observed, strict=True)))
 
 
 def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFigures]]:
-    """Give the model's figures at the sizes that were measured, for each of several shares."""
+    """Return the model's figures at the measured sizes, one list per calibration."""
     cache = float(series.rules.cache_pages * series.rules.page_bytes)
     places = [
         each.place(size.rows, size.throughput, series.memory_bytes, cache)
@@ -106,9 +106,7 @@ def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFi
     found: list[BtreeFigures] = []
     for each in answers(series, places):
         if each.figures is None:
-            raise InputError(
-                series.name, f"it cannot be calibrated: {each.lacking}", "calibrate with other keys or sizes"
-            )
+            raise InputError(series.name, f"calibration failed: {each.lacking}", "calibrate with other keys or sizes")
         found.append(each.figures)
     sizes = len(series.observed)
     return [found[start : start + sizes] for start in range(0, len(found), sizes)]
@@ -117,7 +115,7 @@ def _tried(series: KeySeries, shares: Sequence[Calibrated]) -> list[list[BtreeFi
 def _closest(
     shares: Sequence[float], modelled: Sequence[Sequence[float]], seen: Sequence[float | None], usual: float
 ) -> float:
-    """Give the share whose figures are closest to those seen; the usual one where another is hardly closer."""
+    """Return the share whose figures are closest to the measured ones, with a preference for the usual share."""
 
     def distance(share: float, figures: Sequence[float]) -> float:
         apart = sum((one - other) ** 2 for one, other in zip(figures, seen, strict=False) if other is not None)

@@ -1,4 +1,4 @@
-"""What a storage device can do, as a run probed it or as somebody says."""
+"""The performance of a storage device, as probed by a run or given by the user."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from dbdyno.model.result.reading import JsonObject, number, objects
 
 @dataclass(frozen=True)
 class Device:
-    """A device: seconds of a random read alone, reads and writes a second of many at once, bytes of log a second.
+    """A device.
 
-    ``depths``: reads a second by how many are under way at once, where that was probed.
+    ``read_s``: seconds of a single random read; ``reads_per_s``, ``writes_per_s``: maximum with many at once;
+    ``sync_s``: seconds of a sync; ``log_bytes_per_s``: bytes per second written to a log. ``depths``: probed reads per
+    second by queue depth.
     """
 
     read_s: float
@@ -26,24 +28,24 @@ class Device:
 
     @classmethod
     def of(cls, facts: JsonObject, place: str) -> Device:
-        """Read what a run probed. Raises InputError where it probed no device; ``place``: the run."""
+        """Read the probe of a run. Raises InputError if it has none. ``place``: name of the run in errors."""
         reads, writes = objects(facts.get("random_read")), objects(facts.get("random_write"))
         depths = tuple((int(each["depth"]), float(each["per_s"])) for each in reads)
         sync, large, size = (number(facts, name) for name in ("sync_us", "large_sync_us", "large_sync_bytes"))
         if not depths or not sync or not large or not size:
-            raise InputError(place, "the storage device was not probed", "calibrate by a new run")
+            raise InputError(place, "the storage device was not probed", "calibrate with a new run")
         most = max(rate for _, rate in depths)
         if facts.get("direct") is False:
             problem = (
-                "the storage device was probed through the kernel's cache, since its file system allows nothing else"
+                "the storage device was probed through the kernel's cache, because its file system lacks direct I/O"
             )
             raise InputError(place, problem, "calibrate on another file system, with `--dir`")
-        # Runs before writes were probed: as fast as reads.
+        # Old runs didn't probe writes; assume that writes are as fast as reads.
         written = max((float(each["per_s"]) for each in writes), default=most)
         return cls(1.0 / depths[0][1], most, written, sync / 1e6, size / large * 1e6, depths)
 
     def read_seconds(self, depth: float) -> float:
-        """Give the seconds of a read among so many under way at once; between probed depths by their logarithm."""
+        """Return the seconds of a read at a queue depth, interpolated over the logarithm of the probed depths."""
         if not self.depths:
             return max(self.read_s, depth / self.reads_per_s)
         before, after = self.depths[0], self.depths[-1]
@@ -58,24 +60,24 @@ class Device:
             return slow if depth <= low else max(slow, depth / self.reads_per_s)
         return slow + (fast - slow) * log(depth / low) / log(high / low)
 
-    def changed(self, said: Mapping[str, float]) -> Device:
-        """Give it with other figures: ``read_s``, ``reads_per_s``, ``writes_per_s``."""
-        if not said:
+    def changed(self, values: Mapping[str, float]) -> Device:
+        """Return the device with other values for ``read_s``, ``reads_per_s`` or ``writes_per_s``."""
+        if not values:
             return self
-        reads = {"read_s", "reads_per_s"} & set(said)
-        read_s = said.get("read_s", self.read_s)
+        reads = {"read_s", "reads_per_s"} & set(values)
+        read_s = values.get("read_s", self.read_s)
         return Device(
             read_s,
-            # A device of which only the time of a read is said does one at a time.
-            said.get("reads_per_s", 1.0 / read_s if reads else self.reads_per_s),
-            said.get("writes_per_s", self.writes_per_s),
+            # If only the time of a read is given, assume one read at a time.
+            values.get("reads_per_s", 1.0 / read_s if reads else self.reads_per_s),
+            values.get("writes_per_s", self.writes_per_s),
             self.sync_s,
             self.log_bytes_per_s,
             () if reads else self.depths,
         )
 
     def shown(self) -> dict[str, float]:
-        """Give the figures as a prediction has them."""
+        """Return the figures as a part of a prediction."""
         return {
             "read_us": self.read_s * 1e6,
             "reads_per_s": self.reads_per_s,

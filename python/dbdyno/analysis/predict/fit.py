@@ -1,9 +1,9 @@
-"""What an insert costs, from the sizes that a calibration measured.
+"""Fit the cost of an insert to the sizes that a calibration measured.
 
-The time that a client takes for an insert is taken as a sum: what it takes when all is cached, and so much for each
-page that the engine's cache lacks, for each that enters the operating system's cache, for each read of the device, and
-for each page of a checkpoint that the session writes itself. Device reads cost what the probe says. The others are
-found by least squares, none below 0, with weak prior values where a calibration shows little of them.
+The client's time for an insert is modeled as a sum: a base time with everything cached, plus a cost per miss of the
+engine's cache, per page that enters the operating system's cache, per device read, and per checkpoint page that the
+session writes itself. The cost of a device read comes from the probe. The other costs are found by non-negative least
+squares, with weak priors for costs that a calibration hardly shows.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from math import sqrt
 import numpy as np
 from scipy.optimize import lsq_linear
 
-# Relative standard deviation of a measured time, whatever its windows say: layouts and neighbours differ.
+# Relative standard deviation of a measured time beyond the spread of its windows: memory layouts and neighbors differ.
 _NOISE = 0.05
-# Prior of what making room for a page takes, seconds, and of how sure that is: some system calls and a copy.
+# Prior of the seconds to make room for a page, and its standard deviation: some system calls and a copy.
 PAGE_S, _PAGE_SD = 30e-6, 30e-6
-# Prior of a miss: the same without a device. It is weak.
+# Weak prior of a miss that doesn't read from a device.
 _MISS, _MISS_SD = 10e-6, 200e-6
 _CPU_SD = 100e-6
-# The least that an insert takes by itself, as a share of the quickest that was measured: where all of the time seems to
-# be reads, as these look slower than they were, it would be nothing, and as many inserts as one likes a second.
+# Minimum base time of an insert, as a share of the shortest measured time. Overestimated reads could otherwise account
+# for all of the time, and the predicted rate without reads would be unlimited.
 _LEAST = 0.01
 
 
 @dataclass(frozen=True)
 class Use:
-    """What an insert uses.
+    """The resources that an insert uses.
 
-    Pages that the engine's cache lacks, pages that enter the operating system's, reads of the device, and pages of
-    checkpoints that the session writes.
+    Misses of the engine's cache, pages that enter the operating system's cache, device reads, and checkpoint pages that
+    the session writes.
     """
 
     misses: float
@@ -43,7 +43,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Sample:
-    """A size of the calibration: which series, what an insert used there, its seconds and its CPU seconds."""
+    """One size of a calibration: the series, and the use, seconds and CPU seconds of an insert."""
 
     series: str
     use: Use
@@ -53,7 +53,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of each; ``insert`` and ``cpu`` by series. ``error``: root of the mean square of relative residuals."""
+    """Costs in seconds; ``insert`` and ``cpu`` by series. ``error``: root mean square of the relative residuals."""
 
     insert: dict[str, float]
     miss: float
@@ -65,7 +65,7 @@ class Costs:
     error: float = field(default=0.0)
 
     def terms(self, series: str, use: Use, read_s: float) -> dict[str, float]:
-        """Give the seconds of a client's time for an insert, by what they go to; a device read takes ``read_s``."""
+        """Return the client's seconds per insert by kind of cost. ``read_s``: seconds of a device read."""
         return {
             "insert itself": self.insert[series],
             "cache misses": self.miss * use.misses,
@@ -75,15 +75,15 @@ class Costs:
         }
 
     def cpu_s(self, series: str, use: Use) -> float:
-        """Give the CPU seconds of an insert."""
+        """Return the CPU seconds of an insert."""
         return self.cpu[series] + self.cpu_miss * use.misses + self.cpu_page * use.pages
 
 
 def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: float = PAGE_S) -> Costs:
-    """Find the costs.
+    """Return the costs that fit the samples best.
 
-    ``read_s``: what a device read takes; ``write_s``: prior of a written page; ``page_s``: prior of a page that enters
-    the operating system's cache.
+    ``read_s``: seconds of a device read; ``write_s``: prior for a written page; ``page_s``: prior for a page that
+    enters the operating system's cache.
     """
     names = list(dict.fromkeys(each.series for each in samples))
     uses = np.array([[one.use.misses, one.use.pages, one.use.checkpoint_pages] for one in samples])
@@ -96,23 +96,23 @@ def fit(samples: Sequence[Sample], read_s: float, write_s: float, *, page_s: flo
     )
     residuals = (_made(names, samples, uses, found) - seconds) / measured
     insert, (miss, page, checkpoint) = dict(zip(names, found, strict=False)), found[len(names) :]
-    told = [one for one in samples if one.cpu_s is not None]
+    with_cpu = [one for one in samples if one.cpu_s is not None]
     cpu, cpu_miss, cpu_page = dict.fromkeys(names, 0.0), 0.0, 0.0
-    if told:
-        spent = np.array([one.cpu_s or 0.0 for one in told])
-        columns = np.array([[one.use.misses, one.use.pages] for one in told])
-        known = list(dict.fromkeys(one.series for one in told))
-        of = _least_squares(
+    if with_cpu:
+        spent = np.array([one.cpu_s or 0.0 for one in with_cpu])
+        columns = np.array([[one.use.misses, one.use.pages] for one in with_cpu])
+        known = list(dict.fromkeys(one.series for one in with_cpu))
+        fitted = _least_squares(
             known,
-            told,
+            with_cpu,
             columns,
             wanted=spent,
             deviations=spent * _NOISE,
             priors=[(0.0, _CPU_SD), (0.0, _CPU_SD)],
             least=[0.0] * len(known),
         )
-        cpu |= dict(zip(known, of, strict=False))
-        cpu_miss, cpu_page = of[len(known) :]
+        cpu |= dict(zip(known, fitted, strict=False))
+        cpu_miss, cpu_page = fitted[len(known) :]
     return Costs(
         insert, miss, page, checkpoint, cpu, cpu_miss, cpu_page, error=sqrt(float(np.mean(np.square(residuals))))
     )
@@ -136,15 +136,15 @@ def _least_squares(
     priors: Sequence[tuple[float, float]],
     least: Sequence[float],
 ) -> list[float]:
-    """Solve for what each series takes itself, then for the columns of ``uses``; a row for each prior is added.
+    """Return the base value of each series, then one coefficient per column of ``uses``. Each prior adds a row.
 
-    ``least``: of what each series takes itself; the others are not below 0.
+    ``least``: lower bounds of the base values; the coefficients are at least 0.
     """
     own = np.array([[float(one.series == name) for name in names] for one in samples])
     rows = np.hstack([own, uses]) / deviations[:, None]
     prior = np.hstack([np.zeros((len(priors), len(names))), np.diag([1.0 / sd for _, sd in priors])])
     right = np.concatenate([wanted / deviations, [value / sd for value, sd in priors]])
-    # Scaled to about 1, since seconds of an insert are some 1e-5.
+    # Scale the values to about 1, because an insert takes about 1e-5 s.
     unit = float(np.mean(np.abs(wanted))) or 1.0
     lowest = np.array([*least, *(0.0 for _ in priors)]) / unit
     solved = lsq_linear(np.vstack([rows, prior]) * unit, right, bounds=(lowest, np.inf))

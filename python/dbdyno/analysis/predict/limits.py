@@ -1,4 +1,4 @@
-"""How many inserts a second clients make, from what one takes and from what they share."""
+"""Compute the insert rate of several clients from the time of one insert and from shared resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbdyno.model.events.answers import BtreeFigures
 
 @dataclass(frozen=True)
 class Rate:
-    """Inserts a second, what limits them, and what each shared resource would allow."""
+    """Inserts per second, their limit, and the rate that each resource would allow."""
 
     throughput: float
     limited_by: str
@@ -28,9 +28,9 @@ def rate(
     clients: int,
     cores: int,
 ) -> Rate:
-    """Give the least of what clients make in their own time and what processors and device allow.
+    """Return the lowest of the rates that the clients' time, the CPUs, the device and the log allow.
 
-    ``clients``: those that insert at the same time; ``terms``: seconds of a client's time for an insert.
+    ``clients``: number that insert at the same time; ``terms``: client seconds per insert by kind of cost.
     """
     seconds = sum(terms.values())
     written = tree.dirty_evictions + tree.checkpoint_writes

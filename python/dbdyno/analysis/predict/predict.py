@@ -1,4 +1,4 @@
-"""A prediction from a stored run: calibration, then each size with its band and with what limits it."""
+"""Predict insert rates from a stored run: calibrate, then compute the rate, the band and the limit of each size."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from dbdyno.model.result.prediction import Conditions, IndexActivity, MeasuredPo
 from dbdyno.model.result.prediction import Costs as TermCosts
 from dbdyno.model.result.reading import count
 
-#: The sizes that are predicted unless others are asked for.
+#: Default sizes, in rows.
 USUAL_ROWS = (10**6, 3 * 10**6, 10**7, 3 * 10**7, *(10**power for power in range(8, 13)))
 
-# Shares of the operating system's cache, over the calibrated one, that a band covers.
+# A band covers these shares of the operating system's cache, relative to the calibrated share.
 _SHARES = (0.7, 1.0, 1.4)
 _DRAWS = 200
-# Standard deviations of logarithms: of a measured time besides what its windows show, of the prior of a page's cost,
-# and of what a read takes under load.
+# Standard deviations of logarithms: of a measured time in addition to the spread of its windows, of the prior of a
+# page's cost, and of the time of a read under load.
 _TIME_SPREAD, _PAGE_SPREAD, _READ_SPREAD = 0.03, 0.5, 0.25
-# The same of the model's error, and how it grows with each factor of ten beyond the largest size calibrated with.
-# docs/explanation/prediction.md has the runs that this rests on.
+# Standard deviation of the model's error, and its growth per factor of ten beyond the largest calibrated size. See
+# docs/explanation/prediction.md for the runs behind these values.
 _MODEL_SPREAD, _SPREAD_PER_DECADE = 0.20, 0.03
-# How many times the client's CPU for an insert must be what it was, for a word about the machine.
+# Warn about a slower machine if the client's CPU time per insert grew by this factor.
 _SLOWER = 1.25
-# Rounds in which rate and checkpoints, each of which follows from the other, come to agree.
+# Iterations in which the rate and the checkpoints, which depend on each other, converge.
 _ROUNDS = 2
 
 
 @dataclass(frozen=True)
 class Question:
-    """For what is to be predicted; what is not said is as it was calibrated.
+    """What to predict. Values that are None are the same as in the calibration.
 
-    ``up_to``: the largest size that the calibration takes; the run's others are shown beside. ``device``: by the names
-    of :class:`dbdyno.analysis.predict.device.Device`.
+    ``up_to``: the largest size, in rows, to calibrate with; larger sizes of the run are compared with the prediction.
+    ``device``: values by the field names of :class:`dbdyno.analysis.predict.device.Device`.
     """
 
     rows: Sequence[int] = USUAL_ROWS
@@ -62,7 +62,7 @@ class Question:
 
 @dataclass(frozen=True)
 class _Asked:
-    """The question with all that it left out."""
+    """The question with default values filled in."""
 
     clients: int
     memory: float
@@ -72,13 +72,13 @@ class _Asked:
 
 
 def predict(calibration: Calibration, question: Question) -> Prediction:
-    """Predict from a run of a growing table. Raises InputError where it shows too little, and SystemFailed."""
+    """Predict from a run of a growing table. Raises InputError if the run is not sufficient, and SystemFailed."""
     document = calibration.document
     place = f"run {document.id}"
     whole = read_series(calibration)
     read = whole if question.up_to is None else read_series(calibration, question.up_to)
     first = read.series[0]
-    _see_that_they_are_alike(read.series, place)
+    _check_alike(read.series, place)
     probed = Device.of(document.device, place)
     cache = float(first.rules.cache_pages * first.rules.page_bytes)
     cores = count(document.host, "cores") or 1
@@ -91,8 +91,8 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     )
     if asked.memory < asked.cache:
         problem = "the engine's own cache is larger than the memory"
-        raise InputError("--memory", problem, f"at least {asked.cache:.0f} bytes, or a smaller `--cache`")
-    # What was measured is shown beside a prediction for the same, and for nothing else.
+        raise InputError("--memory", problem, f"give at least {asked.cache:.0f} bytes, or a smaller `--cache`")
+    # Show measured values only if the prediction is for the same configuration.
     same = asked == _Asked(first.clients, first.memory_bytes, cache, cores, probed)
     calibrated = [calibrate(each) for each in read.series]
     read_s = probed.read_seconds(1 if first.rules.one_writer else first.clients)
@@ -155,8 +155,8 @@ def predict(calibration: Calibration, question: Question) -> Prediction:
     return prediction
 
 
-def _see_that_they_are_alike(series: Sequence[KeySeries], place: str) -> None:
-    """Raise InputError where series were measured on several systems, or with several loads or caches."""
+def _check_alike(series: Sequence[KeySeries], place: str) -> None:
+    """Raise InputError if the series differ in their system, clients, memory or cache."""
     for what, values in (
         ("systems", {str(each.factors.get("system", "")) for each in series}),
         ("numbers of clients", {str(each.clients) for each in series}),
@@ -164,8 +164,8 @@ def _see_that_they_are_alike(series: Sequence[KeySeries], place: str) -> None:
         ("sizes of the engine's cache", {str(each.rules.cache_pages) for each in series}),
     ):
         if len(values) > 1:
-            problem = f"it has several {what}: {', '.join(sorted(values))}"
-            raise InputError(place, problem, "predict from a run of one, with `--set` or `--system`")
+            problem = f"the run has several {what}: {', '.join(sorted(values))}"
+            raise InputError(place, problem, "measure only one of them, with `--set` or `--system`")
 
 
 def _refused(cell: Cell) -> str:
@@ -174,7 +174,7 @@ def _refused(cell: Cell) -> str:
 
 
 def slower_sizes(everything: Iterable[KeySeries], calibrating: Sequence[KeySeries]) -> list[tuple[int, float]]:
-    """Give sizes at which the client took more CPU for an insert than at those calibrated with, and how many times."""
+    """Return the sizes at which the client took more CPU time per insert than in the calibration, with the factor."""
     usual = [each.client_cpu_s for one in calibrating for each in one.observed if each.client_cpu_s is not None]
     if not usual:
         return []
@@ -197,9 +197,9 @@ def _samples(calibrated: Sequence[Calibrated]) -> list[Sample]:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Costs as other windows and other priors would have given them.
+    """Costs fitted to resampled windows and priors.
 
-    ``slower``: a factor of what a read takes; ``off``: the model's error, in its standard deviations.
+    ``slower``: a factor for the time of a read; ``off``: the model's error in standard deviations.
     """
 
     costs: Costs
@@ -266,13 +266,13 @@ def _series(
             _point(
                 one,
                 size,
-                of,
+                per_share,
                 costs=costs,
                 draws=draws,
                 asked=asked,
                 seen=measured.get(size),
             )
-            for size, of in zip(sizes, found, strict=True)
+            for size, per_share in zip(sizes, found, strict=True)
         ],
     )
 
@@ -364,7 +364,7 @@ def _rate(one: Calibrated, figures: BtreeFigures, costs: Costs, asked: _Asked, s
 
 
 def _error(made: Sequence[Series]) -> dict[str, float] | None:
-    """Give how far predictions are off where they were not calibrated."""
+    """Return the relative errors at measured sizes outside the calibration; None if there are none."""
     off = [
         abs(point.throughput / point.measured.throughput - 1.0)
         for each in made

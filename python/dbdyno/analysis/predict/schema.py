@@ -12,7 +12,7 @@ from dbdyno.model.result.schema import as_text, schema_of
 
 
 def json_schema(*, closed: bool = False) -> dict[str, Any]:
-    """Return the schema. ``closed``: it rejects fields that are not in the types."""
+    """Return the schema. ``closed``: reject fields that the types don't define."""
     return schema_of(prediction.Prediction, prediction.SCHEMA, closed=closed)
 
 

@@ -1,4 +1,4 @@
-"""A prediction in words."""
+"""The sentences that state a prediction, and its warnings."""
 
 from __future__ import annotations
 
@@ -11,49 +11,53 @@ from dbdyno.model.result.prediction import Point, Prediction, Series
 
 _TWO_DIGITS = 100
 _FAR = 10**9
-# Ratios up to this are no difference that is worth a word.
+# Don't mention ratios up to this.
 _LIKE = 1.1
 
 
 def sentences(prediction: Prediction) -> list[str]:
-    """Say what a prediction shows, the answer first."""
+    """Return the sentences on a prediction, the answer first."""
     label = prediction.label
     found = []
-    # A size that most have, of those asked for; a billion is far enough for a sentence.
+    # Compare at a requested size for which most series have a prediction, one billion rows if possible.
     rows = prediction.asked.rows
-    told = {
+    points = {
         size: [(each, point) for each in prediction.series for point in each.points if point.rows == size]
         for size in rows
     }
-    known = {size: [each for each in of if each[1].throughput] for size, of in told.items()}
-    most = max((len(of) for of in known.values()), default=0)
-    common = [size for size, of in known.items() if len(of) == most]
+    known = {size: [each for each in pairs if each[1].throughput] for size, pairs in points.items()}
+    most = max((len(pairs) for pairs in known.values()), default=0)
+    common = [size for size, pairs in known.items() if len(pairs) == most]
     if most:
-        said = _FAR if _FAR in common else max(common)
-        found.append(f"At {said:,} rows {_compared(known[said], label)}.")
+        chosen = _FAR if _FAR in common else max(common)
+        found.append(f"At {chosen:,} rows, {_compared(known[chosen], label)}.")
     for each in prediction.series:
         found += _half(each, label)
     error = prediction.error
     if error is not None:
         several = error["sizes"] != 1
         found.append(
-            f"The prediction is off by {100 * error['median']:.2g} %"
-            + (f" in the median and by {100 * error['worst']:.2g} % at most" if several else "")
-            + f" at {error['sizes']:.0f} larger point{'s' if several else ''} that the run measured."
+            f"The {'median ' if several else ''}error of the prediction is {100 * error['median']:.2g} %"
+            + (f" and the largest is {100 * error['worst']:.2g} %" if several else "")
+            + f" at {error['sizes']:.0f} measured size{'s' if several else ''} outside the calibration."
         )
     return found
 
 
-def _compared(there: list[tuple[Series, Point]], label: str) -> str:
-    """Name each series with its rate, the fastest first, and how much slower the others are."""
-    best, *others = sorted(there, key=lambda each: each[1].throughput or 0.0, reverse=True)
+def _compared(points: list[tuple[Series, Point]], label: str) -> str:
+    """Return each series with its rate, the fastest first, and how much slower the others are."""
+    best, *others = sorted(points, key=lambda each: each[1].throughput or 0.0, reverse=True)
     words = _named(best, label)
     for other in others:
         times = (best[1].throughput or 0.0) / (other[1].throughput or 1.0)
         apart = (other[1].band or [0.0, 0.0])[1] < (best[1].band or [0.0, 0.0])[0]
         words += f"; {_named(other, label)}"
         words += (
-            f": 1/{_two(times)} of that" if times > _LIKE and apart else ": the bands overlap" if times > _LIKE else ""
+            f" ({_two(times)} times slower)"
+            if times > _LIKE and apart
+            else " (the bands overlap)"
+            if times > _LIKE
+            else ""
         )
     return words
 
@@ -68,36 +72,36 @@ def warnings(
     slower: Sequence[tuple[int, float]],
     unlimited: str,
 ) -> list[str]:
-    """Say what is assumed, and what is left out.
+    """Return what the prediction assumes and leaves out.
 
-    ``unseen``: series whose calibration saw no read of the device; ``left_out``: why others are none; ``slower``: sizes
-    at which the machine was slower than where it was calibrated, and how many times; ``unlimited``: why memory was not
-    limited, where it should have been.
+    ``unseen``: series whose calibration didn't read from the device; ``left_out``: series that can't be predicted, with
+    the reason; ``slower``: sizes in rows at which the machine was slower than during calibration, each with the factor;
+    ``unlimited``: why a requested memory limit is not in effect.
     """
-    found = [f"Nothing is predicted for {each}." for each in left_out]
+    found = [f"No prediction for {each}." for each in left_out]
     for series in prediction.series:
         lacking = list(dict.fromkeys(point.lacking for point in series.points if point.lacking))
-        found += [f"Nothing is predicted for {series.name} where {each}." for each in lacking[:1]]
+        found += [f"No prediction for some sizes of {series.name}: {each}." for each in lacking[:1]]
     if any(each.system_pages for each in prediction.series if each.name in unseen):
         found.append(
-            f"The calibration with {', '.join(unseen)} did not read the device: how much of the memory serves is an "
-            "assumption."
+            f"The calibration of {', '.join(unseen)} never read from the device, so the share of memory that caches "
+            "the index is an assumption."
         )
     if unlimited:
-        found.append(f"The calibration had all memory of the machine, which could not be limited: {unlimited}.")
+        found.append(f"The calibration could use all memory, because the memory limit is not in effect: {unlimited}.")
     if slower:
         sizes = ", ".join(f"{rows:,}" for rows in sorted({rows for rows, _ in slower}))
         most = max(times for _, times in slower)
         found.append(
-            f"The machine was slower when {sizes} rows were measured: the client took up to {most:.2g} times the CPU "
-            "for an insert. A part of the error may be that."
+            f"The machine was slower at {sizes} rows: the client took up to {most:.2g} times as much CPU time per "
+            "insert. This may explain a part of the error."
         )
     if more_clients:
         found.append(
-            "What clients wait for among themselves is not in it: locks, the end of an index, syncs at commit."
+            "The prediction ignores waits of clients for each other: locks, the end of an index, syncs at commit."
         )
     if other_device:
-        found.append("Syncs, the log and checkpoints are taken to be as on the device that was calibrated with.")
+        found.append("Syncs, the log and checkpoints are assumed to be as fast as on the calibrated device.")
     return found
 
 
@@ -106,28 +110,28 @@ def _named(one: tuple[Series, Point], label: str) -> str:
     band = point.band or [0.0, 0.0]
     made = _two(point.throughput or 0.0)
     return (
-        f"{series.name} makes {made} {label}/s ({_two(band[0])} to {_two(band[1])}), "
+        f"{series.name} reaches {made} {label}/s ({_two(band[0])} to {_two(band[1])}), "
         f"limited by {limit_words(point.limited_by)}"
     )
 
 
 def limit_words(limit: str) -> str:
-    """Write what limits inserts, for a sentence."""
+    """Return the limit of inserts as a part of a sentence."""
     return {
-        "insert itself": "what an insert itself takes",
-        "cache misses": "pages that the engine's cache lacks",
+        "insert itself": "the insert itself",
+        "cache misses": "misses of the engine's cache",
         "room in the page cache": "making room in the page cache",
-        "device reads": "reads of the device",
+        "device reads": "device reads",
         "checkpoint": "writing checkpoints",
-        "processors": "the processors",
-        "reads of the device": "the reads a second of the device",
-        "writes of the device": "the writes a second of the device",
+        "processors": "the CPUs",
+        "reads of the device": "the device's reads per second",
+        "writes of the device": "the device's writes per second",
         "log": "writing the log",
     }.get(limit, limit)
 
 
 def _half(series: Series, label: str) -> list[str]:
-    """Say from which size on a series makes less than half of what it makes at its smallest."""
+    """Return a sentence with the size from which a series has less than half of its rate at the smallest size."""
     points = [each for each in series.points if each.throughput]
     if len(points) <= 1:
         return []
@@ -138,15 +142,15 @@ def _half(series: Series, label: str) -> list[str]:
             part = log(high / bound) / log(high / low)
             rows = exp(log(before.rows) + part * log(after.rows / before.rows))
             first = _two(points[0].throughput or 0.0)
-            words = f"{series.name} falls below half of its {first} {label}/s at about {_two(rows)} rows"
+            words = f"{series.name} falls below half of its initial {first} {label}/s at about {_two(rows)} rows"
             if before.times_memory and after.times_memory and after.index_bytes:
                 times = exp(log(before.times_memory) + part * log(after.times_memory / before.times_memory))
                 memory = after.index_bytes / after.times_memory
-                words += f", where the index is {_two(times)} times the memory of {size(round(memory))}"
+                words += f", when the index is {_two(times)} times as large as the memory of {size(round(memory))}"
             return [words + "."]
     return []
 
 
 def _two(value: float) -> str:
-    """Write a number with two digits."""
+    """Return a number with two digits."""
     return f"{float(f'{value:.2g}'):,.0f}" if value >= _TWO_DIGITS else f"{value:.2g}"

@@ -1,4 +1,4 @@
-"""What a stored run shows of growing tables, as far as a prediction can rest on it."""
+"""Read the series of a stored run with growing tables from which a prediction can be made."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from dbdyno.model.result import Document
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.reading import count, mean, number, objects, text
 
-# How full leaves are, where the engine does not tell: the limit of splits in the middle (Yao, 1978), and what nbtree
-# leaves at the right edge.
+# Fill of leaves if the engine doesn't report it: the limit of splits in the middle (Yao, 1978), and the fill that
+# nbtree leaves at the right edge.
 _USUAL_FILL = {True: 0.69, False: 0.9}
 _FEWEST_SIZES = 2
-# Pages logged, per insert, by which sizes must differ to tell how large one is in the log.
-_TOLD_IMAGES = 0.1
+# Logged page images per insert by which sizes must differ to determine the size of an image in the log.
+_IMAGE_DIFFERENCE = 0.1
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A size as it was measured; all figures are of one insert, null where nobody counted.
+    """The measurements at one size. Figures are per insert, None if unknown.
 
-    ``rows``: in the middle of the windows; ``level``: by which the size is called; ``seconds``: of a client's time, one
-    for each window; ``cpu_s``: of client and server together; ``client_cpu_s``: of a server's client, which does the
-    same at each size.
+    ``rows``: in the middle of the windows; ``level``: nominal size in rows; ``seconds``: client time per window;
+    ``cpu_s``: CPU time of client and server together; ``client_cpu_s``: CPU time of the client of a server, which does
+    the same work at each size.
     """
 
     level: int
@@ -50,11 +50,11 @@ class Observed:
 
 @dataclass(frozen=True)
 class KeySeries:
-    """The sizes of one table as it grew with one kind of key.
+    """The measured sizes of one table that grew with one kind of key.
 
-    ``entry_bytes``: an entry's in a leaf; ``fill``: how full leaves are; ``other_pages``: pages that an insert fills
-    beside the index; ``memory_bytes``: what the system could use, with the kernel's cache of its files;
-    ``cached_by_system``: whether the kernel caches them.
+    ``entry_bytes``: size of an entry in a leaf; ``fill``: filled share of the leaves; ``other_pages``: pages per insert
+    outside the index; ``memory_bytes``: memory available to the system, the kernel's cache of its files included;
+    ``cached_by_system``: whether the kernel caches its files.
     """
 
     name: str
@@ -73,20 +73,20 @@ class KeySeries:
 
     @property
     def image_bytes(self) -> float:
-        """Bytes of a page in the log, by what was logged if that tells, else what is used of it; 0: none are logged."""
+        """Bytes of a page image in the log: measured if possible, otherwise the filled part; 0 without page images."""
         if not self.rules.page_images:
             return 0.0
-        told = [each for each in self.observed if each.log_bytes]
+        logged = [each for each in self.observed if each.log_bytes]
         images = attrgetter("page_images")
-        few, many = min(told, key=images, default=None), max(told, key=images, default=None)
-        if few is None or many is None or many.page_images - few.page_images < _TOLD_IMAGES:
+        few, many = min(logged, key=images, default=None), max(logged, key=images, default=None)
+        if few is None or many is None or many.page_images - few.page_images < _IMAGE_DIFFERENCE:
             return self.fill * self.rules.page_bytes
         grown = ((many.log_bytes or 0.0) - (few.log_bytes or 0.0)) / (many.page_images - few.page_images)
         return min(max(grown, 0.0), float(self.rules.page_bytes))
 
     @property
     def record_bytes(self) -> float:
-        """Bytes that an insert logs, without images of pages."""
+        """Bytes logged per insert, without page images."""
         if self.rules.commits_log_pages:
             return (2.0 if self.index else 1.0) * self.rules.page_bytes
         logged = [each.log_bytes - each.page_images * self.image_bytes for each in self.observed if each.log_bytes]
@@ -95,20 +95,20 @@ class KeySeries:
 
 @dataclass(frozen=True)
 class Read:
-    """The series of a run, and why others are none: clauses."""
+    """The series of a run, and the ones that can't be used, each a clause with the reason."""
 
     series: list[KeySeries]
     left_out: list[str]
 
 
 def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
-    """Read a run of a growing table; ``up_to``: sizes up to so many rows only. Raises InputError."""
+    """Read a run of a growing table. ``up_to``: the largest size in rows to use. Raises InputError."""
     document = calibration.document
     factor = text(document.growth, "factor")
     place = f"run {document.id}"
     if factor is None:
-        problem = f"`{document.experiment}` has no table that grows, so there is nothing to predict from"
-        raise InputError(place, problem, "`dbdyno predict key-order`, or an experiment with `growth`")
+        problem = f"`{document.experiment}` has no growing table to predict from"
+        raise InputError(place, problem, "use `dbdyno predict key-order`, or an experiment with `growth`")
     by = document.report.get("by")
     found, left_out = [], []
     for levels, measured in cells_along(document.cells, factor):
@@ -123,32 +123,30 @@ def read_series(calibration: Calibration, up_to: int | None = None) -> Read:
         else:
             left_out.append(f"{name}: {one}")
     if not found:
-        problem = left_out[0] if left_out else "fewer than two sizes of it were measured"
+        problem = left_out[0] if left_out else "fewer than two sizes were measured"
         raise InputError(place, problem, "calibrate with an index on the key, and at least two sizes")
     return Read(found, left_out)
 
 
 def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Cell]) -> KeySeries | str:
-    """Read the cells of one series; else say what is lacking, a clause."""
-    # Space is looked at when the last window of a size is over: a run that was cut short may lack it at the end.
+    """Return the series of some cells, or the reason why it can't be used, a clause."""
+    # Space is measured after the last window of a size, so the last cells of an interrupted run may lack it.
     last = next((cell for cell in reversed(cells) if cell.space), cells[-1])
     product, stored = last.system.engine, tree(last)
     keys = NewKeys.of(calibration.tasks.get(last.id, {}))
     engine = engine_of_product(product)
     lacking = {
-        "two sizes are needed at least": len(cells) < _FEWEST_SIZES,
-        "what is inserted has no key of a kind that is known": not keys.kind,
+        "at least two sizes are needed": len(cells) < _FEWEST_SIZES,
+        "the kind of the inserted keys is unknown": not keys.kind,
         "each transaction must be one statement that inserts one row": not all(map(_is_an_insert, cells)),
-        "the size of the index was not looked at": stored is None,
+        "the size of the index was not measured": stored is None,
         "there is no index on the key": stored is not None
         and stored.kind == "table"
         and keys.kind != "serial"
         and not _has_index(last, stored.table),
-        "dbdyno did not start the server, whose memory, device and processors are not known": engine.is_server
+        "dbdyno did not start the server, so its memory, device and CPUs are unknown": engine.is_server
         and last.cpu_percent.server is None,
-        "its indexes lay on another device than the one that was probed": _indexes_elsewhere(
-            calibration.document, last
-        ),
+        "its indexes are not on the probed device": _indexes_elsewhere(calibration.document, last),
     }
     problem = next((words for words, applies in lacking.items() if applies), None)
     if problem is not None or stored is None:
@@ -156,11 +154,11 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
     settings = {each: str(value) for each, value in last.system.settings.items()}
     rules = engine.btree(settings, stored.kind, numbered=keys.kind == "serial")
     if rules is None:
-        return f"how {engine.title or product} keeps a {stored.kind} with these settings is not known"
+        return f"the layout of a {stored.kind} of {engine.title or product} with these settings is unknown"
     memory = memory_limit(last) or number(calibration.document.host, "memory_bytes")
     rows = 0.0 if last.growth is None else last.growth.end_rows
     if memory is None or not rows:
-        return "it is not known how much memory, or how many rows, there were"
+        return "the memory or the number of rows is unknown"
     leaves = stored.leaves or stored.bytes / rules.page_bytes
     fill = stored.leaf_fill or _USUAL_FILL[keys.kind in ANYWHERE]
     rest = sum(each.bytes for each in last.space if each.name != stored.name)
@@ -182,7 +180,7 @@ def _series(calibration: Calibration, name: str, factor: str, cells: Sequence[Ce
 
 
 def _name(levels: Mapping[str, Any]) -> str:
-    """Give levels as a name: words by themselves, numbers with what they are."""
+    """Return levels as a name: strings alone, other values with the name of their factor."""
     return ", ".join(level if isinstance(level, str) else f"{name}={level}" for name, level in levels.items()) or "all"
 
 
@@ -202,7 +200,7 @@ def _is_an_insert(cell: Cell) -> bool:
 
 
 def _has_index(cell: Cell, table: str) -> bool:
-    """Whether the catalogue names an index of a table; where it tells nothing of the table, none is missed."""
+    """Whether the catalog contains an index of a table, or doesn't contain the table at all."""
     tables = [each for each in objects(cell.system.catalog.get("tables")) if each.get("name") == table]
     return not tables or any(objects(each.get("indexes")) for each in tables)
 

@@ -14,14 +14,14 @@ from dbdyno.store import Store
 
 @dataclass(frozen=True)
 class Calibration:
-    """A run: its document, and what the trials of its cells were to do."""
+    """A run: its document, and the planned tasks of its cells by cell id."""
 
     document: Document
     tasks: Mapping[str, JsonObject]
 
 
 def read_calibration(store: Store, name: str) -> Calibration:
-    """Read a run; ``name``: its id, the end of it, or ``last``. Raises StoreError and InputError."""
+    """Read a run. ``name``: its id, the end of its id, or ``last``. Raises StoreError and InputError."""
     run = store.run(name)
     tasks = tasks_of(latest_trials(store.trials(run.id)))
     return Calibration(read_run(store, run.id), tasks)

@@ -1,4 +1,4 @@
-"""Asking the worker what inserts do to a B-tree: by formulas, or by simulation where keys come in blocks."""
+"""Ask the worker for the effect of inserts on a B-tree: by formulas, or by simulation if keys arrive in blocks."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from dbdyno.runtime.worker import ask
 
 By = Literal["formula", "simulation"]
 
-# Inserts over which figures are taken, at least; and their share of the rows, so that there are splits among them.
+# Figures cover at least this many inserts, and at least one in `_WINDOW_SHARE` rows, so that splits occur.
 _WINDOW = 20_000
 _WINDOW_SHARE = 50
-# Bytes of a key and a pointer, at most: pages above the leaves of a table do not have its rows.
+# Maximum bytes of a key and a pointer in an inner page. Inner pages of a table don't contain its rows.
 _KEY = 64
-# How many rows a simulated tree should have.
+# Maximum rows of a simulated tree; larger ones are scaled down.
 _MOST_ROWS = 3_000_000
 
 
 @dataclass(frozen=True)
 class Place:
-    """A size, in rows, with the pages that the engine's own cache and the operating system's have for the tree.
+    """A size in rows, with the pages of the engine's own cache and of the operating system's cache for the tree.
 
-    ``rate``: about how many inserts there are a second, for what time causes.
+    ``rate``: approximate inserts per second, for effects that depend on time.
     """
 
     rows: float
@@ -38,26 +38,26 @@ class Place:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an insert does at one size, or why that is not known, a clause."""
+    """The effect of an insert at one size, or the reason why it is unknown, a clause."""
 
     figures: BtreeFigures | None
     lacking: str = ""
 
 
 def way_of(series: KeySeries) -> By:
-    """Tell how a series is predicted."""
+    """Return the method by which a series is predicted."""
     return "formula" if series.keys.kind in ANYWHERE | AT_THE_EDGE else "simulation"
 
 
 def depends_on_rate(series: KeySeries) -> bool:
-    """Tell whether what an insert does to the tree follows from how many there are a second."""
+    """Whether the effect of an insert on the tree depends on the insert rate."""
     return series.rules.checkpoint_seconds is not None or series.keys.kind == "time_blocked"
 
 
 def answers(series: KeySeries, asked: Sequence[Place]) -> list[Answer]:
-    """Ask what an insert does at each place. Raises SystemFailed."""
+    """Return the effect of an insert at each place. Raises SystemFailed."""
     found = _ask([_setting(series, each) for each in asked])
-    # Where the log causes checkpoints before time does, they are as far apart as it says.
+    # If the log fills up before the checkpoint interval ends, the log determines the distance between checkpoints.
     sooner = [place for place, each in enumerate(found) if _log_is_sooner(series, each, asked[place])]
     for place, each in zip(sooner, _ask([_setting(series, asked[one], by_log=True) for one in sooner]), strict=True):
         found[place] = each
@@ -82,7 +82,7 @@ def _log_is_sooner(series: KeySeries, found: Answer, at: Place) -> bool:
 
 
 def _setting(series: KeySeries, at: Place, *, by_log: bool = False) -> dict[str, Any]:
-    """Give the question about one place."""
+    """Return the worker's question about one place."""
     rules, by = series.rules, way_of(series)
     rows, engine, system = max(1, round(at.rows)), max(16, round(at.engine)), max(0, round(at.system))
     window = max(_WINDOW, rows // _WINDOW_SHARE)
@@ -121,7 +121,7 @@ def _keys(series: KeySeries, rate: float) -> dict[str, Any]:
         return {"order": "random"}
     if keys.kind in AT_THE_EDGE:
         return {"order": "ordered"}
-    # Those that count seconds have as many keys in a block as come within it.
+    # A block of time-based keys contains the keys that are inserted within its time.
     block = keys.block * rate if keys.kind == "time_blocked" else keys.block
     return {"order": "blocked", "block": max(1, round(block)), "count": keys.prefixes}
 

@@ -1,1 +1,1 @@
-"""The highest arrival rate at which an objective holds: decisions, the search, and what it concludes."""
+"""The highest arrival rate at which an objective holds: decisions, the search, and its conclusion."""

@@ -1,4 +1,4 @@
-"""What the stored windows of a search show: the interval, and what gives way above it."""
+"""Conclude from the stored windows of a search: the interval of the highest rate, and the limit above it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _GIVES_WAY = {
 
 
 def window_of(each: Round, objective: Objective, window_s: float) -> Window:
-    """Return what a round says about its requests. A round without a result has no request that ended well."""
+    """Return the requests of a round. In a round without a result, all requests count as failed."""
     response = each.histograms.get("response")
     if response is None:
         return Window(np.empty(0), np.empty(0, np.int64), max(each.issued, 1))
@@ -58,27 +58,27 @@ def window_of(each: Round, objective: Objective, window_s: float) -> Window:
 
 
 def grace_ms(objective: Objective, window_s: float) -> float:
-    """Return how long a request that is not begun at a window's end may have waited without counting as skipped."""
+    """Return the milliseconds that a request may have waited at a window's end without counting as skipped."""
     times = [each.limit for each in objective.clauses if not each.is_share]
     return min([*times, 10 * window_s])
 
 
 def _skipped(each: Round, failed: int, grace: float) -> int:
-    """Return how many arrivals were skipped that had waited longer than ``grace`` milliseconds."""
+    """Return the number of skipped arrivals that had waited longer than ``grace`` milliseconds."""
     waited = each.histograms.get("at_least")
     if not each.skipped or waited is None:
         return each.skipped
     values, counts = Histogram(waited).points()
     beyond = int(counts[values / 1e6 > grace].sum())
-    # The histogram has the times of failed requests as well, which are shares of the same.
+    # The histogram also contains the times of failed requests, so count the skipped ones in proportion.
     total = failed + each.skipped
     return min(each.skipped, round(beyond * each.skipped / total))
 
 
 def conclude(planned: JsonObject, cells: Sequence[Cell], label: str) -> Slo:
-    """Return what the searches of a run found. ``planned``: ``slo`` of its design; ``label``: what requests are called.
+    """Return the results of a run's searches. ``planned``: ``slo`` of its design; ``label``: the name of requests.
 
-    A run that is still going on, or was interrupted, has what is known so far.
+    For an unfinished run, they contain what is known so far.
     """
     objective = read_objective(text(planned, "objective") or "", "slo")
     window_s = number(planned, "window_s") or 1.0
@@ -143,7 +143,7 @@ def _search(
     if low is None and high is not None and high == lowest and carries and high <= carries * NOTHING_QUEUES:
         found.status = "none"
     elif found.gives_way is not None and found.gives_way.resource == CLIENT and low is not None:
-        # Above what the load machine offers, nothing is known of the system.
+        # The load machine cannot offer more, so the system's own limit is unknown.
         found.status, found.rate = "client", None
     clause = broken(objective, windows[high]) if high is not None else objective.clauses[0]
     value = metric_value(clause, windows[high]) if high is not None else None
@@ -151,12 +151,12 @@ def _search(
     if _is_measured(pilot):
         found.text = _sentences(found, objective, clause, value, fresh=fresh, pilot=pilot, label=label)
     else:
-        found.text = [f"{name} was not measured in the time there was; use a longer --budget."]
+        found.text = [f"{name} was not measured within the time budget; use a longer --budget."]
     return found
 
 
 NOTHING_QUEUES = 1 / 16
-"""The share of the closed loop's throughput up to which requests hardly ever wait for one another."""
+"""The share of the closed loop's throughput up to which requests hardly ever wait for each other."""
 
 
 def _is_measured(pilot: Cell) -> bool:
@@ -187,7 +187,7 @@ def _probe(cell: Cell, objective: Objective, approach: list[Window], fresh: list
 
 
 def _seems(probe: SloProbe, objective: Objective) -> bool:
-    """Whether what was measured at a rate is within all limits, however few requests that was."""
+    """Whether the measured values at a rate are within all limits, however few requests there were."""
     values = [(probe.values[clause.metric], clause.limit) for clause in objective.clauses]
     return probe.due > 0 and all(value is not None and value < limit for value, limit in values)
 
@@ -206,21 +206,21 @@ def _unshown(probes: Sequence[SloProbe]) -> str:
     return f"Windows of one rate differ too much ({figure(apart[0].rate)}/s)"
 
 
-# So many requests of a rate are enough for a percentile, if windows agree.
+# Number of requests at a rate that is enough for a percentile if windows agree.
 _MANY = 1000
 
 
 def _gives_way(above: Sequence[Cell], pilot: Cell | None) -> LimitingResource | None:
-    """Say what limits the trials above the limit, the nearest first, and otherwise the closed loop."""
+    """Return the bottleneck of the trials above the limit, the nearest first, otherwise that of the closed loop."""
     cells = [*above, *([pilot] if pilot is not None else [])]
     for cell in cells:
         full = [each for one in cell.rounds for each in one.listeners if each.dropped]
         if full:
             dropped, backlog = sum(each.dropped for each in full), max(each.backlog for each in full)
             return LimitingResource(
-                resource="the queue of connections to be accepted",
+                resource="the accept queue",
                 evidence=f"it holds {backlog:,}, and the kernel dropped {dropped:,} connections",
-                advice="raise the backlog that the server asks for (listen(2)), up to `net.core.somaxconn`",
+                advice="raise the backlog that the server requests (listen(2)), up to `net.core.somaxconn`",
                 rate=None if cell is pilot else _rate(cell),
             )
     for ignored in (_SAYS_NOTHING | {_DISTURBED}, _SAYS_NOTHING):
@@ -261,47 +261,49 @@ def _sentences(
     pilot: Cell,
     label: str,
 ) -> list[str]:
-    """Write the answer of one search, and what the system carries at most."""
+    """Return the sentences of one search: the answer, and the closed loop's throughput."""
     name, unit = found.configuration, f"{label}/s"
     low, high, carries = found.low, found.high, found.carries
     if found.status == "failed":
         error = next((each.error for each in pilot.rounds if each.error), None)
         full = found.gives_way
         because = "" if full is None else f"; {gives_way_words(full.resource)}: {full.evidence}"
-        return [f"{name} gave no result: {error or 'no request ended well'}{because}."]
+        return [f"{name} has no result: {error or 'no request succeeded'}{because}."]
     seen = ""
     if high is not None and value is not None:
-        what = {"failed": "failed", "skipped": "of requests were not begun in time"}.get(clause.metric, clause.metric)
+        what = {"failed": "failed", "skipped": "of requests did not start in time"}.get(clause.metric, clause.metric)
         if clause.is_share:
             seen = f"{clause.value(value)} {what} at {figure(high)}/s"
         elif math.isfinite(value):
             seen = f"{what} {clause.value(value)} at {figure(high)}/s"
         else:
             lost = sum(each.failed for each in fresh), sum(each.skipped for each in fresh)
-            words = "failed" if lost[0] > lost[1] else "were not begun in time"
+            words = "failed" if lost[0] > lost[1] else "did not start in time"
             due = max(sum(each.due for each in fresh), 1)
             seen = f"{percent(sum(lost) / due)} of requests {words} at {figure(high)}/s"
     way = "" if found.gives_way is None else gives_way_words(found.gives_way.resource)
     if not way and high is not None and carries is not None and high >= carries / _NEAR:
         way = "the system's capacity"
     shown = f"{way} gives way first ({seen})" if way else seen
-    most = [] if carries is None else [f"{name} carries at most {figure(carries)} {unit} (closed loop{_lost(pilot)})."]
+    most = [] if carries is None else [f"{name} serves at most {figure(carries)} {unit} (closed loop{_lost(pilot)})."]
     match found.status:
         case "found":
             said = f"{name} holds {objective} up to {figure(found.rate)} {unit} [{figure(low)}, {figure(high)}]; "
             said += f"above it, {shown}."
         case "client":
-            said = f"{name} holds {objective} up to {figure(low)} {unit} at least, which is all that this load machine "
+            said = f"{name} holds {objective} up to at least {figure(low)} {unit}, the most that this load machine "
             said += f"can offer ({seen})."
         case "none":
-            said = f"{name} holds {objective} at no rate: {seen}, where requests hardly wait for one another."
+            said = f"{name} does not hold {objective} at any rate: {seen}, where requests hardly wait for each other."
         case _ if low is not None:
-            said = f"{name} holds {objective} up to {figure(low)} {unit} at least; no rate was shown to violate it."
+            said = (
+                f"{name} holds {objective} up to at least {figure(low)} {unit}; no measured rate clearly violates it."
+            )
         case _ if high is not None:
             said = f"{name} does not hold {objective} at {figure(high)} {unit}; there, {shown}. "
             seems = _seeming(found.probes, objective)
             said += f"It seems to hold at {figure(seems)}/s. " if seems else ""
-            said += f"{_unshown(found.probes)} to show a rate that holds: use a longer --budget."
+            said += f"{_unshown(found.probes)} to prove a rate at which it holds: use a longer --budget."
         case _:
-            said = f"{name}: no rate was shown to hold {objective} or to violate it; use a longer --budget."
+            said = f"{name}: no rate clearly holds or violates {objective}; use a longer --budget."
     return [said, *most]

@@ -28,16 +28,16 @@ LEAST_WINDOWS = 3
 KEEPS_UP = Clause("skipped", OVERLOADED)
 """Part of every objective: above the capacity, response times only grow with the length of the window."""
 
-# Wrong decisions at one rate and one side. A search decides near its limit a few times.
+# Probability of a wrong decision at one rate, one-sided. A search makes a few decisions near its limit.
 _ERROR = 0.02
 
-# Requests above a percentile that all windows together must have, before it can be said to hold.
+# Number of requests above a percentile, in all windows together, that a decision that it holds needs.
 _BEYOND = 3
 
-# What windows usually differ by, and as how many windows more it counts: three that agree by chance decide nothing.
+# Usual spread of windows, and its weight in windows. It prevents decisions from three windows that agree by chance.
 _USUAL_SPREAD, _USUAL_WEIGHT = 0.2, 3
 
-# Bounds of a metric over its limit, as a logarithm: one window that stood still must not outweigh all others.
+# Bounds of log(metric / limit), so that one stalled window does not outweigh all others.
 _FARTHEST = 3.0
 
 
@@ -45,9 +45,9 @@ _FARTHEST = 3.0
 class Window:
     """Requests of one measured window that were due in it.
 
-    ``times_ms``, ``counts``: response times of those that ended well, ascending; ``failed``: the others; ``skipped``:
-    those that were not begun when the window ended and had waited longer than the objective's limit. Requests that
-    were due just before the end are in none of them: nothing is known of how long they would have taken.
+    ``times_ms``, ``counts``: response times of successful requests, ascending; ``failed``: number of failed requests;
+    ``skipped``: number of requests that had not started when the window ended and had waited longer than the
+    objective's limit. Requests due just before the end count as neither, because their response time is unknown.
     """
 
     times_ms: NDArray[np.float64]
@@ -57,12 +57,12 @@ class Window:
 
     @property
     def ok(self) -> int:
-        """Requests that ended well."""
+        """Number of successful requests."""
         return int(self.counts.sum())
 
     @property
     def due(self) -> int:
-        """All requests."""
+        """Number of all requests that count."""
         return self.ok + self.failed + self.skipped
 
 
@@ -99,18 +99,18 @@ def _quantile(windows: Sequence[Window], place: int) -> float:
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict, and whether more windows at the rate would probably change one that is undecided."""
+    """A verdict. ``promising``: whether more windows at the rate would probably decide an undecided one."""
 
     verdict: Verdict
     promising: bool = False
 
 
 def decide(objective: Objective, windows: Sequence[Window], most: int = 0) -> Decision:
-    """Say whether an objective holds at the rate of some windows: if all clauses hold, and the load was kept up.
+    """Decide whether an objective holds at the rate of some windows: all clauses hold, and the system keeps up.
 
-    ``most``: how many windows there will be at the rate at most.
+    ``most``: maximum number of windows at the rate.
     """
-    # Where nothing ended well, as when no connection is made, no more windows are needed.
+    # A window without a successful request, for example without a connection, needs no further windows.
     if any(each.failed and not each.ok for each in windows):
         return Decision("violated")
     if len(windows) < LEAST_WINDOWS:
@@ -125,7 +125,7 @@ def decide(objective: Objective, windows: Sequence[Window], most: int = 0) -> De
 
 
 def excess(objective: Objective, windows: Sequence[Window]) -> float:
-    """Return how far the worst metric is above its limit, as in a logarithm of their ratio; negative below it."""
+    """Return the largest logarithm of the ratio of a metric to its limit; negative if all are below their limits."""
     return max(_excess(clause, windows) for clause in (*objective.clauses, KEEPS_UP))
 
 
@@ -138,7 +138,7 @@ def broken(objective: Objective, windows: Sequence[Window]) -> Clause:
 def _decide(clause: Clause, windows: Sequence[Window], most: int) -> Decision:
     count = len(windows)
     if clause.metric == "max":
-        # Longer watching only finds longer times: this is of the windows measured, and not of a population.
+        # A maximum grows with the time measured, so the decision is about the measured windows, not a population.
         value = metric_value(clause, windows)
         if value is None:
             return Decision("undecided", most > count)
@@ -162,9 +162,10 @@ def _decide(clause: Clause, windows: Sequence[Window], most: int) -> Decision:
 
 
 def _unseen(clause: Clause, windows: Sequence[Window]) -> float:
-    """Return how much higher a percentile may be because its slowest requests came in few bursts, as a logarithm.
+    """Return the log of the factor by which a percentile may be higher if its slowest requests came in few bursts.
 
-    The counts of these requests per window show how many bursts there were: a Poisson count has its mean as variance.
+    The number of bursts follows from the counts of slow requests per window, because the variance of a Poisson count
+    equals its mean.
     """
     if clause.metric not in QUANTILES:
         return 0.0
@@ -176,16 +177,16 @@ def _unseen(clause: Clause, windows: Sequence[Window]) -> float:
 
 
 def _enough(clause: Clause, windows: Sequence[Window]) -> bool:
-    """Whether windows have the requests that show that a clause holds, whatever they were."""
+    """Whether windows contain enough requests to show that a clause holds."""
     due = sum(each.due for each in windows)
     if clause.is_share:
-        # None of n: with 98 % confidence below 3.9 / n.
+        # If none of n requests failed, the share is below 3.9 / n with 98% confidence.
         return due * clause.limit >= -math.log(_ERROR)
     return due * (1 - QUANTILES.get(clause.metric, 0.5)) >= _BEYOND
 
 
 def _excess(clause: Clause, windows: Sequence[Window]) -> float:
-    """Return how far a metric is above its limit: of times the logarithm of the ratio, of shares the ratio less 1."""
+    """Return how far a metric is above its limit: log(value / limit) for a time, value / limit - 1 for a share."""
     value = metric_value(clause, windows) or 0.0
     if clause.is_share:
         return min(value / clause.limit - 1, _FARTHEST)

@@ -1,4 +1,4 @@
-"""The search for the highest rate at which an objective holds: which rate to measure next, and what was found.
+"""Search for the highest rate at which an objective holds: choose the next rate to measure, and bound the result.
 
 It first approaches the limit by single windows: from below the closed loop's throughput upwards or downwards in large
 steps, then by halving the bracket on a logarithmic scale. Then it decides with fresh windows only, so that luck in the
@@ -22,25 +22,26 @@ _FIRST, _UP, _DOWN = 0.7, 1.25, 0.5
 # The same without a closed loop, per second: a ladder of doubled rates.
 _LADDER_FROM, _LADDER_UP = 10.0, 2.0
 
-# Below this share of the closed loop's throughput nothing queues: an objective that is violated there cannot be met.
+# Below this share of the closed loop's throughput requests don't queue, so a violated objective cannot be met.
 _LOWEST = 1 / 64
 
-# The ratio of the bracket's ends at which the approach ends, and that of the interval that is narrow enough.
+# The approach ends at the first ratio of the bracket's ends, and the search at the second ratio of the interval's ends.
 _NEAR, _NARROW = 1.15, 1.05
 
-# Windows that decide about one rate at most.
+# Maximum number of windows that decide about one rate.
 _MOST_WINDOWS = 8
 
-# Windows at the highest rate that holds, which come last: disturbances may have been absent before.
+# Windows at the highest rate that holds, measured at the end to include disturbances that were absent before.
 _AGAIN = 4
 
-# How far a metric may be from its limit, as a logarithm, to tell where between two rates the limit is.
-_TELLS = 1.0
+# Maximum logarithm of metric / limit that is used to interpolate between two rates.
+_MOST_EXCESS = 1.0
 
 # Steps away from a rate that stays undecided: each squares the ratio, up to this factor.
 _STEPS, _LARGEST_STEP = 6, 1.6
 
-# The first rate to decide about is beside the bracket by this much over the root of the requests beyond the percentile.
+# The first rate to decide about is outside the bracket by this value over the root of the requests beyond the
+# percentile.
 _BESIDE, _LEAST_BESIDE, _MOST_BESIDE = 0.5, 1.1, 2.0
 
 
@@ -54,7 +55,7 @@ class Probe:
 
 @dataclass
 class Rate:
-    """What was measured at one rate: windows of the approach, and those that decide."""
+    """The windows at one rate: ``approach`` only guides the search, ``fresh`` decides."""
 
     approach: list[Window] = field(default_factory=list)
     fresh: list[Window] = field(default_factory=list)
@@ -62,7 +63,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The interval: the highest rate shown to hold and the lowest shown not to, where there are such rates."""
+    """The interval: the highest rate proven to hold and the lowest proven not to; None if unknown."""
 
     low: float | None
     high: float | None
@@ -72,9 +73,9 @@ class Search:
     """Finds the highest rate at which an objective holds, from windows that its caller measures."""
 
     def __init__(self, objective: Objective, capacity: float | None, highest: float, window_s: float) -> None:
-        """``capacity``: the throughput of the closed loop, per second; None: it gave none.
+        """``capacity``: the throughput of the closed loop per second, None if unknown.
 
-        ``highest``: no higher rate can be offered; ``window_s``: the length of the windows.
+        ``highest``: the highest rate per second that can be offered; ``window_s``: the length of the windows.
         """
         self._window_s = window_s
         self._objective = objective
@@ -83,7 +84,7 @@ class Search:
         self._lowest = _LOWEST * (_LADDER_FROM if capacity is None else capacity)
         self._highest = highest
         self.rates: dict[float, Rate] = {}
-        # The ends of the bracket that are to be confirmed, once the approach is over.
+        # The ends of the bracket to confirm after the approach.
         self._ends: tuple[float | None, float | None] | None = None
         self._turn = self._again = 0
 
@@ -136,14 +137,14 @@ class Search:
         return low, high
 
     def _confirm(self, left: int) -> float | None:
-        """Return a rate that is to be decided about with fresh windows."""
+        """Return the next rate that needs fresh windows for a decision."""
         assert self._ends is not None  # noqa: S101 - only called then
         low, high = self._ends
         found = self.bounds()
         wanted = [self._end_below(low, high, found), self._end_above(low, high, found)]
         wanted = [each for each in wanted if each is not None]
         if wanted:
-            # In turn, so that what comes and goes on the machine meets both.
+            # Alternate, so that temporary disturbances of the machine affect both.
             self._turn += 1
             return wanted[self._turn % len(wanted)]
         rate = self._refine(found, left) if left > _AGAIN else None
@@ -153,7 +154,7 @@ class Search:
         return rate
 
     def _end_below(self, low: float | None, high: float | None, found: Bounds) -> float | None:
-        """Return the rate at which it is to be shown that the objective holds; None if that is shown, or cannot be."""
+        """Return a rate at which the objective may be proven to hold; None if already done or impossible."""
         if found.low is not None:
             return None
         at = low if low is not None else None if high is None else _rounded(high * _DOWN)
@@ -168,13 +169,13 @@ class Search:
         return None
 
     def _end_above(self, low: float | None, high: float | None, found: Bounds) -> float | None:
-        """Return the rate at which it is to be shown that the objective does not hold."""
+        """Return a rate at which the objective may be proven not to hold; None if already done or impossible."""
         if found.high is not None:
             return None
         at = high if high is not None else low
         if at is None:
             return None
-        # The lowest rate that is worth trying is itself to be shown to violate the objective.
+        # Without a lower end, the upper end itself must be proven to violate the objective.
         for ratio in [1.0, *self._ratios(at)] if low is None else self._ratios(at):
             rate = _rounded(min(at * ratio, self._highest))
             if self._is_open(rate) and (found.low is None or rate > found.low):
@@ -196,14 +197,14 @@ class Search:
         return _between(low, high) if high / low > _NARROW else None
 
     def _ratios(self, rate: float) -> list[float]:
-        """Return by how much the rates that are tried one after another differ from one that is not decided."""
+        """Return the factors between an undecided rate and the rates to try next."""
         found = [self._beside(rate)]
         while len(found) < _STEPS:
             found.append(found[-1] * min(found[-1], _LARGEST_STEP))
         return found
 
     def _beside(self, rate: float) -> float:
-        """Return the ratio of rates that windows at a rate probably tell apart."""
+        """Return the ratio of two rates that windows can probably distinguish."""
         beyond = min(1 - QUANTILES.get(each.metric, 0.9) for each in self._objective.clauses)
         found = 1 + _BESIDE / math.sqrt(rate * self._window_s * beyond)
         return min(max(found, _LEAST_BESIDE), _MOST_BESIDE)
@@ -226,10 +227,10 @@ def estimate(
 ) -> float:
     """Return the rate between two at which the worst metric is at its limit, interpolated on logarithmic scales.
 
-    Above its capacity a system has times of any length, which say no more about the rate than that.
+    Above its capacity, a system's times can be arbitrarily long, so the excess is capped.
     """
-    below = min(max(excess(objective, at_low), -_TELLS), -1e-9)
-    above = max(min(excess(objective, at_high), _TELLS), 1e-9)
+    below = min(max(excess(objective, at_low), -_MOST_EXCESS), -1e-9)
+    above = max(min(excess(objective, at_high), _MOST_EXCESS), 1e-9)
     return float(math.exp(math.log(low) + math.log(high / low) * -below / (above - below)))
 
 
@@ -238,5 +239,5 @@ def _between(low: float, high: float) -> float:
 
 
 def _rounded(rate: float) -> float:
-    """Round to three digits: more says nothing, and cells are named by it."""
+    """Round to three digits, to keep the names of cells short."""
     return float(f"{rate:.3g}")
