@@ -132,7 +132,7 @@ def test_open_loops_that_keep_up_are_judged_by_how_long_they_took(cli: Cli) -> N
     # By how much depends on what else the machine does.
     assert found["ratio"] > 1
     shown = " ".join(cli("show", "last", "--store", "runs.db", "--verbose").split())
-    assert "compared by their response time (p99): their throughput is the rate offered" in shown
+    assert "compared by their response time (p99): their throughput is the offered rate" in shown
     compared = cli(
         "compare", f"{document['id']}/work=1", f"{document['id']}/work=100000", "--store", "runs.db", "--json", "c.json"
     )

@@ -76,7 +76,7 @@ def test_syncs_of_a_commit_stand_beside_the_class(
     if settings == "?synchronous=off":
         # A page of 4 KiB and more of each commit waits to be written to the device.
         assert seen["backlog"]["unsynced_bytes"] >= 4096
-        assert "left for later, a transaction: " in cli("show", "last", "--store", "runs.db", "--verbose")
+        assert "deferred per transaction: " in cli("show", "last", "--store", "runs.db", "--verbose")
 
 
 SWALLOWS = """

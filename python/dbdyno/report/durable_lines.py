@@ -1,4 +1,4 @@
-"""The lines on durability: each class with its cells, what was seen of it, and what was left for later."""
+"""The lines on durability: each class with its cells, the observed syncs, and deferred work."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _LEFT = {
 
 
 def durability(document: Document) -> list[Statement]:
-    """Return each durability class with its cells, and how often these had the device sync for a commit."""
+    """Return each durability class with its cells and their syncs per commit."""
     classes: dict[str, list[Cell]] = {}
     for cell in document.cells:
         found = class_of(cell)
-        # A service tells nothing of what its databases keep, and nothing is said of it.
+        # The durability of a service's databases is not visible, so leave services out.
         if found is not None or engine_of_product(cell.system.engine).durability_is_known:
             classes.setdefault(found or "unknown", []).append(cell)
     return [Statement(name + _seen(cells), [cell.id for cell in cells]) for name, cells in classes.items()]
 
 
 def syncs(cell: Cell) -> str:
-    """Return how often a cell had the device sync per commit, and who counted; empty if nothing tells."""
+    """Return a cell's syncs per commit, named by their source; empty if unknown."""
     each, by = cell.observed.syncs_per_commit, cell.observed.seen_by
     return "" if each is None else f"{rough(each)} {_SYNCS[by or 'device']} per commit"
 
 
 def left_unpaid(document: Document) -> list[str]:
-    """Return what the cells' transactions left for later, at the window's end, as far as the engine tells."""
+    """Return the work that the cells' transactions deferred, at the window's end, as far as the engine reports it."""
     lines: dict[str, list[str]] = {}
     for cell in document.cells:
         parts = [
@@ -50,16 +50,16 @@ def left_unpaid(document: Document) -> list[str]:
             lines.setdefault(", ".join(parts), []).append(cell.id)
     several = len(document.cells) > 1
     return [
-        f"left for later, a transaction: {text}" + (f" ({cell_names(document, ids)})" if several else "")
+        f"deferred per transaction: {text}" + (f" ({cell_names(document, ids)})" if several else "")
         for text, ids in lines.items()
     ]
 
 
-_SYNCS = {"files": "syncs", "server": "syncs", "device": "flushes of the disk"}
+_SYNCS = {"files": "syncs", "server": "syncs", "device": "disk flushes"}
 
 
 def _seen(cells: list[Cell]) -> str:
-    """Give the range of what cells had synced for a commit; nothing where none commits."""
+    """Return the range of the cells' syncs per commit; empty if no cell commits."""
     seen = [cell for cell in cells if cell.observed.syncs_per_commit is not None]
     if not seen:
         return ""
@@ -71,12 +71,12 @@ def _seen(cells: list[Cell]) -> str:
 
 
 def _flushes(cells: list[Cell]) -> str:
-    """Return the range of the flushes that the disk completed per commit, for whoever asked."""
+    """Return the range of disk flushes per commit, including those of other programs."""
     seen = [each for cell in cells if (each := cell.observed.flushes_per_commit) is not None]
     if not seen:
-        return "flushes of the disk not observed"
+        return "disk flushes not observed"
     low, high = rough(min(seen)), rough(max(seen))
-    return f"{low if low == high else f'{low} to {high}'} flushes of the disk"
+    return f"{low if low == high else f'{low} to {high}'} disk flushes"
 
 
 def _amount(name: str, value: float) -> str:

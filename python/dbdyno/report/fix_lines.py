@@ -1,4 +1,4 @@
-"""What fixes did, as the terminal and the report show it: each with its gain, its price and what applies it."""
+"""The results of fixes for the terminal and the HTML report: gain, price and the lines that apply each fix."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dbdyno.report.sections import CellTable, Column
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 
-# Fixes that help, of which as many are shown; the rest is left to --verbose.
+# Maximum number of further fixes to show; --verbose shows all.
 _MOST = 4
-# Lines that apply one.
+# Maximum number of lines of a snippet.
 _LINES = 4
 
-VERDICTS = {"helps": "helps", "no": "no help", "inconclusive": "not settled", "disqualified": "no fix"}
+VERDICTS = {"helps": "helps", "no": "doesn't help", "inconclusive": "inconclusive", "disqualified": "not valid"}
 """Verdicts as tables write them."""
 
 
 def fix_lines(found: Fixes, width: int, most: int = _MOST) -> Iterator[Text]:
-    """Give the lines for a terminal: what to take first, then each that helps with its price, then what does not."""
+    """Yield the lines for a terminal: the recommended fix, other fixes that help, then the rest."""
     yield from wrapped(found.text[0], width, "green", "  ")
     named = {each.fix: each for each in found.tried}
     chosen = [named[name] for name in (found.recommended, found.at_a_price) if name is not None]
@@ -40,21 +40,21 @@ def fix_lines(found: Fixes, width: int, most: int = _MOST) -> Iterator[Text]:
         yield from wrapped(f"{gain_words(each, found)}{sign}: {each.fix}{price_words(each)}.", width, "", "  ")
         yield from _snippet(each)
     if len(others) > most:
-        yield Text(f"… {len(others) - most} more that help, with --verbose", style="dim")
+        yield Text(f"… {len(others) - most} more that help with --verbose", style="dim")
     for sentence in found.text[2 if found.at_a_price is not None else 1 :]:
         yield from wrapped(sentence, width, "dim", "  ")
 
 
 def _snippet(each: FixEffect) -> Iterator[Text]:
-    # A line that is to be copied is not wrapped.
+    # Don't wrap lines that users copy.
     for line in each.snippet[:_LINES]:
         yield Text(f"    {line}", style="cyan")
     if len(each.snippet) > _LINES:
-        yield Text(f"    … {len(each.snippet) - _LINES} lines more with --verbose", style="dim")
+        yield Text(f"    … {len(each.snippet) - _LINES} more lines with --verbose", style="dim")
 
 
 def fix_table(document: Document) -> CellTable:
-    """Return each fix with its gain, price and source; no rows where none was measured."""
+    """Return each fix with its gain, price and source; no rows if none was measured."""
     heads = [
         Column("fix", right=False),
         Column("what it does", right=False),
@@ -81,7 +81,7 @@ def fix_table(document: Document) -> CellTable:
 
 
 def fix_snippets(document: Document) -> list[tuple[str, str]]:
-    """Return what applies each fix that helps, by its name."""
+    """Return the name and the snippet of each fix that helps."""
     found = _of(document)
     return [
         (each.fix, "\n".join(each.snippet))
@@ -91,7 +91,7 @@ def fix_snippets(document: Document) -> list[tuple[str, str]]:
 
 
 def fix_text(document: Document) -> list[str]:
-    """Return the sentences on fixes; none where none was measured."""
+    """Return the sentences on fixes; empty if none was measured."""
     found = _of(document)
     return found.text if found is not None else []
 

@@ -1,4 +1,4 @@
-"""What the views say of a document, before they lay it out: rows, bottlenecks, comparisons, failures."""
+"""Texts of a result document that all views share: names, bottlenecks, comparisons, failures."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dbdyno.model.result.reading import shown_times
 from dbdyno.model.result.shape import Comparison, Document, Finding
 from dbdyno.stats import MOST_ROUNDS
 
-# Below this the client is plainly not the bottleneck and one line for all cells says so.
+# Below this share the client is clearly not the bottleneck, and one line for all cells is enough.
 _CLIENT_NEAR = 0.5
 _READS_WORTH_A_COLUMN = 0.01
-# Half the width of an interval, as a share of the mean, from which it is told as a factor.
+# Half the width of an interval, as a share of the mean, above which it is shown as a factor.
 _WIDE = 0.5
 
 
@@ -35,7 +35,7 @@ def advice_words(advice: Advice) -> str:
 
 
 def factor_names(document: Document) -> list[str]:
-    """Return the factors that tell the cells apart; all of them where there is but one cell."""
+    """Return the factors that distinguish the cells; all factors if there is only one cell."""
     several = varied(document.cells)
     return several or list(dict.fromkeys(name for cell in document.cells for name in cell.factors))
 
@@ -46,7 +46,7 @@ def cell_name(cell: Cell, names: list[str]) -> str:
 
 
 def factor_level(name: str, value: str) -> str:
-    """Return a factor with its level; a system's name says by itself what it is."""
+    """Return a factor with its level; for a system only its name."""
     return value if name == "system" else f"{name}={value}"
 
 
@@ -55,7 +55,7 @@ def _factor(cell: Cell, name: str) -> str:
 
 
 def cell_names(document: Document, ids: list[str]) -> str:
-    """Return several cells by their levels, in short; ``all cells`` where they are all."""
+    """Return several cells by their levels, in short; ``all cells`` if the document has no others."""
     by_id = {cell.id: cell for cell in document.cells}
     if len(by_id) > 1 and set(ids) >= set(by_id):
         return "all cells"
@@ -75,7 +75,7 @@ def cell_names(document: Document, ids: list[str]) -> str:
 def interval(cell: Cell) -> str:
     """Return half the width of the 95 % interval as a share of the mean, such as ``±1.4 %``.
 
-    One that is wider than half of the mean is a factor, such as ``factor 2.3``: it reaches further up than down.
+    An interval with a half-width above 50% is shown as a factor, such as ``factor 2.3``, because it is asymmetric.
     """
     mean, ci95 = cell.throughput.mean, cell.throughput.ci95
     if not mean or ci95 is None:
@@ -96,7 +96,7 @@ def latency(cell: Cell, name: str) -> str:
 
 
 def round_value(each: Round) -> str:
-    """Return a round's throughput in short, marked where it failed (✗) or is an outlier (*)."""
+    """Return a round's throughput in short, or ✗ if the round failed; outliers are marked with *."""
     if each.status != "done":
         return "✗"
     return short(each.throughput) + ("*" if each.outlier else "")
@@ -105,8 +105,8 @@ def round_value(each: Round) -> str:
 def ceilings(document: Document) -> dict[str, list[float | None]]:
     """Return the shares of ceilings worth a column, a value for each cell.
 
-    ``of syncs``: of the device's syncs a second; ``of reads``: of its random reads; ``of client``: of what the worker
-    can do, only where a cell comes near it (``client_note`` says the rest).
+    ``of syncs``: share of the device's syncs per second; ``of reads``: share of its random reads; ``of client``: share
+    of the worker's maximum rate, only if a cell comes close to it.
     """
     shares = [cell.share_of_ceiling for cell in document.cells]
     columns: dict[str, list[float | None]] = {
@@ -123,14 +123,14 @@ def ceilings(document: Document) -> dict[str, list[float | None]]:
 
 
 def notes_on_measuring(document: Document) -> list[str]:
-    """Say how far below its own ceiling the client stayed, how cells were interleaved, and where the load came from."""
+    """Return notes on the client's share of its ceiling, the interleaving of cells, and the load machines."""
     return [
         note for note in (_client_note(document), _interleaving_note(document), *_load_machine_notes(document)) if note
     ]
 
 
 def _load_machine_notes(document: Document) -> list[str]:
-    """Say what each load machine did of a cell's load, and how near to one another their windows began."""
+    """Return each load machine's share of a cell's load, and how synchronously their windows began."""
     notes = []
     factors = factor_names(document)
     for cell in document.cells:
@@ -154,42 +154,42 @@ def _load_machine_notes(document: Document) -> list[str]:
 
 
 def _share_of(name: str, trials: list[list[LoadMachineRound]]) -> str:
-    """Return what a machine did in a second, mean of the trials that it took part in, and its share of them."""
+    """Return a machine's mean rate over its trials, and its share of the load."""
     own = [machine for machines in trials for machine in machines if machine.name == name]
     rates, shares = [each.throughput for each in own], [each.share or 0.0 for each in own]
     return f"{name} {figure(sum(rates) / len(rates))}/s ({percent(sum(shares) / len(shares))})"
 
 
 def _interleaving_note(document: Document) -> str:
-    """Say that the cells were interleaved, where they did."""
+    """Return a note on interleaved cells; empty if they were not interleaved."""
     slice_s = document.options.get("slice_s")
     if not isinstance(slice_s, int | float):
         return ""
-    return f"interleaved: the cells of a block were measured beside one another, in slices of {slice_s * 1e3:g} ms"
+    return f"interleaved: the cells of a block alternated in time slices of {slice_s * 1e3:g} ms"
 
 
 def _client_note(document: Document) -> str:
-    """Say how far below its own ceiling the client stayed; empty where that is not known."""
+    """Return a note on the client's share of its ceiling; empty if unknown."""
     shares = [share for cell in document.cells if (share := cell.share_of_ceiling.harness) is not None]
     if not shares:
         return ""
     if max(shares) < _CLIENT_NEAR:
-        return f"client: not the bottleneck, at most {percent(max(shares))} of what it can do with the null engine"
-    return f"client: up to {percent(max(shares))} of what it can do with the null engine, near its own ceiling"
+        return f"client: not the bottleneck, at most {percent(max(shares))} of its maximum rate with the null engine"
+    return f"client: close to its limit, up to {percent(max(shares))} of its maximum rate with the null engine"
 
 
 def published_value(published: Published | None) -> str:
-    """Return a published figure; nothing where there is none."""
+    """Return a published value; empty if there is none."""
     return figure(published.get("value")) if published else ""
 
 
 def published_sources(document: Document) -> list[str]:
-    """Return machine and year of the published figures, each once; their source where those are not known."""
+    """Return machine and year of the published values, each once; their source if machine and year are unknown."""
     return list(dict.fromkeys(_published_source(each.published) for each in document.cells if each.published))
 
 
 def published_references(document: Document) -> list[str]:
-    """Return the whole lines on where the published figures come from, each once."""
+    """Return the full sources of the published values, each once."""
     lines = (each.published.get("source", "") for each in document.cells if each.published)
     return list(dict.fromkeys(line for line in lines if line))
 
@@ -211,19 +211,19 @@ def bottlenecks(document: Document) -> list[Statement]:
 
 
 def bottleneck_sentence(bottleneck: Bottleneck) -> str:
-    """Return the resource and its evidence, and how many rounds agree where not all do."""
+    """Return the resource and its evidence, and the number of agreeing rounds unless all agree."""
     evidence = bottleneck.evidence.rstrip(".")
     agreed = "" if bottleneck.rounds == bottleneck.of else f" (in {bottleneck.rounds} of {bottleneck.of} rounds)"
     words = f"{bottleneck.resource}: {evidence}{agreed}" if evidence else f"{bottleneck.resource}{agreed}"
     proof = bottleneck.proven
     if proof is None:
         return f"inferred, {words}"
-    told = {True: "proven", False: "refuted", None: "not settled"}[proof.agrees]
-    return f"{told} by why {proof.run}, {words}"
+    verdict = {True: "proven by", False: "refuted by", None: "inconclusive in"}[proof.agrees]
+    return f"{verdict} why {proof.run}, {words}"
 
 
 def warnings(document: Document) -> list[Statement]:
-    """Return the findings that belong above the numbers: systems that did not do the same work."""
+    """Return the findings to show above the numbers: systems that did not do the same work."""
     return [Statement(each.text, each.cells) for each in document.findings if _is_warning(each)]
 
 
@@ -237,7 +237,7 @@ def _is_warning(finding: Finding) -> bool:
 
 
 def failed_trials(document: Document) -> list[Statement]:
-    """Return each distinct cause of a failed trial with the cells it hit; blocks count from 1 for people."""
+    """Return each distinct cause of a failed trial with its cells; rounds are numbered from 1."""
     by_id = {cell.id: cell for cell in document.cells}
     factors = factor_names(document)
     found: dict[str, list[str]] = {}
@@ -248,9 +248,9 @@ def failed_trials(document: Document) -> list[Statement]:
 
 
 def comparison_word(comparison: Comparison, *, advise: bool = True) -> str:
-    """Return the verdict; ``not ranked`` where they are not comparable.
+    """Return the verdict; ``not ranked`` if the cells are not comparable.
 
-    With ``advise``, what would settle an open one.
+    With ``advise``, an open verdict is followed by the number of rounds that would settle it.
     """
     word = comparison.verdict or "not ranked"
     if not advise:
@@ -258,13 +258,13 @@ def comparison_word(comparison: Comparison, *, advise: bool = True) -> str:
     more = comparison.more_rounds
     if more:
         return f"{word}: {more} more round{'s' if more > 1 else ''}?"
-    # It could be settled, only not by as many rounds as anybody would wait for.
+    # More rounds would settle it, but too many to be practical.
     beyond = comparison.verdict == "inconclusive" and comparison.detectable is not None
     return f"{word}: over {MOST_ROUNDS:,} rounds" if beyond else word
 
 
 def comparison_sees(comparison: Comparison) -> str:
-    """Return the smallest change that so many rounds as noisy as these could have seen."""
+    """Return the smallest change that the same number of equally noisy rounds could detect."""
     seen = comparison.detectable
     if seen is None:
         return NONE
@@ -272,27 +272,27 @@ def comparison_sees(comparison: Comparison) -> str:
 
 
 def comparison_notes(document: Document) -> list[str]:
-    """Return what has to be known to read the verdicts."""
+    """Return the notes that explain the verdicts."""
     comparisons = document.comparisons
     tested = sum(each.ci95 is not None for each in comparisons)
     notes = []
     if tested > 1:
-        notes.append(f"{tested} comparisons: all intervals together hold with a chance of 95 %")
+        notes.append(f"{tested} comparisons: all intervals hold together with 95 % confidence")
     if tested:
         margin = comparisons[0].margin * 100
-        notes.append(f"margin that matters: {margin:.3g} %; could see: the change found four times in five")
+        notes.append(f"smallest relevant change: {margin:.3g} %; could see: the change detected in 80 % of cases")
     if any(each.metric != "throughput" for each in comparisons):
         notes.append(
-            "open loops that keep up are compared by their response time (p99): their throughput is the rate offered"
+            "open loops that keep up are compared by their response time (p99): their throughput is the offered rate"
         )
-    notes += dict.fromkeys(f"not settled: {each.lacking}" for each in comparisons if each.lacking)
+    notes += dict.fromkeys(f"inconclusive: {each.lacking}" for each in comparisons if each.lacking)
     return notes
 
 
 def compared_cells(document: Document) -> tuple[list[str], list[list[str]]]:
-    """Return heads and, for each comparison, the cell; where not all have one baseline, also what its own has else.
+    """Return the column heads and, for each comparison, the cell. With several baselines, also name the baseline.
 
-    Nothing where nothing is compared.
+    Empty without comparisons.
     """
     names = [[cell_names(document, [each.b])] for each in document.comparisons]
     bases = list(dict.fromkeys(each.a for each in document.comparisons))
@@ -307,9 +307,9 @@ def compared_cells(document: Document) -> tuple[list[str], list[list[str]]]:
 
 
 def comparison_ratio(comparison: Comparison, named: bool = True) -> str:
-    """Return the ratio with its interval, such as ``1.92 [1.88, 1.96]``; of a time with its name, where ``named``.
+    """Return the ratio with its interval, such as ``1.92 [1.88, 1.96]``. ``named``: add the name of a time metric.
 
-    Where a time is a lower bound, so that the ratio is not known, it is marked.
+    A ratio of lower bounds is marked with (?), because the true ratio is unknown.
     """
     if comparison.ratio is None:
         return NONE

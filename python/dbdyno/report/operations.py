@@ -12,14 +12,14 @@ from dbdyno.report.rows import Row
 
 HEADS = ("count", "share", "mean ms", "p50 ms", "p90 ms", "p99 ms", "max ms")
 NOTE = (
-    "share: of the time that transactions took; what is missing to 100 % is the client's own. "
-    "A statement's time begins where the one before it ends"
+    "share: of the transactions' time; the rest up to 100 % is the client's own work. "
+    "A statement's time begins when the previous one ends"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """What was timed, in which cell, and its figures in the order of :data:`HEADS`."""
+    """A timed operation of a cell, with its values in the order of :data:`HEADS`."""
 
     cell: str
     name: str
@@ -27,7 +27,7 @@ class OperationRow:
 
 
 def operation_rows(document: Document) -> list[OperationRow]:
-    """Return the operations of each cell, the longest first; none where a transaction is one statement."""
+    """Return the operations of each cell, the longest first; empty if each transaction is one statement."""
     factors = factor_names(document)
     rows = []
     for cell in document.cells:
@@ -36,7 +36,7 @@ def operation_rows(document: Document) -> list[OperationRow]:
 
 
 def where_time_goes(cell: Cell, most: int = 4) -> str:
-    """Say in a line what took the time of a cell's transactions; empty where there is one statement alone."""
+    """Return the largest parts of the transactions' time in one line; empty if there is only one statement."""
     told = [each for each in _told(cell) if each.kind != "transaction"]
     parts = [
         f"{called(each)} {percent(each.share)} ({milliseconds(each.latency_ms.mean)} ms)"
@@ -72,7 +72,7 @@ def called(operation: Operation) -> str:
 
 
 def _told(cell: Cell) -> list[Operation]:
-    """Leave out what the latencies of transactions say: one transaction, and one that is one statement."""
+    """Return the operations that add to the transactions' latencies: not a single transaction or statement."""
     steps = [each for each in cell.operations if each.kind != "transaction"]
     transactions = [each for each in cell.operations if each.kind == "transaction"]
     told = [*(transactions if len(transactions) > 1 else []), *(steps if len(steps) > 1 else [])]

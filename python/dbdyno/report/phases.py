@@ -1,4 +1,4 @@
-"""The parts of a transaction apart, where they were recorded, and what loading the data took."""
+"""The phases of a transaction, if they were recorded, and the time to load the data."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PHASES = ("connect", "prepare", "execute", "fetch", "commit")
 
 
 def phase_columns(document: Document) -> list[CellColumn]:
-    """Return rows by transaction and the median of each phase in milliseconds; nothing where none was recorded.
+    """Return rows per transaction and the median of each phase in milliseconds; empty if phases were not recorded.
 
-    Connecting alone is not enough: every trial that connects for each transaction has that.
+    The connect phase alone doesn't count, because every trial with one connection per transaction has it.
     """
     cells = document.cells
     named = [name for name in PHASES if any(_median(cell, name) is not None for cell in cells)]
@@ -45,7 +45,7 @@ def _published_rows(cell: Cell) -> str:
 
 
 def loads(document: Document) -> list[str]:
-    """Return what loading took, once for each time that data were loaded, with the levels that it was for."""
+    """Return the time of each load of the data, with the levels that it was for."""
     found: dict[str, list[Cell]] = {}
     for cell in document.cells:
         if cell.load is not None and cell.load.rows:
@@ -59,7 +59,7 @@ def loads(document: Document) -> list[str]:
 
 
 def _in_common(cells: list[Cell], document: Document) -> list[str]:
-    """Return the levels that these cells share and not all cells have."""
+    """Return the levels that these cells have in common, but not all cells."""
     levels = {name: {level(cell.factors.get(name, "")) for cell in document.cells} for name in factor_names(document)}
     own = {name: {level(cell.factors.get(name, "")) for cell in cells} for name in levels}
     return [factor_level(name, *own[name]) for name in levels if len(own[name]) == 1 < len(levels[name])]

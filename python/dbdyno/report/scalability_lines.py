@@ -1,4 +1,4 @@
-"""What the views say of the scalability model: its sentences, and the rows of its table."""
+"""The sentences and the table rows of scalability models, for all views."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _SIGMA = "\N{GREEK SMALL LETTER SIGMA}"
 
 NOTE = (
     f"The Universal Scalability Law: X(N) = C(1)·N / (1 + {_SIGMA}·(N-1) + κ·N·(N-1)). Contention {_SIGMA}: the share "
-    "of the work that one client does at a time; coherency κ: what each pair of clients costs. In brackets: 95 % "
-    "intervals over rounds."
+    "of the work that only one client can do at a time; coherency κ: the cost of each pair of clients. Brackets "
+    "contain 95 % intervals over rounds."
 )
-HEADS = ("model", "peak at", "throughput there", "one client", "contention", "coherency", "largest misfit")
+HEADS = ("model", "peak at", "peak throughput", "one client", "contention", "coherency", "largest misfit")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is no curve, what would be right, and for which models that holds."""
+    """The reason why models have no curve, advice, and the names of these models."""
 
     why: str
     advice: str
@@ -36,7 +36,7 @@ class Refusal:
 
 
 def model_name(document: Document, model: Scalability) -> str:
-    """Name a model by the levels of the other factors; by its own factor where no others vary."""
+    """Return a model's name: the levels of the other factors, or its own factor if no others vary."""
     several = len({each.factor for each in document.scalability}) > 1
     at = named(model.at, document.answer.systems)
     return " ".join(each for each in (at, f"by {model.factor}" if several or not at else "") if each)
@@ -48,7 +48,7 @@ def fitted(document: Document) -> list[tuple[Scalability, ScalabilityCurve]]:
 
 
 def sentences(document: Document) -> list[str]:
-    """Return a sentence for each curve: its peak, or what is known of it, and its terms."""
+    """Return one sentence per curve: its peak, as far as known, and its terms."""
     return [
         f"Scalability ({model_name(document, model)}): {peak_words(document, curve)}; contention "
         f"{interval(curve.contention)}, coherency {interval(curve.coherency)}."
@@ -57,7 +57,7 @@ def sentences(document: Document) -> list[str]:
 
 
 def peak_words(document: Document, curve: ScalabilityCurve) -> str:
-    """Say where throughput peaks, or from where on it may."""
+    """Return the number of clients at which throughput peaks, or a lower bound of it, as a clause."""
     peak = curve.peak
     least = math.floor(peak.at_least)
     if peak.clients is not None and peak.clients_ci95 is not None and peak.throughput is not None:
@@ -66,12 +66,12 @@ def peak_words(document: Document, curve: ScalabilityCurve) -> str:
     if peak.told == "beyond":
         return f"no peak within N={least}"
     if peak.at_least <= curve.points[0].clients:
-        return "where it peaks is not known"
-    return f"where it peaks is open: at {least} clients or more"
+        return "unknown peak"
+    return f"peak not determined: at {least} clients or more"
 
 
 def rows(document: Document) -> list[list[str]]:
-    """Return a row for each curve, in the order of :data:`HEADS`."""
+    """Return one row per curve, in the order of :data:`HEADS`."""
     made = []
     for model, curve in fitted(document):
         peak = curve.peak
@@ -90,9 +90,9 @@ def rows(document: Document) -> list[list[str]]:
 
 
 def refusals(document: Document, levels: int = 0) -> list[Refusal]:
-    """Return each distinct reason for which there is no curve, with the models that it holds for.
+    """Return each distinct reason for a missing curve, with its models.
 
-    ``levels``: how many cells a model must have to be named.
+    ``levels``: minimum number of cells of a model to include.
     """
     found: dict[tuple[str, str], Refusal] = {}
     for each in document.scalability:
@@ -103,7 +103,7 @@ def refusals(document: Document, levels: int = 0) -> list[Refusal]:
 
 
 def interval(estimated: IntervalEstimate) -> str:
-    """Write a figure with its interval: ``0.0312 [0.0287, 0.0345]``."""
+    """Return a value with its interval: ``0.0312 [0.0287, 0.0345]``."""
     low, high = estimated.ci95
     return f"{figure(estimated.value)} [{figure(low)}, {figure(high)}]"
 
@@ -112,7 +112,7 @@ _WHOLE_FROM = 10
 
 
 def clients(number: float) -> str:
-    """Write a number of clients, which need not be whole."""
+    """Return a number of clients, which may be fractional."""
     return f"{number:.1f}" if number < _WHOLE_FROM else f"{number:,.0f}"
 
 

@@ -1,4 +1,4 @@
-"""What a `dbdyno why` found, as the terminal shows it: a table of resources, the largest first."""
+"""The terminal table of a `dbdyno why`: one row per resource, the largest first."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ VERDICTS = {"bottleneck": "the bottleneck", "part": "a part", "not": "no", "inco
 """Verdicts as tables write them."""
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
-# What goes first where there is no room.
+# Columns to drop first if the terminal is narrow.
 _SPARE = (f"p99 {_TIMES}", "p99 ms", "inferred", "change")
 
 
 def why_lines(why: Why, width: int) -> Iterator[Text]:
-    """Give the lines for a terminal of ``width`` columns."""
+    """Yield the lines for a terminal of ``width`` columns."""
     rows = [row_of(each, why) for each in why.resources if each.tests]
     if rows:
         yield from laid_out(rows, width, _SPARE)
@@ -48,7 +48,7 @@ def row_of(each: WhyResource, why: Why) -> Row:
 
 
 def _figures(shown: ChangeEffect | None, why: Why) -> dict[str, str]:
-    """Give what a change did: to the rate, which an open loop that keeps up has from the clock, and to p99."""
+    """Return the effect of a change on the rate and the p99; for an open loop that keeps up on the p99 only."""
     if why.metric == "p99":
         known = shown is not None and shown.p99 is not None
         bound = "≥" if shown is not None and shown.p99_is_bound else ""
@@ -78,13 +78,13 @@ def shown_change(test: ResourceTest | None, why: Why) -> ChangeEffect | None:
 
 
 def change_words(each: WhyResource, shown: ChangeEffect) -> str:
-    """Name a change without its resource."""
+    """Return the name of a change without its resource."""
     first = each.name.split()[-1]
     return shown.change.removeprefix(f"{first} ")
 
 
 def shares(share: float | None, ends: list[float] | None) -> str:
-    """Write an elasticity with its interval."""
+    """Return an elasticity with its interval."""
     if share is None:
         return NONE
     return f"{share:.2f}" if ends is None else f"{share:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
@@ -97,5 +97,5 @@ def _bracketed(ratio: float | None, ends: list[float] | None) -> str:
 
 
 def _three(ratio: float) -> str:
-    """Write a ratio with two digits behind the point below 10, so that columns stay narrow."""
+    """Return a ratio with two decimals below 10, to keep columns narrow."""
     return f"{ratio:.2f}" if abs(ratio) < ROUNDS_TO_10 else times(ratio)

@@ -11,7 +11,7 @@ from dbdyno.report.why import VERDICTS, shares
 
 
 def effect_words(document: Document) -> str:
-    """Say what elasticities are of, a clause."""
+    """Return the effect that elasticities describe, as a clause."""
     return "p99 of the response time grows" if _is_by_time(document) else "the rate falls"
 
 
@@ -20,7 +20,7 @@ def _is_by_time(document: Document) -> bool:
 
 
 def resource_table(document: Document) -> CellTable:
-    """Return each resource with its verdict; no rows where the run is no `why`."""
+    """Return each resource with its verdict; no rows if the run is not a `why`."""
     saved = "p99" if _is_by_time(document) else "the time"
     heads = [
         Column("resource", right=False),
@@ -37,7 +37,7 @@ def resource_table(document: Document) -> CellTable:
         slower = next((test for test in each.tests if test.kind == "slower"), None)
         right = {True: "right", False: "wrong", None: "open"}[each.inferred_right] if each.inferred else ""
         crooked = slower is not None and not slower.linear
-        test = each.untested or ("by the smallest size: the sizes do not agree" if crooked else "")
+        test = each.untested or ("from the smallest size only, because the sizes disagree" if crooked else "")
         rows.append(
             [
                 each.name,
@@ -52,7 +52,7 @@ def resource_table(document: Document) -> CellTable:
 
 
 def change_table(document: Document) -> CellTable:
-    """Return each change with what it did; no rows where the run is no `why`."""
+    """Return each change with its effect; no rows if the run is not a `why`."""
     heads = [
         Column("change", right=False),
         Column("what it does", right=False),

@@ -193,8 +193,8 @@ def test_a_setting_that_changed_a_run_later_is_named_beside_the_change(made: Mad
     assert [each["run"] for each in change["nearby"]] == [later[0]]
     assert "setting cache_size" in {each["name"] for each in change["nearby"][0]["changed"]}
     text = shown(made.history())
-    assert "nothing that was recorded changed with it" in text
-    assert f"at {later[0]}, beside it: setting cache_size: -2000 → -9" in text
+    assert "no recorded fact changed at the same time" in text
+    assert f"nearby, at {later[0]}: setting cache_size: -2000 → -9" in text
 
 
 def test_without_a_change_it_says_so(made: Made) -> None:
@@ -212,7 +212,7 @@ def test_few_runs_are_told_to_be_few(made: Made) -> None:
     (series,) = series_of(made.history())
     assert not series["enough"]
     assert series["changes"] == []
-    assert "5 runs, too few to look for changes (6 needed)" in shown(made.history())
+    assert "5 runs, too few to detect changes (6 needed)" in shown(made.history())
     assert "too few" in html_history(made.history())
 
 
@@ -221,7 +221,7 @@ def test_the_newest_runs_up_to_the_limit_are_shown(made: Made) -> None:
     history = made.history(limit=5)
     assert [each["run"] for each in series_of(history)[0]["points"]] == runs[2:]
     assert (history["runs"], history["older"]) == (5, 2)
-    assert "2 runs before not shown" in shown(history)
+    assert "2 runs before that not shown" in shown(history)
 
 
 def test_runs_that_do_not_count_are_named(made: Made) -> None:
@@ -413,9 +413,9 @@ def test_runs_that_must_not_be_ranked_are_not_one_series(made: Made) -> None:
     assert unsafe["points"][0]["run"] == first
     assert unsafe["not_comparable"] == ["durability: power-safe against none"]
     text = " ".join(shown(history).split())
-    assert f"not comparable with the runs before, from {first}" in text
+    assert f"not comparable with earlier runs from {first}" in text
     assert "durability: power-safe against none" in text
-    assert "not comparable with the runs before" in html_history(history)
+    assert "not comparable with earlier runs" in html_history(history)
     # Where nothing is written, there is nothing to be durable.
     for each in ("power-safe", "none"):
         made.put(rows=7, change=durable(each, work=0))
@@ -498,8 +498,8 @@ def test_a_changed_experiment_begins_a_new_series(made: Made, more: dict[str, An
     text = " ".join(shown(history).split())
     assert f"the experiment changed at {first}" in text
     assert part in text
-    assert "not compared with before" in text
-    assert "not compared with before" in html_history(history)
+    assert "not compared with earlier runs" in text
+    assert "not compared with earlier runs" in html_history(history)
 
 
 @pytest.mark.parametrize(
@@ -692,7 +692,7 @@ def test_an_empty_store_says_how_to_begin(tmp_path: Path) -> None:
 def test_runs_none_of_which_counts_are_no_error(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
     made.put(status="interrupted")
     print_history("pk-lookup", store_place=made.path)
-    assert "no runs that count" in capsys.readouterr().out
+    assert "no usable runs" in capsys.readouterr().out
 
 
 def test_a_damaged_trial_is_a_fault_of_the_store(made: Made) -> None:

@@ -1,4 +1,4 @@
-"""What the views say of a history, before they lay it out."""
+"""Texts of a history that all views share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_ODDS = 1e9
 
 
 def names(history: History) -> dict[str, str]:
-    """Return each cell by the levels that tell it apart, such as ``cache=shared threads=4``."""
+    """Return each cell by the levels that distinguish it, such as ``cache=shared threads=4``."""
     cells = history["cells"]
     factors = list(dict.fromkeys(name for cell in cells for name in cell["factors"]))
     varied = [name for name in factors if len({level(cell["factors"].get(name)) for cell in cells}) > 1]
@@ -24,48 +24,50 @@ def names(history: History) -> dict[str, str]:
         )
         for cell in cells
     }
-    # A cell of a level that is no longer asked for may look like another one; then ids say which is which.
+    # A cell whose level was removed from the experiment may look like another one; then use ids.
     unique = len(set(made.values())) == len(made)
     return {cell: name if name and unique else cell for cell, name in made.items()}
 
 
 def scope(history: History) -> str:
-    """Return what was looked at, such as ``42 runs from 2026-01-03 to 2026-03-14``."""
+    """Return the runs of the history, such as ``42 runs from 2026-01-03 to 2026-03-14``."""
     first, last = day(history["first"] or ""), day(history["last"] or "")
     if not history["runs"]:
-        return "no runs that count"
+        return "no usable runs"
     text = runs(history["runs"])
     text += f" from {first} to {last}" if first != last else f" of {first}"
     if history["older"]:
-        text += f"; {runs(history['older'])} before not shown (--limit)"
+        text += f"; {runs(history['older'])} before that not shown (--limit)"
     return text
 
 
 def left_out(reasons: list[LeftOut]) -> str:
-    """Return which runs do not count and why, or nothing."""
+    """Return the runs that are left out, with the reasons; empty if none."""
     return "; ".join(f"{runs(len(each['runs']))} {each['reason']} ({_ids(each['runs'])})" for each in reasons)
 
 
 def unmeasured(cell: CellHistory) -> str:
-    """Return why runs that count are missing from a cell, or nothing."""
+    """Return the usable runs without a value for a cell, with the reasons; empty if none."""
     return "; ".join(f"{runs(len(each['runs']))} {each['reason']}" for each in cell["left_out"])
 
 
 def too_few(series: Series, fewest: int) -> str:
-    """Return the sentence for a series that is too short to look for changes."""
-    return f"{runs(len(series['points']))}, too few to look for changes ({fewest} needed)"
+    """Return the sentence for a series that is too short to detect changes."""
+    return f"{runs(len(series['points']))}, too few to detect changes ({fewest} needed)"
 
 
 def began(series: Series) -> str:
-    """Return why a series began where another one was, or nothing."""
+    """Return why a series begins after another one; empty for the first series."""
     first = series["points"][0]
     if series["not_comparable"]:
         reasons = ", ".join(series["not_comparable"])
-        return f"not comparable with the runs before, from {first['run']}, {day(first['started'])} on: {reasons}"
+        return f"not comparable with earlier runs from {first['run']}, {day(first['started'])}: {reasons}"
     if not series["redefined"]:
         return ""
     parts = ", ".join(series["redefined"])
-    return f"the experiment changed at {first['run']}, {day(first['started'])} ({parts}): not compared with before"
+    return (
+        f"the experiment changed at {first['run']}, {day(first['started'])} ({parts}): not compared with earlier runs"
+    )
 
 
 def change_share(change: Change) -> str:
@@ -80,7 +82,7 @@ def odds(value: float) -> str:
 
 
 def metrics(history: History) -> str:
-    """Return the metric and its unit where all cells have the same, or nothing."""
+    """Return the metric and its unit if all cells have the same; otherwise empty."""
     found = dict.fromkeys(metric_of(cell) for cell in history["cells"])
     return next(iter(found)) if len(found) == 1 else ""
 
@@ -91,16 +93,16 @@ def metric_of(cell: CellHistory) -> str:
 
 
 def causes(change: Change) -> list[str]:
-    """Return why a change is inconclusive, and a line for everything that changed with it, or that nothing did."""
+    """Return why a change is inconclusive, and one line per recorded fact that changed at the same time."""
     lines = [f"inconclusive: {each}" for each in change["disturbed"]]
-    lines += changed(change["changed"]) or ["nothing that was recorded changed with it"]
+    lines += changed(change["changed"]) or ["no recorded fact changed at the same time"]
     for each in change["nearby"]:
-        lines += [f"at {each['run']}, beside it: {line}" for line in changed(each["changed"])]
+        lines += [f"nearby, at {each['run']}: {line}" for line in changed(each["changed"])]
     return lines
 
 
 def changed(facts: list[Changed]) -> list[str]:
-    """Return a line for each fact that differs; beyond a dozen only how many more."""
+    """Return one line per changed fact, a dozen at most, and the number of further ones."""
     lines = [f"{each['name']}: {_short(each['before'])} → {_short(each['after'])}" for each in facts[:_MOST_CHANGED]]
     more = len(facts) - _MOST_CHANGED
     return [*lines, f"and {more} more (--json has all)"] if more > 0 else lines
