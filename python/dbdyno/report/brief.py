@@ -235,7 +235,7 @@ def _indexes(document: Document, width: int, rest: str) -> Iterator[Text]:
     yield from measured_index_lines(document, width)
     missing = index_lines(document)
     if missing:
-        yield from wrapped("Indexes that plans lack (not measured):", width)
+        yield from wrapped("Missing indexes (not measured):", width)
     for line in missing[:_EFFECTS]:
         sql, comment, names = line.partition("  -- ")
         if len(line) + 2 <= width:

@@ -74,7 +74,7 @@ def check_writable(path: Path | str, option: str = "") -> None:
     try:
         kind = None if _is_open_pipe(target) else special_kind(target)
     except OSError as error:
-        raise InputError(place, reason(error), "give a file in a directory that is there and can be written") from error
+        raise InputError(place, reason(error), "give a file in an existing, writable directory") from error
     if kind is not None:
         # It would be replaced, or wait for a reader.
         also = "" if kind == "a directory" else ", a pipe that is being read, or `-` for the standard output"
@@ -86,7 +86,7 @@ def check_writable(path: Path | str, option: str = "") -> None:
     try:
         descriptor, probe = tempfile.mkstemp(dir=target.parent, prefix=".dbdyno-")
     except OSError as error:
-        raise InputError(place, reason(error), "give a file in a directory that is there and can be written") from error
+        raise InputError(place, reason(error), "give a file in an existing, writable directory") from error
     os.close(descriptor)
     Path(probe).unlink()
 
@@ -137,7 +137,7 @@ def write_bytes(path: Path | str, content: bytes) -> None:
         temporary.replace(target)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        hint = "free some space" if full else "give a file in a directory that is there and can be written"
+        hint = "free some space" if full else "give a file in an existing, writable directory"
         raise InputError(str(target), reason(error), hint) from error
     finally:
         if temporary is not None:

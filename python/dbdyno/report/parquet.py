@@ -48,7 +48,7 @@ def check_parquet(path: Path, option: str = "") -> None:
             hint = f"give a directory, or a file whose name ends in `{SUFFIX}`"
             raise InputError(place, "is a file of another kind", hint)
         if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise InputError(place, "the directory cannot be made", "give one in a directory that can be written")
+            raise InputError(place, "the directory cannot be made", "give one in a writable directory")
 
 
 def write_parquet(document: Document, path: Path) -> None:

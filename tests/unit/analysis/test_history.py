@@ -245,7 +245,7 @@ def test_runs_that_do_not_count_are_named(made: Made) -> None:
     text = " ".join(shown(history).split())
     assert f"left out: 1 run interrupted ({cut}); 1 run still running or killed ({under_way})" in text
     assert f"1 run of `dbdyno why` ({asked})" in text
-    assert "not in it: 1 run without a result" in text
+    assert "missing: 1 run without a result" in text
 
 
 def test_of_a_trial_done_again_the_latest_counts(made: Made) -> None:
@@ -370,7 +370,7 @@ def test_of_an_open_loop_that_fell_behind_the_rate_is_shown_too(made: Made) -> N
     assert [each["run"] for each in rates["series"][0]["changes"]] == [behind[0]]
     text = shown(history)
     assert "99th percentile of response time, ms" in text
-    assert "not in it: 6 runs whose p99 is a lower bound" in text
+    assert "missing: 6 runs whose p99 is a lower bound" in text
     assert "response time" in html_history(history)
 
 
@@ -519,7 +519,7 @@ def test_another_machine_is_another_series(made: Made, other: dict[str, Any]) ->
     assert first["changes"] == second["changes"] == []
     assert first["redefined"] == second["redefined"] == []
     text = shown(history)
-    assert "2 machines, never compared with one another" in text
+    assert "2 machines, not compared with each other" in text
     assert "2 machines" in html_history(history)
 
 

@@ -235,7 +235,7 @@ def test_sqlite_is_searched_and_shown(cli: Cli, small: Small) -> None:
     assert " ".join(document.answer.text[0].split()) in " ".join(shown.split())
     page = (cli.directory / "out.html").read_text()
     assert "p99 over the offered rate, and its limit of 50 ms" in page
-    assert "Rates that were measured" in page
+    assert "Measured rates" in page
     assert cli("run", "--resume", "last", "--store", "runs.db", code=2).count("cannot be resumed") == 1
     for arguments in (("compare", "last", "last"), ("gate", "--baseline", "last"), ("baseline", "main")):
         assert "a search for the highest rate cannot be compared" in cli(*arguments, "--store", "runs.db", code=2)

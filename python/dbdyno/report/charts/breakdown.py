@@ -63,5 +63,5 @@ def breakdown_chart(document: Document) -> Figure | None:
         )
     )
     height = 38 * len(cells) + 60 + 18 * ((len(seen) + 1) // 2)
-    svg = draw(fitted(bars, height), "Time of the clients by what it was spent on")
+    svg = draw(fitted(bars, height), "Clients' time by activity")
     return Figure("Where the time went", svg, "All rounds together. Unknown is what no probe explains.")

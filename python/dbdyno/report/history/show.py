@@ -38,7 +38,7 @@ def history_view(history: History, width: int) -> RenderableType:
         head.append(f"\nleft out: {lines.left_out(history['left_out'])}", style="yellow")
     parts: list[RenderableType] = [head]
     if len(history["machines"]) > 1:
-        parts.append(Text(f"{len(history['machines'])} machines, never compared with one another", style="yellow"))
+        parts.append(Text(f"{len(history['machines'])} machines, not compared with each other", style="yellow"))
         parts += [
             Text(f"  machine {each['number']}: {each['name']}, {lines.runs(each['runs'])}")
             for each in history["machines"]
@@ -53,7 +53,7 @@ def history_view(history: History, width: int) -> RenderableType:
 def _cell(history: History, cell: CellHistory, name: str, width: int) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(name, style="bold")]
     if cell["left_out"]:
-        parts.append(Text(f"  not in it: {lines.unmeasured(cell)}", style="dim"))
+        parts.append(Text(f"  missing: {lines.unmeasured(cell)}", style="dim"))
     for series in cell["series"]:
         parts += [Padding(each, (0, 0, 0, 2)) for each in _series(history, series, width - 2)]
     return parts

@@ -32,8 +32,8 @@ def load_run(run: str | PathLike[str], store: str | PathLike[str] | None = None)
 def read_document(path: Path) -> Run:
     """Read a result document (``dbdyno.run/1``) from a file.
 
-    A field that the version that wrote it did not know is missing. Raises InputError where the file cannot be read,
-    holds another document, or a field is of another type.
+    Fields that are newer than the writing version are missing. Raises InputError if the file cannot be read, is not a
+    result document, or has a field of a wrong type.
     """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))

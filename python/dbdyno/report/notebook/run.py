@@ -20,12 +20,12 @@ Library = Literal["pandas", "polars"]
 class Run:
     """A run with its results, as :func:`dbdyno.load` gives it.
 
-    ``frame``, ``cells``, ``intervals``, ``effects`` and ``comparisons`` each give a new data frame: of pandas, or of
-    Polars with ``library="polars"``. They raise ExtraMissing where the library is not installed, and InputError for
-    another one. Every frame has the columns ``run``, and those of rounds, cells and intervals ``cell``, one for each
-    factor (``factor_NAME`` where another column is called so), ``system``, ``engine``, ``version`` and ``durability``.
-    Units are in the names: ``_ms`` milliseconds, ``_s`` seconds, ``_percent`` percent of one processor, ``_bytes``,
-    ``_per_s``. A value that is not known is missing, never 0.
+    ``frame``, ``cells``, ``intervals``, ``effects`` and ``comparisons`` each return a new data frame of pandas, or of
+    Polars with ``library="polars"``. They raise ExtraMissing if the library isn't installed, and InputError for an
+    unknown library. Every frame has the column ``run``. The frames of rounds, cells and intervals also have ``cell``,
+    one column per factor (``factor_NAME`` if another column has that name), ``system``, ``engine``, ``version`` and
+    ``durability``. Names end with the unit: ``_ms`` milliseconds, ``_s`` seconds, ``_percent`` percent of one CPU,
+    ``_bytes``, ``_per_s``. Unknown values are missing, never 0.
     """
 
     def __init__(self, document: Document, source: JsonObject | None = None) -> None:
@@ -63,12 +63,12 @@ class Run:
     @overload
     def frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
     def frame(self, library: Library = "pandas") -> Any:
-        """Give a row for each round of each cell, failed ones included.
+        """Return one row per round of each cell, failed rounds included.
 
-        ``throughput`` is in ``unit``, per second, and missing where the round gave no result. ``failed`` counts
+        ``throughput`` is in ``unit``, per second, and missing if the round has no result. ``failed`` counts
         transactions; ``service_*_ms`` and ``response_*_ms`` are percentiles, maximum and mean of their times.
-        ``cpu_percent`` is of the client, which an embedded engine is part of, ``server_cpu_percent`` of the server.
-        ``block`` and ``position`` are from 0.
+        ``cpu_percent`` covers the client, which includes an embedded engine; ``server_cpu_percent`` covers the server.
+        ``block`` and ``position`` start at 0.
         """
         return data_frame(rounds_frame(self._document), library)
 
@@ -77,11 +77,11 @@ class Run:
     @overload
     def cells(self, library: Literal["polars"]) -> polars.DataFrame: ...
     def cells(self, library: Library = "pandas") -> Any:
-        """Give a row for each cell.
+        """Return one row per cell.
 
-        ``throughput`` is the mean of the rounds, in ``unit``, and ``throughput_low`` to ``throughput_high`` its 95 %
-        interval. Latencies are of all rounds together; ``service_at_least`` and ``response_at_least`` name those that
-        are lower bounds. ``rounds`` counts those that gave a result.
+        ``throughput`` is the mean of the rounds, in ``unit``, and ``throughput_low`` to ``throughput_high`` is its 95%
+        interval. Latencies cover all rounds together; ``service_at_least`` and ``response_at_least`` list the ones that
+        are lower bounds. ``rounds`` counts the rounds with a result.
         """
         return data_frame(cells_frame(self._document), library)
 
@@ -90,10 +90,10 @@ class Run:
     @overload
     def intervals(self, library: Literal["polars"]) -> polars.DataFrame: ...
     def intervals(self, library: Library = "pandas") -> Any:
-        """Give a row for each interval of each round: the timeline.
+        """Return one row per interval of each round: the timeline.
 
-        ``start_s`` and ``end_s`` are seconds of the round's window. ``ok``, ``failed``, ``statements``, ``rows`` and
-        the disk's reads, writes and flushes are counts within the interval.
+        ``start_s`` and ``end_s`` are seconds since the start of the round's window. ``ok``, ``failed``, ``statements``,
+        ``rows`` and the disk's reads, writes and flushes are counts within the interval.
         """
         return data_frame(intervals_frame(self._document), library)
 
@@ -102,10 +102,10 @@ class Run:
     @overload
     def effects(self, library: Literal["polars"]) -> polars.DataFrame: ...
     def effects(self, library: Library = "pandas") -> Any:
-        """Give a row for each effect of a level against the first one of its factor, all else equal.
+        """Return one row per effect of a level, compared with the first level of its factor, all else equal.
 
-        ``ratio`` with its 95 % interval, ``ratio_low`` to ``ratio_high``, is of ``metric``. ``at`` names the levels
-        where it holds; missing: it is pooled over all of them.
+        ``ratio`` is a ratio of ``metric``; ``ratio_low`` to ``ratio_high`` is its 95% interval. ``at`` names the other
+        levels for which it holds; if missing, the effect is pooled over all of them.
         """
         return data_frame(effects_frame(self._document), library)
 
@@ -114,9 +114,9 @@ class Run:
     @overload
     def comparisons(self, library: Literal["polars"]) -> polars.DataFrame: ...
     def comparisons(self, library: Library = "pandas") -> Any:
-        """Give a row for each comparison: cell ``b`` against cell ``a``, paired within blocks.
+        """Return one row per comparison of cell ``b`` with cell ``a``, paired within blocks.
 
-        ``ratio`` is b / a with its 95 % interval, ``verdict`` on b: missing where the two are not comparable.
+        ``ratio`` is b / a with its 95% interval; ``verdict`` is about b and missing if the two are not comparable.
         """
         return data_frame(comparisons_frame(self._document), library)
 

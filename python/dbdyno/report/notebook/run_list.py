@@ -40,9 +40,9 @@ class StoredRuns(Sequence[RunSummary]):
     @overload
     def frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
     def frame(self, library: Literal["pandas", "polars"] = "pandas") -> Any:
-        """Give a row for each run: ``run``, ``experiment``, ``started``, ``ended``, ``status``, ``trials``, ``failed``.
+        """Return one row per run: ``run``, ``experiment``, ``started``, ``ended``, ``status``, ``trials``, ``failed``.
 
-        ``trials`` counts those that gave a result, ``failed`` those that gave none. Raises as the frames of a
+        ``trials`` counts trials with a result, ``failed`` trials without. Raises the same errors as the frames of
         :class:`~dbdyno.report.notebook.run.Run`.
         """
         return data_frame(runs_frame(self._runs), library)
