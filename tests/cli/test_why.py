@@ -92,7 +92,7 @@ def test_a_flush_that_takes_long_is_found(updates: Cli) -> None:
     assert any(re.match(r"device flush +free ", line) for line in lines)
     assert all(each not in out for each in ("Take ", "Keep ")), "no change is a choice"
     page = (updates.directory / "why.html").read_text()
-    assert "What decides how fast it is" in page
+    assert "Resources that limit the speed" in page
     assert "another program uses 40 % of each CPU" in page
     assert "dbdyno why" not in out, "it does not point to itself"
     shown = updates("show", "last", "--store", "w.db", "--verbose")

@@ -1,4 +1,4 @@
-"""The small table of the answer: a row for each configuration, or for each load if nothing is to be chosen."""
+"""The answer's short table: one row per configuration, or one row per cell if the run offers no choice."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from dbdyno.report.estimates import estimate_words
 from dbdyno.report.lines import interval, latency, published_value
 from dbdyno.report.rows import RATIO, Row
 
-# So many loads have a column.
+# Maximum number of loads with a column of their own.
 _LOADS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """Rows, the most important first, and what the figures of columns without a unit are."""
+    """The rows, the most important first. ``corner``: the unit or factor to write above the labels."""
 
     rows: list[Row]
     corner: str
 
 
 def has_choices(document: Document) -> bool:
-    """Whether rows are configurations to choose from, and not cells."""
+    """Whether the rows are configurations to choose from, not cells."""
     return bool(document.answer.configurations) and document.report.get("times") is not True
 
 
 def answer_table(document: Document) -> AnswerTable:
-    """Return the figures of the configurations; with several loads, throughput or p99 at the first and last ones."""
+    """Return the results of each configuration. With several loads: throughput or p99 at the first, middle and last."""
     if not has_choices(document):
         return AnswerTable(_cells(document), "")
     found = document.answer.configurations
@@ -74,7 +74,7 @@ def answer_table(document: Document) -> AnswerTable:
     if len(levels) > 1:
         return AnswerTable(rows, unit if metric == "throughput" else f"{metric} ms")
     factors = list(found[0].levels) if found else []
-    # A level that stands alone needs its factor.
+    # A bare level such as `50` needs the name of its factor above it.
     bare = len(factors) == 1 and all(
         row.label == level(each.levels[factors[0]]) for row, each in zip(rows, ordered(document), strict=True)
     )
@@ -82,13 +82,13 @@ def answer_table(document: Document) -> AnswerTable:
 
 
 def _cells(document: Document) -> list[Row]:
-    """Return a row for each cell, in the order of the loads."""
+    """Return one row per cell, in the order of the loads."""
     systems, cells, loads = document.answer.systems, document.cells, load_names(document)
     choices = [name for name in varied(cells) if name not in loads]
     at = {cell.id: named({name: cell.factors.get(name) for name in loads}, systems) for cell in cells}
     standings = _standings(document.answer.configurations, cells, loads)
     order = list(dict.fromkeys(at.values()))
-    # The first of those that others are held against.
+    # The configuration with which the others are compared.
     first = {name for each in document.answer.configurations[:1] for name in each.cells}
     called = {name: each.name for each in document.answer.configurations for name in each.cells}
     times = document.report.get("times") is True
@@ -118,7 +118,7 @@ def _rate(cell: Cell) -> dict[str, str]:
 
 
 def _of_one(cell: Cell) -> dict[str, str]:
-    """Give the time of one execution with its interval, the rows that it returns, and what its plan reads whole."""
+    """Return the time of one execution with its interval, the rows it returns, and the full scans of its plan."""
     span = interval_of(cell)
     return {
         "ms": milliseconds(time_of(cell)),
@@ -129,7 +129,7 @@ def _of_one(cell: Cell) -> dict[str, str]:
 
 
 def _plan(cell: Cell) -> str:
-    """Say in a few words what is costly in the plan of a cell's one statement."""
+    """Return the full scans and the sort in the plan of the cell's only statement."""
     engine = engine_of_product(cell.system.engine)
     read = engine.read_plan(cell.statements[0].plan) if len(cell.statements) == 1 else None
     if read is None:
@@ -172,18 +172,18 @@ def value_of(cell: Cell, metric: str) -> str:
 
 
 def metric_of(document: Document) -> str:
-    """Return what most cells are compared by: throughput, or p99 of open loops that keep up."""
+    """Return the metric that most comparisons use: throughput, or p99 if open loops keep up."""
     metrics = [at.metric for each in document.answer.configurations for at in each.at]
     return max(dict.fromkeys(metrics), key=metrics.count) if metrics else "throughput"
 
 
 def load_names(document: Document) -> list[str]:
-    """Return the factors that vary and are loads."""
+    """Return the load factors that vary."""
     return [name for name in varied(document.cells) if document.roles.get(name) == "load"]
 
 
 def ordered(document: Document) -> list[Configuration]:
-    """Return the configurations: the first one, the one to take, those with a price, then the best."""
+    """Return the configurations in order: baseline, recommended one, options with a price, then the best."""
     found = document.answer.configurations
     recommended = document.answer.recommended
     if not found:
@@ -220,7 +220,7 @@ def _limit(cell: Cell | None) -> str:
 def _load(cell: Cell, loads: Sequence[str], document: Document) -> str:
     levels: dict[str, Any] = {name: cell.factors.get(name) for name in loads if name != SYSTEM}
     if len(levels) == 1:
-        # A word says by itself what it is.
+        # A word such as `mixed` is clear without the name of its factor.
         word = next(iter(levels.values()))
         if isinstance(word, str) and not word.isdigit():
             return word

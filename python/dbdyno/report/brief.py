@@ -1,7 +1,7 @@
-"""What the terminal shows first: the answer, how sure it is, what to take at what price, and what was measured.
+"""The first lines on the terminal: the answer with its uncertainty, the choices, their prices and the measurements.
 
-Lines are laid out here and not by a table of the terminal's library: labels never vanish, and numbers and verdicts are
-never cut. Where the lines are too narrow, columns go in a stated order, and then labels get lines of their own.
+This module lays out the lines itself, because tables of Rich may drop labels and cut numbers. If the terminal is too
+narrow, columns are dropped in a fixed order, and then labels get lines of their own.
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ from dbdyno.report.why import why_lines
 from dbdyno.stats.scalability import LEAST_LEVELS
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
-# So many rows are shown; the rest is left to --verbose.
+# Maximum number of rows; --verbose shows all.
 _ROWS = 12
-# Lines of the answer with its table, and rows of the table at least.
+# Maximum number of lines of answer and table together, and minimum number of rows of the table.
 _LINES = 12
 _FEWEST = 3
-# So many choices with a price are shown.
+# Maximum number of choices with a price.
 _PRICED = 2
-# Columns of the action, with the spaces around it.
+# Width of the action with the spaces around it, in characters.
 _ACTION = 9
 _ACTIONS = {"take": "bold green", "maybe": "yellow", "skip": "dim", "open": "cyan"}
 _EFFECTS = 4
 _CURVES = 3
 _NARROWEST = 40
-# What goes first where there is no room.
+# Columns to drop if the terminal is narrow, the first one first.
 _SPARE = ("price", "limited by", "published", "95 %", "ms 95 %", "plan", "slowest", "p99 ms", "failed")
 
 
 def show_brief(document: Document, console: Console, *, followed: bool = False) -> None:
-    """Write the answer and what it rests on to the console, laid out for its width; ``followed``: by all the rest."""
+    """Print the answer and its evidence, laid out for the console's width. ``followed``: all details follow below."""
     for line in brief_lines(document, max(console.width, _NARROWEST), "below" if followed else "with --verbose"):
         console.print(line, soft_wrap=True)
 
 
 def brief_lines(document: Document, width: int, rest: str = "with --verbose") -> Iterator[Text]:
-    """Give the lines for a terminal of ``width`` columns, none of them longer but where a single word is.
+    """Yield the lines for a terminal of ``width`` columns. Only a line with a single long word can be longer.
 
-    ``rest``: where all is that is left out here.
+    ``rest``: where users find the omitted lines, such as ``below`` or ``with --verbose``.
     """
     status = "" if document.status == "done" else f" {document.status}"
     head = f"{document.experiment}  {document.id}{status}"
     measured = time_measured(document)
-    # The time stays in one line.
+    # Non-breaking spaces keep the time in one line.
     whole = f"{head}  {measured_line(document)}".replace(measured, measured.replace(" ", "\xa0"))
     for place, wrapped_line in enumerate(wrapped(whole, width, "", "  ")):
         line = Text(wrapped_line.plain.replace("\xa0", " "))
@@ -108,7 +108,7 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
 
 
 def _advice(rows: Sequence[Advice], width: int) -> Iterator[Text]:
-    """Write each choice: the action, the choice, its effect, its price."""
+    """Yield one line per choice: action, change, effect and price."""
     shown = [each for each in rows if each.action != "maybe"]
     priced = [each for each in rows if each.action == "maybe"][:_PRICED]
     shown = [each for each in rows if each in shown or each in priced]
@@ -124,14 +124,14 @@ def _advice(rows: Sequence[Advice], width: int) -> Iterator[Text]:
 
 
 def _folded(start: str, rest: str, width: int) -> Iterator[str]:
-    """Yield a line that is too long in two parts, each wrapped."""
+    """Yield a long line as two parts, each wrapped."""
     for part in (start.rstrip(), rest):
         fits = len(part) <= width
         yield from [part] if fits else textwrap.wrap(" ".join(part.split()), width, break_long_words=False)
 
 
 def _applied(document: Document, width: int) -> Iterator[Text]:
-    """Write the statements that apply the configuration to take, unless the rows of the answer are those."""
+    """Yield the statements that apply the recommended configuration, unless the choices already show them."""
     found = document.answer.recommended
     known = {each.change for each in document.answer.advice}
     lines = [] if found is None else [line for line in found.apply if line.rstrip(";") not in known]
@@ -140,7 +140,7 @@ def _applied(document: Document, width: int) -> Iterator[Text]:
 
 
 def effect_words(effect: Effect, document: Document) -> str:
-    """Write an effect with its interval, and what it costs."""
+    """Return an effect with its interval and its price, in one line."""
     name = named({effect.factor: effect.level}, document.answer.systems)
     if effect.ratio is None:
         return f"{name} unknown"
@@ -165,7 +165,7 @@ def _table(document: Document, width: int, rest: str, most: int) -> Iterator[Tex
         shown, left = table.rows, 0
     first = [row for row in table.rows[most:] if row.label in _first_name(document)]
     if left > 1 and first:
-        # What the others are compared with is not left out.
+        # Always show the configuration with which the others are compared.
         shown = [*shown[:-1], *first]
     yield from laid_out(shown, width, _SPARE, known_of=table.rows, corner=table.corner)
     if left > 0:
@@ -178,19 +178,19 @@ def _first_name(document: Document) -> list[str]:
 
 
 def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
-    """Say of each scalability model where throughput peaks, and its terms, or why there is none for enough levels."""
+    """Yield the peak and the terms of each scalability model, or the reason why a model could not be fitted."""
     told = sentences(document)
     for sentence in told[:_CURVES]:
         yield from wrapped(sentence, width, "", "  ")
     if len(told) > _CURVES:
         yield from wrapped(f"  … {len(told) - _CURVES} more {rest}", width)
-    # Who measured fewer levels did not ask for a curve.
+    # With fewer levels, no curve was expected.
     for each in refusals(document, LEAST_LEVELS)[:_CURVES]:
         yield from wrapped(f"{each.text[:-1]} ({', '.join(each.of)}).", width, "", "  ")
 
 
 def _time(document: Document, width: int, rest: str) -> Iterator[Text]:
-    """Say what took the time, in the configuration to take, or the first one, at the load that is measured last."""
+    """Yield the largest parts of the time of the recommended (otherwise the first) configuration at its last load."""
     taken, found = document.answer.recommended, document.answer.configurations
     wanted = [each for each in found if taken is not None and each.name == taken.configuration] or found[:1]
     names = [name for each in wanted for name in each.cells]
@@ -212,7 +212,7 @@ def _time(document: Document, width: int, rest: str) -> Iterator[Text]:
 
 
 def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
-    """Write each bottleneck once, with how many cells have it."""
+    """Yield each bottleneck once, with the number of its cells."""
     inferred: dict[str, int] = {}
     proven: dict[str, list[str]] = {}
     for cell in document.cells:
@@ -231,7 +231,7 @@ def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
 
 
 def _indexes(document: Document, width: int, rest: str) -> Iterator[Text]:
-    """Give the statements that make the indexes which would spare a costly scan or sort."""
+    """Yield the statements that create the indexes which would avoid a costly scan or sort."""
     yield from measured_index_lines(document, width)
     missing = index_lines(document)
     if missing:
@@ -241,7 +241,7 @@ def _indexes(document: Document, width: int, rest: str) -> Iterator[Text]:
         if len(line) + 2 <= width:
             yield Text(f"  {line}")
             continue
-        # What is copied must stay a statement: a comment of several lines would not be one.
+        # Users copy the statement, so wrap the comment separately, each line with its own `--`.
         yield from wrapped(f"  {sql}", width, "", "    ")
         if comment:
             yield from wrapped(f"  -- {names}", width, "", "  -- ")
@@ -263,7 +263,7 @@ def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
 
 
 def _is_told_elsewhere(finding: Finding, document: Document) -> bool:
-    """Whether the lines on indexes say it, or the price of a configuration does: another class of durability."""
+    """Whether other lines already state the finding: those on indexes, or a price that names the durability class."""
     if finding.kind == whole_table.name:
         return True
     priced = any(each.price or each.gain for each in document.answer.configurations)

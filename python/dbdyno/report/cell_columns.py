@@ -1,4 +1,4 @@
-"""Further columns of figures by cell, which have a table of their own beside that of the throughput."""
+"""Columns with one value per cell, shown in a separate table below the throughput."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CellColumn:
-    """A head and a text for each cell.
+    """A column heading with one string per cell.
 
-    ``published``: its figures are those of others; ``spare``: it is left out where there is no room for all.
+    ``published``: the values were published elsewhere. ``spare``: the column is dropped first if space is short.
     """
 
     head: str

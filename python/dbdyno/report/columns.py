@@ -1,4 +1,4 @@
-"""Columns of the terminal's tables, and making them fit its width."""
+"""Columns of tables on the terminal, fitted to its width."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from rich.text import Text
 
 _GAP = 2
 _LONG_NAME = 12
-# Text is folded within a word only where the word is longer than this: a system's URL can be.
+# Only words longer than this, such as the URL of a system, are split across lines.
 _LONG_WORD = 26
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A head and a text for each row. A column that may fold gives way where the table is too wide."""
+    """A heading with one string per row. ``fold``: the column may wrap its lines if the table is too wide."""
 
     head: str
     values: list[Text]
     right: bool = True
     fold: bool = False
     spare: bool = False
-    """Left out where there is no room, since something else says the same."""
+    """Dropped if space is short, because another column has the same information."""
 
     @property
     def width(self) -> int:
-        """Return the columns it takes when nothing is folded."""
+        """Return the width without wrapping, in characters."""
         return max(len(line) for line in [*self.head.split("\n"), *(each.plain for each in self.values)])
 
     @property
     def least(self) -> int:
-        """Return the columns it takes at least: of one that folds those of its longest word."""
+        """Return the minimum width in characters; for a column that wraps, the length of its longest word."""
         words = [word for text in (self.head, *(each.plain for each in self.values)) for word in text.split()]
         return min(max(map(len, words), default=1), _LONG_WORD) if self.fold else self.width
 
 
 def width_of(columns: Sequence[Column]) -> int:
-    """Return the columns a table takes when nothing is folded."""
+    """Return the width of a table without wrapping, in characters."""
     return sum(each.width for each in columns) + _GAP * (len(columns) - 1)
 
 
 def tables(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[RenderableType]:
-    """Return the columns of names and of numbers as a table that fits ``width``, changed no more than it takes.
+    """Return the columns of names and numbers as tables that fit ``width``, with as few changes as possible.
 
-    First long heads of names are broken at underscores, then spare columns are left out, then the names become one
-    column that folds between levels. Numbers are never folded: those that have no room stand in a table of their own
-    below, with the names.
+    First, long headings of names are broken at underscores, then spare columns are dropped, then the names are merged
+    into one column that wraps between levels. Numbers never wrap: columns that do not fit go to a second table below,
+    which repeats the names.
     """
     if width_of([*names, *numbers]) <= width:
         return [table([*names, *numbers], width)]
@@ -71,7 +71,7 @@ def _merged(names: Sequence[Column]) -> Column:
 
 
 def _parts(names: Sequence[Column], numbers: Sequence[Column], width: int) -> list[list[Column]]:
-    """Put the numbers into as few tables as there is room for, in their order."""
+    """Distribute the number columns, in their order, over as few tables as possible."""
     taken = sum(each.least + _GAP for each in names)
     parts: list[list[Column]] = [[]]
     for each in numbers:
@@ -82,7 +82,7 @@ def _parts(names: Sequence[Column], numbers: Sequence[Column], width: int) -> li
 
 
 def table(columns: Sequence[Column], width: int) -> Table:
-    """Return the columns as a table without a frame, ``width`` columns of text wide at most."""
+    """Return the columns as a table without a frame, at most ``width`` characters wide."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold", show_edge=False)
     for column, room in zip(columns, _rooms(columns, width), strict=True):
         made.add_column(
@@ -98,13 +98,13 @@ def table(columns: Sequence[Column], width: int) -> Table:
 
 
 def _rooms(columns: Sequence[Column], width: int) -> list[int]:
-    """Return the width of each column: those that fold share what the others leave, none has less than its least.
+    """Return the width of each column. Columns that wrap share the remaining width, at least their minimum each.
 
-    The terminal's library shares the room as well, but may leave a column less than it prints, and cuts the rest off.
+    Rich also distributes widths, but may give a column less than its minimum and then cuts off text.
     """
     rooms = [each.least for each in columns]
     left = width - sum(rooms) - _GAP * (len(columns) - 1)
-    # Those that need the least more come first, so that what they leave goes to the others.
+    # Serve columns in order of their missing width, so that the rest goes to columns that need more.
     order = sorted(range(len(columns)), key=lambda place: columns[place].width - rooms[place])
     for done, place in enumerate(order):
         given = min(columns[place].width - rooms[place], max(left, 0) // (len(order) - done))
@@ -114,7 +114,7 @@ def _rooms(columns: Sequence[Column], width: int) -> list[int]:
 
 
 def _broken(name: str) -> str:
-    """Break a long name behind underscores, into as few lines as its parts allow."""
+    """Break a long name after underscores, into as few lines as possible."""
     lines = [""]
     for part in name.replace("_", "_\n").split("\n"):
         if lines[-1] and len(lines[-1]) + len(part) > _LONG_NAME:

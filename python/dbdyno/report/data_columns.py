@@ -1,4 +1,4 @@
-"""The data that cells were measured on: their size, how full leaves are, what a transaction asked of log and device."""
+"""Columns on the data of each cell: its size, leaf fill, and the log and device I/O per transaction."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.shape import Document
 from dbdyno.report.cell_columns import CellColumn
 
-# Those for which there is room on a terminal of 80 columns.
+# The columns that fit a terminal of 80 characters.
 _FIRST = ("index MB", "of memory", "leaf fill", "log bytes", "cache misses", "reads", "writes")
 
 
 def data_columns(document: Document) -> list[CellColumn]:
-    """Return the columns of which something is known; none where neither a table grows nor its space was asked for."""
+    """Return the columns with known values; empty if no table grows and neither space nor times were recorded."""
     cells = document.cells
     if not any(cell.growth or cell.space or cell.timed for cell in cells):
         return []
@@ -42,7 +42,7 @@ def data_columns(document: Document) -> list[CellColumn]:
     return [each for each in columns if any(value != NONE for value in each.values)]
 
 
-#: What stands beneath the table.
+#: The note under the table.
 DATA_NOTE = (
     "rows: when a trial began, mean; of memory: the largest tree over the memory that it may take; log bytes, page "
     "images, cache misses, reads and writes: of a transaction, reads and writes as the device served them"
@@ -65,7 +65,7 @@ def _leaf_fill(cell: Cell) -> str:
 
 
 def _misses(cell: Cell) -> str:
-    """Return the pages that the engine's own cache lacked, for a transaction."""
+    """Return the misses of the engine's own cache per transaction, in pages."""
     own = cell.io_per_transaction.get("cache_misses")
     return figure(cell.observed.counters.get("pages_read") if own is None else own)
 

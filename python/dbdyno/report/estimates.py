@@ -1,4 +1,4 @@
-"""How far the planner's estimates of rows are off, for the terminal and for the page."""
+"""Errors of the planner's row estimates, for the terminal and the HTML report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dbdyno.model.result.cell import Cell, CellStatement
 
 
 def estimate_words(cell: Cell) -> str:
-    """Say in a few words how far the estimate of a cell's one statement is off; empty where none is far off."""
+    """Return the worst row estimate of the cell's only statement in a few words; empty if none is far off."""
     if len(cell.statements) != 1:
         return ""
     worst = far_off(cell, cell.statements[0])
@@ -15,9 +15,9 @@ def estimate_words(cell: Cell) -> str:
 
 
 def estimate_lines(statement: CellStatement) -> list[str]:
-    """Write the rows that were expected and found of each step, a line each below a heading; none where not known.
+    """Return a heading and one line per plan step: the expected and the found rows; empty if unknown.
 
-    They are those of one execution of the step.
+    The row counts are per execution of the step.
     """
     if not statement.estimates:
         return []

@@ -1,6 +1,6 @@
-"""Writing a result to files: JSON, CSV (one row for each round) and Markdown.
+"""Write a result to files: JSON, CSV (one row per round) and Markdown.
 
-A file is written beside its place and renamed into it: a reader finds the old one or the new one, never a half.
+Each file is written under a temporary name and then renamed, so readers see the old or the new file, never a part.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ from dbdyno.report.lines import (
 )
 from dbdyno.report.phases import loads, phase_columns
 
-# These names of a file are the standard output.
+# File names that mean the standard output.
 _OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
-# Pipes that are named as files, by their paths. They stay open, since a reader takes a closed pipe for the end.
+# Open named pipes by path. They stay open because closing a pipe signals end of file to its reader.
 _pipes: dict[Path, int] = {}
 
-# A spreadsheet takes a cell that begins with one of these for a formula, unless an apostrophe is before it.
+# Spreadsheets interpret a cell that begins with one of these as a formula, unless it starts with an apostrophe.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_writable(path: Path | str, option: str = "") -> None:
-    """Make sure that a file can be written at ``path``, before a run begins. Nothing is left behind.
+    """Check before a run that ``path`` can be written, so that no run is lost to a typing error. Creates no file.
 
-    Raises ``InputError``, which names ``option`` where given: the time of a run must not be lost to a typing error.
+    Raises InputError, which names ``option`` if given.
     """
     target = Path(path)
     if is_output(target):
@@ -76,7 +76,7 @@ def check_writable(path: Path | str, option: str = "") -> None:
     except OSError as error:
         raise InputError(place, reason(error), "give a file in an existing, writable directory") from error
     if kind is not None:
-        # It would be replaced, or wait for a reader.
+        # Writing would replace the special file, or block until a pipe has a reader.
         also = "" if kind == "a directory" else ", a pipe that is being read, or `-` for the standard output"
         raise InputError(place, f"is {kind}", f"give the name of a file{also}")
     if target in _pipes:
@@ -92,14 +92,14 @@ def check_writable(path: Path | str, option: str = "") -> None:
 
 
 def is_output(path: Path | str | None) -> bool:
-    """Whether a file that is to be written is the standard output."""
+    """Whether the path of an output file means the standard output."""
     return str(path) in _OUTPUT
 
 
 def _is_open_pipe(path: Path) -> bool:
-    """Open a path if it is a pipe that something reads from, and return whether it is open. Raises OSError."""
+    """Open a path if it is a pipe with a reader, and return whether it is open. Raises OSError."""
     if path not in _pipes and is_pipe(path):
-        # Without O_NONBLOCK, this would wait for a reader.
+        # Without O_NONBLOCK, open() would block until the pipe has a reader.
         with contextlib.suppress(OSError):
             _pipes[path] = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
             os.set_blocking(_pipes[path], True)
@@ -107,14 +107,14 @@ def _is_open_pipe(path: Path) -> bool:
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Write a file of text in UTF-8, without control characters, as :func:`write_bytes` does."""
+    """Write text as UTF-8 without control characters; see :func:`write_bytes`."""
     write_bytes(path, printable(text).encode())
 
 
 def write_bytes(path: Path | str, content: bytes) -> None:
-    """Write a file at once or not at all, readable as files made by the user are.
+    """Write a file atomically, with the user's default permissions.
 
-    ``-`` is the standard output; a pipe is written to as it is. Raises InputError if it cannot be written.
+    ``-`` means the standard output; pipes are written directly. Raises InputError if the file cannot be written.
     """
     target = Path(path)
     if is_output(target):
@@ -127,7 +127,7 @@ def write_bytes(path: Path | str, content: bytes) -> None:
             with os.fdopen(_pipes[target], "wb", closefd=False) as pipe:
                 pipe.write(content)
             return
-        # Beside the target, since a rename works within one file system only.
+        # In the same directory, because rename() works only within one file system.
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".dbdyno-", delete=False) as file:
             temporary = Path(file.name)
             file.write(content)
@@ -145,28 +145,28 @@ def write_bytes(path: Path | str, content: bytes) -> None:
 
 
 def write_result(document: Document, path: Path | str) -> None:
-    """Write a result as JSON. ``InputError`` if the file cannot be written."""
+    """Write a result as JSON. Raises InputError if the file cannot be written."""
     write_json(to_json(document), path)
 
 
 def write_json(document: Mapping[str, Any], path: Path | str) -> None:
-    """Write a JSON document, such as ``dbdyno.history/1``. ``InputError`` where the file cannot be written."""
+    """Write a JSON document, such as ``dbdyno.history/1``. Raises InputError if the file cannot be written."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_bytes(path, printable_json(text).encode())
 
 
 def write_csv(document: Document, path: Path | str) -> None:
-    """Write one row for each round, failed ones included. ``InputError`` where the file cannot be written."""
+    """Write one CSV row per round, including failed rounds. Raises InputError if the file cannot be written."""
     write_text(path, csv_text(document))
 
 
 def write_markdown(document: Document, path: Path | str) -> None:
-    """Write table, verdicts, bottlenecks and findings as Markdown. ``InputError`` where the file cannot be written."""
+    """Write table, verdicts, bottlenecks and findings as Markdown. Raises InputError if the file cannot be written."""
     write_text(path, markdown_text(document))
 
 
 def csv_text(document: Document) -> str:
-    """Return the rounds as CSV, with the columns of ``rounds_frame``; empty where unknown."""
+    """Return the rounds as CSV, with the columns of ``rounds_frame``. Unknown values are empty."""
     frame = rounds_frame(document)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -199,7 +199,7 @@ def markdown_text(document: Document) -> str:
         parts.append(_plain(document.question))
     answer = [*document.answer.text, *map(advice_words, document.answer.advice)]
     parts += [f"**{_plain(each)}**" if place == 0 else _plain(each) for place, each in enumerate(answer) if each]
-    # Above the numbers: who reads no further than the table must have seen it.
+    # Warnings precede the numbers, so that readers who stop at the table have seen them.
     parts += [f"**{_plain(each.text)}**" for each in warnings(document)]
     parts.append(_markdown_table(document))
     parts.append(_further(document, phase_columns(document)))
@@ -278,7 +278,7 @@ def _table(head: list[str], align: list[str], rows: list[list[str]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Keep words of others from becoming markup: they may come from an experiment file or an engine's message."""
+    """Escape Markdown in text from outside, such as experiment files and messages of engines."""
     for character in "\\`*_[]<>#|":
         text = text.replace(character, "\\" + character)
     return " ".join(text.split())

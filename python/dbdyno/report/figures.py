@@ -1,4 +1,4 @@
-"""The table of values that are declared with a heading."""
+"""Columns of the values that declare a heading."""
 
 from __future__ import annotations
 

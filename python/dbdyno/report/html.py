@@ -1,4 +1,4 @@
-"""The HTML report: one file that needs no network and no script."""
+"""The HTML report: one file that works without network and scripts."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from dbdyno.report.measured import legend, measured_line
 from dbdyno.report.operations import NOTE
 from dbdyno.report.page import render_page
 
-# So many configurations of the chart and the tables are explained.
+# Maximum number of configurations in the legend.
 _LEGEND = 8
 
 
 def write_html(document: Document, path: Path | str) -> None:
-    """Write the report at once or not at all. ``InputError`` where the file cannot be written."""
+    """Write the report atomically. Raises InputError if the file cannot be written."""
     write_text(path, html_report(document))
 
 

@@ -15,7 +15,7 @@ from dbdyno.stats import MOST_ROUNDS
 # Below this share the client is clearly not the bottleneck, and one line for all cells is enough.
 _CLIENT_NEAR = 0.5
 _READS_WORTH_A_COLUMN = 0.01
-# Half the width of an interval, as a share of the mean, above which it is shown as a factor.
+# Intervals with a larger half-width, relative to the mean, are shown as a factor.
 _WIDE = 0.5
 
 
@@ -179,7 +179,7 @@ def _client_note(document: Document) -> str:
 
 
 def published_value(published: Published | None) -> str:
-    """Return a published value; empty if there is none."""
+    """Return a published value; empty without one."""
     return figure(published.get("value")) if published else ""
 
 

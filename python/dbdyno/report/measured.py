@@ -1,4 +1,4 @@
-"""What a run measured, in one line: data, clients, reads and writes, durability and time."""
+"""A one-line description of the measurement: systems, clients, reads and writes, durability and time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DURABLE = {POWER_SAFE: "commits survive power loss", PROCESS_SAFE: "commits sur
 
 
 def measured_line(document: Document) -> str:
-    """Return what was measured, its parts separated by dots; what is not known is left out."""
+    """Return the description of the measurement, its parts separated by dots. Unknown parts are left out."""
     cells = [cell for cell in document.cells if done(cell)] or document.cells
     parts = [_systems(cells), _clients(cells), _mix(cells), _durability(cells), time_measured(document)]
     return " · ".join(each for each in parts if each)
@@ -90,7 +90,7 @@ def _durability(cells: list[Cell]) -> str:
 
 
 def time_measured(document: Document) -> str:
-    """Return how long the windows took and the whole run, such as ``measured 14 of 20 s``; empty if it goes on."""
+    """Return the time of all windows and of the run, such as ``measured 14 of 20 s``; empty if the run hasn't ended."""
     if not document.ended:
         return ""
     try:
@@ -100,14 +100,14 @@ def time_measured(document: Document) -> str:
     windows_s = sum(each.elapsed_s or 0.0 for cell in document.cells for each in cell.rounds)
     run_s = span.total_seconds()
     measured, whole = duration(min(windows_s, run_s)), duration(run_s)
-    # The unit is named once if both have the same one.
+    # Write a common unit only once.
     number, _, unit = measured.partition(" ")
     short = number if whole.endswith(f" {unit}") and whole.count(" ") == measured.count(" ") == 1 else measured
     return f"measured {short} of {whole}"
 
 
 def legend(document: Document, shown: Collection[str]) -> list[str]:
-    """Return the levels of the configurations shown whose names do not say them."""
+    """Return one line per shown configuration whose name does not contain all its levels."""
     found = document.answer.configurations
     if not found or len(found[0].levels) <= 1:
         return []

@@ -1,6 +1,6 @@
-"""Writing a result in the text format of OpenMetrics 1.0 (https://openmetrics.io), which Prometheus and others read.
+"""Write a result in the text format of OpenMetrics 1.0 (https://openmetrics.io), for Prometheus and similar tools.
 
-All figures are gauges: a run is over, and what it measured does not count on. What is not known has no sample.
+All metrics are gauges, because the run is over and its values no longer increase. Unknown values have no sample.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dbdyno.report.frames.cells import CELL, CellRow
 from dbdyno.report.frames.frame import as_kind
 
 _QUANTILES = {"p50": "0.5", "p90": "0.9", "p99": "0.99", "p99_9": "0.999", "max": "1"}
-# What the name of a label may not have.
+# Characters that label names must not contain.
 _OTHER_CHARACTERS = re.compile(r"[^a-zA-Z0-9_]")
 
 Labels = Mapping[str, str]
@@ -26,7 +26,7 @@ Labels = Mapping[str, str]
 
 @dataclass(slots=True)
 class Family:
-    """A metric with its samples. Its name ends in its ``unit``, where it has one."""
+    """A metric with its samples. Its name ends with its ``unit``, if it has one."""
 
     name: str
     help: str
@@ -35,32 +35,32 @@ class Family:
     samples: list[tuple[Labels, float]] = field(default_factory=list)
 
     def add(self, labels: Labels, value: float | None) -> None:
-        """Add a sample, unless its value is not known."""
+        """Add a sample, unless its value is unknown."""
         if value is not None:
             self.samples.append((labels, value))
 
 
 def write_openmetrics(document: Document, path: Path | str) -> None:
-    """Write a result as OpenMetrics, at once or not at all. ``InputError`` where the file cannot be written."""
+    """Write a result as OpenMetrics, atomically. Raises InputError if the file cannot be written."""
     write_text(path, openmetrics_text(document))
 
 
 def openmetrics_text(document: Document) -> str:
-    """Return throughput with its interval, latencies, failures and CPU of each cell in OpenMetrics' text format.
+    """Return throughput with its interval, latencies, failures and CPU of each cell as OpenMetrics text.
 
-    Labels: ``run``, ``experiment``, ``cell``, ``system``, and ``factor_NAME`` for each factor. Times are seconds, and
-    CPU is in processors: 1 is one that is busy all the time.
+    Labels: ``run``, ``experiment``, ``cell``, ``system``, and ``factor_NAME`` for each factor. Times are in seconds.
+    CPU is the number of busy CPUs.
     """
     return exposition(_families(document))
 
 
 def exposition(families: Iterable[Family]) -> str:
-    """Return families in the text format, those without samples left out."""
+    """Return families as OpenMetrics text, without families that have no samples."""
     return "".join(line + "\n" for each in families if each.samples for line in _lines(each)) + "# EOF\n"
 
 
 def label_names(factors: Iterable[str]) -> dict[str, str]:
-    """Name the label of each factor, each otherwise: ``factor_`` and the factor's name, ``_`` for other characters."""
+    """Return a distinct label per factor: ``factor_`` and the name, with ``_`` for characters that are not allowed."""
     names: dict[str, str] = {}
     for factor in factors:
         name = stem = "factor_" + _OTHER_CHARACTERS.sub("_", factor)
@@ -82,13 +82,12 @@ def _families(document: Document) -> Iterator[Family]:
 
 
 def _labels(document: Document) -> list[dict[str, str]]:
-    """Give the labels of each cell."""
     names = label_names(dict.fromkeys(name for cell in document.cells for name in cell.factors))
     run = {"run": document.id, "experiment": document.experiment}
     return [
         run
         | {"cell": cell.id, "system": cell.system.name}
-        # The system is a label by itself.
+        # The system already has a label.
         | {names[name]: level(value) for name, value in cell.factors.items() if name != "system"}
         for cell in document.cells
     ]
@@ -102,10 +101,10 @@ def _about(document: Document) -> Family:
 
 
 def _throughput(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
-    mean = Family("dbdyno_throughput_per_second", "What succeeded a second, mean of the rounds.", "per_second")
+    mean = Family("dbdyno_throughput_per_second", "Successes per second, mean of the rounds.", "per_second")
     interval = Family("dbdyno_throughput_ci95_per_second", "The 95 % interval of the throughput.", "per_second")
     for cell, labels in cells:
-        # "lookups/s" without what the metric's own name says.
+        # "lookups/s" without "/s", which is part of the metric's name.
         counted = labels | {"counted": cell.throughput.unit.removesuffix("/s")}
         mean.add(counted, cell.throughput.mean)
         for bound, value in zip(("low", "high"), cell.throughput.ci95 or (), strict=False):
@@ -117,7 +116,9 @@ def _throughput(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
 def _latencies(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
     quantiles = Family("dbdyno_latency_seconds", "Quantiles of times over all rounds; 1 is the longest.", "seconds")
     mean = Family("dbdyno_latency_mean_seconds", "Means of times over all rounds.", "seconds")
-    bounds = Family("dbdyno_latency_at_least", "1: this quantile is a lower bound, as of what failed.")
+    bounds = Family(
+        "dbdyno_latency_at_least", "1: this quantile is a lower bound, since transactions failed or were skipped."
+    )
     for cell, labels in cells:
         for times, latency in cell.latency_ms.items():
             of_times = labels | {"times": times}
@@ -133,7 +134,7 @@ def _latencies(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
 
 
 def _transactions(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
-    transactions = Family("dbdyno_transactions", "What became of the transactions of all rounds.")
+    transactions = Family("dbdyno_transactions", "Transactions of all rounds by outcome.")
     failed = Family("dbdyno_failed_transactions", "Transactions of all rounds that failed, by the kind of failure.")
     trials = Family("dbdyno_trials", "Trials by how they ended; done gave a result.")
     for cell, labels in cells:
@@ -152,7 +153,7 @@ def _transactions(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
 
 
 def _gauges(cells: list[tuple[Cell, dict[str, str]]]) -> Iterator[Family]:
-    """Yield the figures of cells that are declared as gauges."""
+    """Yield the values of cells that declare a gauge."""
     families: dict[str, Family] = {}
     gauges = [(figure, figure.gauge) for figure in CELL if figure.gauge is not None]
     for cell, labels in cells:
@@ -175,6 +176,6 @@ def _lines(family: Family) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Escape what ends a text or a line, as the format's grammar asks. Halves of characters become question marks."""
+    """Escape backslashes, line ends and quotes, as the format requires. Lone surrogates become question marks."""
     text = text.encode("utf-8", "replace").decode()
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')

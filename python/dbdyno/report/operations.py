@@ -1,4 +1,4 @@
-"""The time of each transaction and statement, in rows for tables and in a line."""
+"""The time of each transaction and statement, as table rows and in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbdyno.report.rows import Row
 
 HEADS = ("count", "share", "mean ms", "p50 ms", "p90 ms", "p99 ms", "max ms")
 NOTE = (
-    "share: of the transactions' time; the rest up to 100 % is the client's own work. "
+    "share: of the transactions' time; the client's own work takes the remaining time. "
     "A statement's time begins when the previous one ends"
 )
 
@@ -67,7 +67,7 @@ def time_table(cell: Cell) -> list[Row]:
 
 
 def called(operation: Operation) -> str:
-    """Name an operation as a reader of SQL would."""
+    """Return the name of an operation; control statements such as COMMIT in capitals."""
     return operation.name.upper() if operation.kind == "control" else operation.name
 
 

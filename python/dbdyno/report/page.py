@@ -1,4 +1,4 @@
-"""What the HTML pages have in common: one file each, which needs no network and no script."""
+"""Render HTML pages from templates. Each page is one file that works without network and scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def render_page(
     package: str = "dbdyno.report",
     filters: Mapping[str, Callable[..., Any]] | None = None,
 ) -> str:
-    """Return a page made from a template of ``package``, without control characters.
+    """Return the page of a template of ``package``, without control characters.
 
     Templates of other packages include the style of the report.
     """
@@ -27,6 +27,6 @@ def render_page(
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    # Only charts drawn here pass unescaped: what they show of others' words was escaped when they were drawn.
+    # Only the report's own charts are inserted unescaped; drawing them has escaped all text from outside.
     pages.filters |= {"svg": Markup, **(filters or {})}
     return printable(pages.get_template(template).render(context))

@@ -1,4 +1,4 @@
-"""Writing a result as Parquet: its rounds as one file, or all that can be said in rows as a directory of files."""
+"""Write a result as Parquet: the rounds as one file, or all frames as a directory of files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".parquet"
 
-# By the name of a file in a directory.
+# The frame of each file in a directory, by the file's name.
 _FILES: Mapping[str, Callable[[Document], Frame]] = {
     "rounds": rounds_frame,
     "cells": cells_frame,
@@ -32,9 +32,9 @@ _FILES: Mapping[str, Callable[[Document], Frame]] = {
 
 
 def check_parquet(path: Path, option: str = "") -> None:
-    """Make sure that :func:`write_parquet` can write to ``path``, before a run begins. Nothing is left behind.
+    """Check before a run that :func:`write_parquet` can write to ``path``. Creates no file.
 
-    Raises ExtraMissing where the library is not installed, and InputError, which names ``option`` where given.
+    Raises ExtraMissing if the library isn't installed, and otherwise InputError, which names ``option`` if given.
     """
     check_arrow()
     if _is_file(path):
@@ -48,16 +48,15 @@ def check_parquet(path: Path, option: str = "") -> None:
             hint = f"give a directory, or a file whose name ends in `{SUFFIX}`"
             raise InputError(place, "is a file of another kind", hint)
         if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise InputError(place, "the directory cannot be made", "give one in a writable directory")
+            raise InputError(place, "the directory cannot be created", "choose a writable directory")
 
 
 def write_parquet(document: Document, path: Path) -> None:
     """Write a result as Parquet.
 
-    ``path``: a file, where its name ends in ``.parquet``, gets a row for each round; else a directory, which is made
-    where there is none, gets a file each of rounds, cells, intervals, effects and comparisons. Each file is written at
-    once or not at all. Raises ExtraMissing where the library is not installed, InputError where a file cannot be
-    written.
+    If the name of ``path`` ends with ``.parquet``, it becomes one file with one row per round. Otherwise it is a
+    directory, created if missing, with one file each for rounds, cells, intervals, effects and comparisons. Each file
+    is written atomically. Raises ExtraMissing if the library isn't installed, InputError if a file cannot be written.
     """
     if _is_file(path):
         write_bytes(path, _content(document, rounds_frame))
@@ -66,7 +65,7 @@ def write_parquet(document: Document, path: Path) -> None:
     try:
         path.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(str(path), f"the directory cannot be made: {reason(error)}", "give another") from error
+        raise InputError(str(path), f"the directory cannot be created: {reason(error)}", "give another") from error
     for name, content in contents.items():
         write_bytes(path / f"{name}{SUFFIX}", content)
 

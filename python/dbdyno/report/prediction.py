@@ -23,7 +23,7 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table, all text."""
+    """A row of the table; all values are strings."""
 
     series: str
     rows: str

@@ -1,4 +1,4 @@
-"""Rows of figures laid out for a width: labels never vanish, and numbers and verdicts are never cut."""
+"""Rows of values laid out for a width. Labels are never dropped, and numbers and verdicts are never cut."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rich.text import Text
 from dbdyno.base.numbers import NONE
 
 RATIO = "ratio [95 %]"
-"""Head of ratios."""
+"""Heading of ratios."""
 
 LEFT = ("change", "verdict", RATIO, "price", "limited by", "plan", "index")
-"""Columns that are aligned to the left."""
+"""Left-aligned columns."""
 
 _GAP = 2
-# Of figures below a label.
+# Indentation of values below a label, in characters.
 _INDENT = 2
 _STYLES = {
     "faster": "green",
@@ -31,14 +31,14 @@ _STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A label, and by column the figures of one cell."""
+    """A label with values by column heading."""
 
     label: str
     values: dict[str, str]
 
 
 def wrapped(text: str, width: int, style: str = "", indent: str = "") -> Iterator[Text]:
-    """Give a text in lines of at most ``width`` columns, but for a word that is longer."""
+    """Yield a text in lines of at most ``width`` characters. Only a single longer word exceeds it."""
     for line in textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False):
         yield Text(line, style=style)
 
@@ -51,10 +51,10 @@ def laid_out(
     known_of: Sequence[Row] | None = None,
     corner: str = "",
 ) -> Iterator[Text]:
-    """Lay rows out: beside their labels, below them, or figure by figure, as there is room.
+    """Yield the rows with their values beside the labels, below them, or one value per line, depending on the width.
 
-    ``spare``: the columns that go first where there is none, in their order; ``known_of``: the rows of which one must
-    have a value in a column; ``corner``: what the figures are, above the labels.
+    ``spare``: columns to drop if space is short, the first one first. ``known_of``: columns without a value in any of
+    these rows are dropped (default: ``rows``). ``corner``: the heading above the labels.
     """
     of = rows if known_of is None else known_of
     heads = [head for head in dict.fromkeys(name for row in of for name in row.values) if _known(of, head)]
@@ -73,7 +73,6 @@ def laid_out(
 
 
 def _beside(rows: Sequence[Row], heads: Sequence[str], label: int, corner: str) -> Iterator[Text]:
-    """Write each row as a line: its label, then its figures."""
     yield Text(corner.ljust(label) + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
     for row in rows:
         line = Text(row.label.ljust(label)).append_text(_line(heads, row.values, rows))
@@ -82,7 +81,7 @@ def _beside(rows: Sequence[Row], heads: Sequence[str], label: int, corner: str) 
 
 
 def _below(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterator[Text]:
-    """Write each row as its label, and its figures in a line below."""
+    """Yield two lines per row: the label, then the values."""
     yield Text(" " * _INDENT + _line(heads, {head: head for head in heads}, rows).plain.rstrip(), style="dim")
     for row in rows:
         yield from wrapped(row.label, width, "", "  ")
@@ -92,7 +91,7 @@ def _below(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterator[Te
 
 
 def _one_by_one(rows: Sequence[Row], heads: Sequence[str], width: int) -> Iterator[Text]:
-    """Write each figure in a line of its own, with its head."""
+    """Yield one line per value, with its heading."""
     for row in rows:
         yield from wrapped(row.label, width, "", "  ")
         for head in heads:
@@ -114,13 +113,13 @@ def _known(rows: Sequence[Row], head: str) -> bool:
 
 
 def _fitting(rows: Sequence[Row], heads: list[str], width: int, spares: Sequence[str]) -> list[str]:
-    """Leave out columns, in the stated order, as long as the rest does not fit beside the labels."""
+    """Drop ``spares`` in their order until the remaining columns fit beside the labels."""
     left = list(heads)
     label = max((len(row.label) for row in rows), default=0)
     for spare in spares:
         if label + sum(_width(rows, head) + _GAP for head in left) <= width:
             break
-        # Numbers on a line of their own have more room.
+        # With long labels, the values go to a line of their own, which has more space.
         if label > width // 2 and _INDENT + sum(_width(rows, head) + _GAP for head in left) <= width:
             break
         left = [head for head in left if head != spare]

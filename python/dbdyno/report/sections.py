@@ -1,4 +1,4 @@
-"""The rows of the HTML report's tables and lists."""
+"""The rows of tables and lists in the HTML report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dbdyno.report.rows import LEFT
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column and the class of its values."""
+    """The heading of a column and the CSS class of its values."""
 
     head: str
     right: bool = True
@@ -37,17 +37,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class CellTable:
-    """Columns and rows of text."""
+    """Columns and rows of strings."""
 
     columns: list[Column]
     rows: list[list[str]]
 
 
 def cell_table(document: Document) -> CellTable:
-    """Return the table of cells; columns nothing is known of are left out."""
+    """Return the table of cells, without columns that have no known values."""
     cells = document.cells
     factors = lines.factor_names(document)
-    # One column for all factors: beside it a phone has room for the throughput.
+    # One column for all factors leaves space for the throughput on a phone.
     names = [lines.cell_name(cell, factors) for cell in cells]
     columns: list[tuple[Column, list[str]]] = [(Column("cell", right=False), names)]
 
@@ -79,16 +79,16 @@ def cell_table(document: Document) -> CellTable:
     )
 
 
-# So many rows of the answer's table are on the first screen.
+# Maximum number of rows of the answer's table on the first screen.
 _ANSWER_ROWS = 5
 
 
 def answer_rows(document: Document) -> CellTable | None:
-    """Return the small table of the answer; None of statements, whose chart has their names and times."""
+    """Return the answer's short table; None for runs of statements, whose chart shows names and times."""
     if document.report.get("times") is True:
         return None
     table = answer_table(document)
-    # The page names the bottlenecks below.
+    # Another section of the page shows the bottlenecks.
     known = {head for row in table.rows for head, value in row.values.items() if value} - {"limited by"}
     heads = [head for head in dict.fromkeys(head for row in table.rows for head in row.values) if head in known]
     columns = [Column(_breakable(table.corner), right=False)]
@@ -103,12 +103,12 @@ def answer_rows(document: Document) -> CellTable | None:
 
 
 def _breakable(head: str) -> str:
-    """Let a head break before `=` and `/` where a phone has no room for it, by a space without width."""
+    """Insert zero-width spaces before `=` and `/`, so that narrow screens can break the heading there."""
     return head.replace("=", "\u200b=").replace("/", "\u200b/")
 
 
 def effect_table(document: Document) -> CellTable:
-    """Return what each level of a factor does against the factor's first one."""
+    """Return the effect of each level, compared with the factor's first level."""
     heads = [Column(head, right=False) for head in ("factor", "level", "against", "where", "of")]
     heads += [Column("ratio [95 %]", style="number"), Column("verdict", right=False), Column("price", right=False)]
     systems = document.answer.systems
@@ -120,13 +120,13 @@ def effect_table(document: Document) -> CellTable:
         ratio = NONE if each.ratio is None else bracketed(each.ratio, each.ci95)
         price = durability_words(each)
         if each.failed is not None:
-            price += f"{', ' * bool(price)}failures {percent(each.failed[1])} and not {percent(each.failed[0])}"
+            price += f"{', ' * bool(price)}failures {percent(each.failed[1])} instead of {percent(each.failed[0])}"
         rows.append([each.factor, *names, where, each.metric, ratio, each.verdict, price])
     return CellTable(heads, rows)
 
 
 def scalability_table(document: Document) -> CellTable | None:
-    """Return the curve of each scalability model; none where none was fitted."""
+    """Return the curve of each scalability model; None if no model was fitted."""
     rows = scalability_lines.rows(document)
     heads = [
         Column(head, right=place > 0, style="number" * (place > 0))
@@ -136,7 +136,7 @@ def scalability_table(document: Document) -> CellTable | None:
 
 
 def operation_table(document: Document) -> CellTable | None:
-    """Return the time of each transaction and statement; none where a transaction is one statement."""
+    """Return the time of each transaction and statement; None if each transaction is one statement."""
     rows = operation_rows(document)
     if not rows:
         return None
@@ -147,7 +147,7 @@ def operation_table(document: Document) -> CellTable | None:
 
 
 def phase_table(document: Document) -> CellTable | None:
-    """Return the parts of a transaction, medians in milliseconds; none where they were not recorded."""
+    """Return the median of each phase of a transaction in milliseconds; None if phases were not recorded."""
     return _further_table(document, phase_columns(document))
 
 
@@ -157,7 +157,7 @@ def figure_table(document: Document) -> CellTable | None:
 
 
 def data_table(document: Document) -> CellTable | None:
-    """Return the data that cells were measured on; none where they were not looked at."""
+    """Return the size and I/O of the data of each cell; None if they were not recorded."""
     return _further_table(document, data_columns(document))
 
 
@@ -172,7 +172,7 @@ def _further_table(document: Document, columns: list[CellColumn]) -> CellTable |
 
 
 def sent_statements(document: Document) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return each statement's name with the texts that were sent for it, each with the systems that got it."""
+    """Return each statement's name with its SQL variants, each with the systems that received it."""
     found: dict[str, dict[str, list[str]]] = {}
     for cell in document.cells:
         for each in cell.statements:
@@ -183,7 +183,7 @@ def sent_statements(document: Document) -> list[tuple[str, list[tuple[str, str]]
 
 
 def plan_rows(document: Document) -> list[dict[str, Any]]:
-    """Return each statement with its values and plan once, with the cells that have it."""
+    """Return each distinct combination of statement, values and plan with its cells."""
     grouped: dict[str, tuple[CellStatement, list[str]]] = {}
     for cell in document.cells:
         for each in cell.statements:
@@ -214,7 +214,7 @@ def notes(document: Document) -> list[str]:
 
 
 def round_rows(document: Document) -> list[dict[str, Any]]:
-    """Return every round of each cell at the place of its block."""
+    """Return the rounds of each cell, ordered by block."""
     factors = lines.factor_names(document)
     blocks = max((each.block + 1 for cell in document.cells for each in cell.rounds), default=0)
     rows = []
@@ -235,7 +235,7 @@ def _round(each: Round | None) -> dict[str, str]:
 
 
 def comparison_rows(document: Document) -> list[dict[str, Any]]:
-    """Return the comparisons. Why some are not ranked stands above all numbers of the report."""
+    """Return the comparisons. The warnings above the numbers explain why some cells are not ranked."""
     _, cells = lines.compared_cells(document)
     rows = []
     for names, each in zip(cells, document.comparisons, strict=True):
@@ -253,7 +253,7 @@ def comparison_rows(document: Document) -> list[dict[str, Any]]:
 
 
 def mutex_sections(document: Document) -> list[dict[str, Any]]:
-    """Return the contended mutexes of each cell that waited for any."""
+    """Return the contended mutexes of each cell that has some."""
     factors = lines.factor_names(document)
     made = []
     for cell in document.cells:
@@ -276,7 +276,7 @@ def mutex_sections(document: Document) -> list[dict[str, Any]]:
     return made
 
 
-# What was read of a system with its cell's statements and data.
+# Facts of a system that depend on the statements and data of its cell.
 _READ = {"catalog", "passed_over", "lost_updates"}
 
 
@@ -284,7 +284,7 @@ def systems(document: Document) -> list[dict[str, Any]]:
     """Return each distinct system with the cells that measured it."""
     grouped: dict[str, tuple[Cell, list[str]]] = {}
     for cell in document.cells:
-        # What was tried of it, and how large its data are, make no other system of it.
+        # The same system can differ in these facts between cells.
         key = json.dumps({name: of for name, of in to_json(cell.system).items() if name not in _READ}, sort_keys=True)
         grouped.setdefault(key, (cell, []))[1].append(cell.id)
     made = []
@@ -310,12 +310,12 @@ def systems(document: Document) -> list[dict[str, Any]]:
     return made
 
 
-#: Fields of a device with what it does at random places, by how much at once.
+#: Fields of a device that contain its random I/O rates by queue depth.
 _RANDOM = ("random_read", "random_write")
 
 
 def device_facts(document: Document) -> Pairs:
-    """Return what the device can do, measured once for the run."""
+    """Return the measured speed of the device, measured once per run."""
     device = document.device
     facts: Pairs = []
     sync_us, per_s = number(device, "sync_us"), number(device, "sync_per_s")

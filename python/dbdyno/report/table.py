@@ -1,4 +1,4 @@
-"""The tables of the terminal: all that is known of a run, below its answer (:mod:`dbdyno.report.brief`)."""
+"""All details of a run as tables on the terminal, below its answer (:mod:`dbdyno.report.brief`)."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _VERDICT_STYLES = {"faster": "green", "slower": "red", "equivalent": "cyan", "in
 
 
 def show_details(document: Document, console: Console) -> None:
-    """Write all that is known of the run to the console, laid out for its width."""
+    """Print all details of the run, laid out for the console's width."""
     console.print(details(document, console.width))
 
 
 def details(document: Document, width: int) -> RenderableType:
     """Return tables, effects, verdicts, bottlenecks and failures of a run, for a terminal of ``width`` columns."""
-    # What differs between systems stands above the numbers: a reader who stops at the first one must have seen it.
+    # Differences between systems precede the numbers, so that readers who stop at the first number have seen them.
     parts: list[RenderableType] = _statements(document, warnings(document), "!", "bold yellow")
     parts += _tables(document, width)
     parts += _operations(document, width)
@@ -94,7 +94,7 @@ def details(document: Document, width: int) -> RenderableType:
 
 
 def _sent(document: Document) -> list[RenderableType]:
-    """Return the statements as they were sent, if systems got different texts for one."""
+    """Return the statements as they were sent, if systems received different SQL for one of them."""
     differing = [(name, texts) for name, texts in sent_statements(document) if len(texts) > 1]
     parts: list[RenderableType] = [Text(""), Text("Statements as they were sent", style="bold")] if differing else []
     for name, texts in differing:
@@ -103,7 +103,7 @@ def _sent(document: Document) -> list[RenderableType]:
 
 
 def _tables(document: Document, width: int) -> list[RenderableType]:
-    """Return one table where the rounds fit beside the means, else two."""
+    """Return one table if the rounds fit beside the means, otherwise two."""
     names, numbers = _factor_columns(document), _number_columns(document)
     if not any(cell.rounds for cell in document.cells):
         return tables(names, numbers, width)
@@ -114,7 +114,7 @@ def _tables(document: Document, width: int) -> list[RenderableType]:
 
 
 def _further(document: Document, further: list[CellColumn], width: int) -> list[RenderableType]:
-    """Return a table of further figures by cell; nothing where there are none."""
+    """Return a table of further columns; empty if there are no columns."""
     columns = [
         Column(
             each.head.replace(" ", "\n", 1),
@@ -127,7 +127,7 @@ def _further(document: Document, further: list[CellColumn], width: int) -> list[
 
 
 def _operations(document: Document, width: int) -> list[RenderableType]:
-    """Return the time of each transaction and statement; nothing where a transaction is one statement."""
+    """Return the time of each transaction and statement; empty if each transaction is one statement."""
     rows = operation_rows(document)
     if not rows:
         return []
@@ -177,7 +177,7 @@ def _rounds(cell: Cell) -> Text:
     text = Text()
     for each in cell.rounds:
         style = "red" if each.status != "done" else "yellow" if each.outlier else ""
-        # Padded so that the rounds of all cells stand below one another.
+        # Pad the values, so that the rounds of all cells are aligned.
         text.append(round_value(each).rjust(6) + " ", style=style)
     text.rstrip()
     return text
@@ -195,7 +195,7 @@ def _notes(document: Document) -> list[RenderableType]:
 
 
 def verdict_text(comparison: Comparison, *, advise: bool = True) -> Text:
-    """Return the verdict in its colour; with ``advise``, how many rounds would settle one that is open."""
+    """Return the verdict in its color. With ``advise``, add how many rounds would settle an open one."""
     return Text(
         comparison_word(comparison, advise=advise),
         style=_VERDICT_STYLES.get(comparison.verdict or "", "bold yellow"),
@@ -220,7 +220,7 @@ def _comparisons(document: Document, width: int) -> list[RenderableType]:
 
 
 def _effects(document: Document) -> Iterable[RenderableType]:
-    """Give each factor's levels against its first one, pooled over all else: on throughput, then on latency."""
+    """Yield each level's effect compared with the factor's first level: first on throughput, then on latency."""
     for metric, label in (("throughput", ""), (ANSWERS, f"{ANSWERS}: ")):
         told = [each for each in document.effects if each.metric == metric]
         for each in told:
@@ -230,7 +230,7 @@ def _effects(document: Document) -> Iterable[RenderableType]:
 
 
 def _scalability(document: Document) -> Iterable[RenderableType]:
-    """Give a sentence for each curve, and the reasons for which there are others not."""
+    """Yield one sentence per curve, and the reasons why other models have no curve."""
     told = scalability_lines.sentences(document)
     for sentence in told:
         yield Padding(Text(sentence), (0, 0, 0, 2), expand=False)

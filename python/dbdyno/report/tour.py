@@ -1,4 +1,4 @@
-"""A tour as a page, and as lines: what each source found, and what was found here."""
+"""A tour as lines and as an HTML page: published results compared with measurements on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dbdyno.run.tour.visits import Visit, command_of
 
 
 def tour_lines(made: Sequence[Visit | LeftOut], width: int) -> Iterator[str]:
-    """Give the lines for a terminal of ``width`` columns."""
+    """Yield the lines for a terminal of ``width`` columns."""
     for each in made:
         yield each.stop.experiment
         yield from _indented(f"published: {each.stop.found}", width)
@@ -29,7 +29,7 @@ def _indented(text: str, width: int) -> list[str]:
 
 
 def found_here(each: Visit | LeftOut) -> str:
-    """Say what was found at a stop, or why nothing was."""
+    """Return the answer of a stop, or the reason why it has none."""
     if isinstance(each, LeftOut):
         return f"not measured: {each.why}"
     text = each.document.answer.text
@@ -41,7 +41,7 @@ def _failure(document: Document) -> str:
 
 
 def write_tour(made: Sequence[Visit | LeftOut], path: Path | str) -> None:
-    """Write the page at once or not at all. ``InputError`` where the file cannot be written."""
+    """Write the page atomically. Raises InputError if the file cannot be written."""
     write_text(path, tour_page(made))
 
 

@@ -78,7 +78,7 @@ def test_a_file_and_the_store_say_the_same(store: str, tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("{", "this is not JSON: "),
-        ("[]", "it names no schema; give a result of `dbdyno run --json`, whose schema is `dbdyno.run/1`"),
+        ("[]", "its schema is missing; give a result of `dbdyno run --json`, whose schema is `dbdyno.run/1`"),
         ('{"schema": "dbdyno.history/1"}', "its schema is `dbdyno.history/1`"),
         ('{"schema": "dbdyno.run/1", "id": "a", "experiment": "b"}', "`cells`: field required"),
         ('{"schema": "dbdyno.run/1", "id": "a", "experiment": "b", "cells": [{}]}', "`cells.0.id`: field required"),

@@ -73,14 +73,14 @@ def test_a_place_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"^--parquet .*/file: is a file of another kind; give a directory, or"):
         check_parquet(tmp_path / "file", "--parquet")
-    with pytest.raises(InputError, match=r"^--parquet .*/no/such: the directory cannot be made"):
+    with pytest.raises(InputError, match=r"^--parquet .*/no/such: the directory cannot be created"):
         check_parquet(tmp_path / "no" / "such", "--parquet")
     with pytest.raises(InputError, match=r"^--parquet .*no/out\.parquet: no such file or directory"):
         check_parquet(tmp_path / "no" / "out.parquet", "--parquet")
     (tmp_path / "out" / "cells.parquet").mkdir(parents=True)
     with pytest.raises(InputError, match=r"cells\.parquet: is a directory"):
         check_parquet(tmp_path / "out", "--parquet")
-    with pytest.raises(InputError, match="the directory cannot be made: file exists"):
+    with pytest.raises(InputError, match="the directory cannot be created: file exists"):
         write_parquet(lookup_document(), tmp_path / "file")
 
 

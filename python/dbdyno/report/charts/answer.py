@@ -1,4 +1,4 @@
-"""The answer as a picture: a row per configuration with its interval, or a line per configuration over the load."""
+"""The chart of the answer: one row per configuration with its interval, or one line per configuration over the load."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from dbdyno.model.result.shape import Document
 from dbdyno.report.answer_table import load_names, metric_of, ordered
 from dbdyno.report.charts.figure import COLOURS, WIDE, WIDTH, Figure, data, decades, draw
 
-# Rows and labeled lines.
+# Maximum numbers of rows on wide and on slim screens, and of labeled lines.
 _MOST_ROWS, _MOST_SLIM, _MOST_LINES = 8, 5, 6
 _ROW = 30
 _HEIGHT = 250
-# Pixels of labels at the ends of lines: of a letter, of the longest one by width of the chart, and between two of them.
+# Labels at line ends, in pixels: width per letter, maximum width by chart width, and distance between labels.
 _LETTER = 6.2
 _LABEL = {WIDTH: 118, WIDE: 190}
 _LABEL_ROW = 13
-# Pixels of the axis beside the plot.
+# Width of the axis in pixels.
 _AXIS = 62
-# Values further apart than this have a logarithmic axis.
+# The axis is logarithmic if the ratio of maximum and minimum is larger.
 _LOG_RATIO = 30
 _GOOD, _PRICED, _PLAIN, _REST = "#2a9d6f", "#c99a1f", "#2b7fd4", "#8a8f98"
 
 
 def answer_chart(document: Document) -> Figure | None:
-    """Draw the configurations by throughput, or by p99 for open loops that keep up; None if there is one only."""
+    """Draw the configurations by throughput, or by p99 if open loops keep up; None for a single configuration."""
     found = ordered(document)
     if len(found) <= 1:
         return None
@@ -46,7 +46,7 @@ def answer_chart(document: Document) -> Figure | None:
 
 
 def _dots(document: Document, found: Sequence[Configuration], metric: str, unit: str) -> Figure | None:
-    """Draw a row for each configuration, the best first: name, figure and price, the point and its interval."""
+    """Draw one row per configuration, the best first: name, value, price, and a point with its interval."""
     cells = {cell.id: cell for cell in document.cells}
     recommended = document.answer.recommended
     taken = None if recommended is None else recommended.configuration
@@ -68,14 +68,14 @@ def _dots(document: Document, found: Sequence[Configuration], metric: str, unit:
     note += f" {left} more configurations in the table below." if left else ""
     note += " Logarithmic axis." if logarithmic else ""
     label = f"Configurations by {unit}"
-    # A phone has room for fewer rows beside the answer.
+    # Phones show fewer rows.
     slim = draw(_rows_chart(_fewer(rows), unit, ends, logarithmic, WIDTH), label)
     wide = draw(_rows_chart(rows, unit, ends, logarithmic, WIDE), label)
     return Figure(_title(unit), slim, note, wide=wide)
 
 
 def _fewer(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of the configurations that come first, in the order of ``rows``."""
+    """Return the rows of the most important configurations, in the order of ``rows``."""
     return [row for row in rows if row["place"] < _MOST_SLIM]
 
 
@@ -117,7 +117,7 @@ def _rows_chart(
 
 
 def _lines(document: Document, found: Sequence[Configuration], metric: str, unit: str, load: str) -> Figure | None:
-    """Draw a line for each configuration over the load; the first six are labeled at their ends, the rest is gray."""
+    """Draw one line per configuration over the load. The first six have labels, the others are gray."""
     cells = {cell.id: cell for cell in document.cells}
     others = [name for name in load_names(document) if name != load]
     last = {name: document.cells[-1].factors.get(name) for name in others}
@@ -211,7 +211,7 @@ def _labels(
         if placed:
             position = max(position, scaled(placed[-1]["value"]) + step)
         placed.append({**each, "value": math.exp(position) if logarithmic else position})
-    # Labels that were moved beyond the frame push those below them down.
+    # Move labels above the frame back into it, and the labels below them down.
     limit = high
     for each in reversed(placed):
         position = min(scaled(each["value"]), limit)

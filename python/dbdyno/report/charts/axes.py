@@ -1,4 +1,4 @@
-"""Which factor lies along the axis of a chart and which tells its lines apart."""
+"""Choose the factor of a chart's x axis and the factors that distinguish its lines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dbdyno.report.lines import factor_level, factor_names
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """The factor along the x axis, and the factors whose levels name a line."""
+    """The factor of the x axis, and the factors whose levels name the lines."""
 
     x: str | None
     by: tuple[str, ...]
     levels: list[str]
-    """Of x, in the order of the experiment."""
+    """The levels of x, sorted if they are numbers, otherwise in the order of the experiment."""
     series: list[str]
     numeric: bool
-    """Whether x is a number, so that its points make a line."""
+    """Whether all levels of x are numbers, so that lines connect the points."""
     systems: Mapping[str, str]
     """The short names of systems."""
 
@@ -42,20 +42,20 @@ class Axes:
 
     @property
     def by_title(self) -> str | None:
-        """Return the name of the one factor that tells lines apart."""
+        """Return the factor that distinguishes the lines; None unless there is exactly one."""
         return self.by[0] if len(self.by) == 1 else None
 
 
 def axes(document: Document) -> Axes:
-    """Choose the axes: the experiment's ``report.x`` where it varies, else the last factor that does, a load first.
+    """Choose the axes: the experiment's ``report.x`` if it varies, otherwise the last factor that varies, loads first.
 
-    Every other factor that varies tells lines apart, ``report.by`` first, so that no two cells share a point.
+    All other factors that vary distinguish the lines, ``report.by`` first, so that no two cells share a point.
     """
     cells = document.cells
     varied = factor_names(document)
     wanted_x, wanted_by = document.report.get("x"), document.report.get("by")
     others = [name for name in reversed(varied) if name != wanted_by]
-    # What is chosen is told apart by colour, at each load.
+    # Loads go on the x axis, so that colors distinguish the choices at each load.
     others.sort(key=lambda name: document.roles.get(name) != "load")
     x = wanted_x if wanted_x in varied else next(iter(others), None)
     if x is None and varied:

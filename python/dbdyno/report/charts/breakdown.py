@@ -1,4 +1,4 @@
-"""Where the clients' time went, a bar for each cell."""
+"""The breakdown of the clients' time, one bar per cell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMES = {
 
 
 def breakdown_chart(document: Document) -> Figure | None:
-    """Draw the shares of the clients' time by segment; none where no cell has them."""
+    """Draw the percentages of the clients' time by segment; None if they are unknown."""
     factors = factor_names(document)
     rows: list[dict[str, Any]] = []
     cells = []
@@ -43,10 +43,10 @@ def breakdown_chart(document: Document) -> Figure | None:
         ]
     if not rows:
         return None
-    # Only segments that are seen, and in an order and colour that do not depend on which they are.
+    # Show only segments that occur. Their order and colors are the same in all charts.
     seen = {each["series"] for each in rows}
     known = [*_NAMES.values(), *sorted(seen - set(_NAMES.values()))]
-    # Names are as long as the experiment makes them: they stand above their bars, not beside.
+    # Names can be long, so write them above their bars.
     names = alt.Axis(
         title=None, labelAlign="left", labelPadding=0, labelOffset=-17, labelLimit=WIDTH, ticks=False, domain=False
     )

@@ -1,4 +1,4 @@
-"""What all charts share: size, colours, and turning a chart into SVG that stands inline in a page."""
+"""Sizes and colors of all charts, and their conversion to SVG for inclusion in a page."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dbdyno.base.text import printable
 from dbdyno.report.charts.renderer import vegalite_to_svg
 
 WIDTH = 348
-"""Pixels. Fits a phone of 390 unscaled, so that the letters keep their size; wider screens set charts side by side."""
+"""In pixels. Fits phones with a width of 390 without scaling; wider screens show charts side by side."""
 
 WIDE = 560
-"""Pixels of the chart beside the text of the answer."""
+"""Width of the chart beside the answer, in pixels."""
 
-# Told apart by lightness as well as by hue, and seen on white as on black.
+# Colors that differ in lightness and hue, for light and dark backgrounds.
 COLOURS = [
     "#2b7fd4", "#e0702f", "#2a9d6f", "#b45fc4", "#c99a1f", "#d64570", "#1aa0a8", "#8a8f98", "#9c7a4d", "#6b6fd6",
 ]  # fmt: skip
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left"]
-# Letters of a legend's line, by width of the chart.
+# Maximum number of letters per legend line, by width of the chart.
 _LETTERS_PER_LINE = {WIDTH: 44, WIDE: 76}
 
 _numbers = count()
@@ -33,7 +33,7 @@ _numbers = count()
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart as SVG, with its title and a note under it, both plain text; ``wide``: for screens with room for it."""
+    """A chart as SVG, with title and note as plain text. ``wide``: another version for wide screens."""
 
     title: str
     svg: str
@@ -43,7 +43,7 @@ class Figure:
 
 
 def data(rows: Sequence[dict[str, Any]]) -> alt.InlineData:
-    """Return rows as the data of a chart, without a data frame."""
+    """Return rows as chart data, without a data frame."""
     return alt.InlineData(values=list(rows))
 
 
@@ -55,7 +55,7 @@ def colour(
     legend: bool = True,
     wide: bool = False,
 ) -> alt.Color:
-    """Return the colour of a named series; with ``legend``, explained under the chart."""
+    """Return the color encoding of named series. With ``legend``, add a legend under the chart."""
     width = WIDE if wide else WIDTH
     longest = max((len(name) for name in names), default=1) + 4
     shown = alt.Legend(
@@ -64,7 +64,7 @@ def colour(
         columns=max(1, min(len(names), _LETTERS_PER_LINE[width] // longest)),
         labelLimit=width - 40,
         symbolStrokeWidth=2,
-        # As seen as lines and points are, also where the first of what it explains is an area.
+        # Opaque even if the first mark is a translucent area.
         symbolOpacity=1,
     )
     ranged = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
@@ -76,20 +76,20 @@ def colour(
 
 
 def decades(low: float, high: float, most: int = 5) -> list[float]:
-    """Return powers of ten from the one below ``low`` to the one above ``high`` (both above 0), at most about ``most``.
+    """Return the powers of ten that enclose ``low`` and ``high`` (both above 0), about ``most`` at most.
 
-    A logarithmic axis with a line for every multiple of them is more line than picture.
+    As grid lines they are enough; one line for every multiple would hide the data.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     step = max(1, math.ceil((last - first) / most))
     return [10.0**power for power in range(first, last + 1, step)]
 
 
-# What Vega says of each part to those who cannot see it, in words that are its own.
+# Accessibility attributes that Vega adds to each part of a chart.
 _PARTS = re.compile(r' (?:role="graphics-[a-z]+"|aria-roledescription="[a-z -]+")')
 
 
-# What stands in the place of a chart that the library failed on.
+# Shown instead of a chart that the library failed to draw.
 _MISSING = (
     f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} 24" width="{WIDTH}" height="24">'
     '<text x="0" y="16" font-family="sans-serif" font-size="11">This chart could not be drawn.</text></svg>'
@@ -97,7 +97,7 @@ _MISSING = (
 
 
 def draw(chart: Any, label: str) -> str:
-    """Turn a chart into an SVG element with ``label`` for those who cannot see it."""
+    """Convert a chart to an SVG element. ``label``: the text for screen readers."""
     configured = (
         chart.configure(background="transparent", font="sans-serif", aria=False)
         .configure_view(stroke=None)
@@ -106,9 +106,9 @@ def draw(chart: Any, label: str) -> str:
         .configure_title(fontSize=12, anchor="start", fontWeight="normal")
     )
     svg = vegalite_to_svg(_printable(configured.to_dict())) or _MISSING
-    # The whole is one picture with one label: its parts are none.
+    # Screen readers should read only the label of the whole chart, not its parts.
     svg = _PARTS.sub("", svg)
-    # All charts of a page share its ids: each gets its own.
+    # Ids must be unique within the page.
     prefix = f"c{next(_numbers)}-"
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)
     svg = svg.replace("url(#", f"url(#{prefix}")
@@ -116,7 +116,7 @@ def draw(chart: Any, label: str) -> str:
 
 
 def _printable(value: Any) -> Any:
-    """Return a chart with all its strings printable: SVG is XML, which excludes most control characters."""
+    """Return a chart without control characters in its strings, because XML excludes most of them."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
@@ -125,7 +125,7 @@ def _printable(value: Any) -> Any:
 
 
 def fitted(chart: Any, height: int, *, wide: bool = False) -> Any:
-    """Give a chart without panels the common width, or that beside the answer, axes included."""
+    """Set the width of a chart without panels, including axes: the common width or the width beside the answer."""
     width = WIDE if wide else WIDTH
     return chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
 

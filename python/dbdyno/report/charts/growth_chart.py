@@ -1,4 +1,4 @@
-"""What inserts asked of log and device while a table grew, window by window."""
+"""Log and device I/O of inserts while a table grew, one point per window."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from dbdyno.report.charts.figure import COLOURS, WIDTH, Figure, data, draw
 _AXIS_WIDTH, _HEIGHT = 62, 56
 _MOST_SERIES = 12
 
-# Panels over one another: titles, and what each shows of a window: a counter of the engine, or the device's flushes.
-# All are for an insert, but for checkpoints.
+# Stacked panels: the title, and the counter of the engine or device. Values are per insert, except checkpoints.
 _PANELS = (
     ("log bytes", "log_bytes"),
     ("page images", "page_images"),
@@ -30,7 +29,7 @@ _PANELS = (
 
 
 def growth_charts(document: Document) -> list[Figure]:
-    """Draw each series of a growing table, of the first 12; none where nothing was counted in windows."""
+    """Draw the first 12 series of a growing table; empty without counters."""
     factor = text(document.growth, "factor")
     if factor is None:
         return []
@@ -48,7 +47,7 @@ def _chart(windows: Sequence[tuple[Cell, Round]]) -> Any:
         return None
     ordered = sorted(windows, key=lambda each: each[1].started)
     rows: list[dict[str, Any]] = []
-    # By number rather than by time: filling the table takes most of it.
+    # The x axis counts windows, because filling the table takes most of the time.
     for place, (cell, each) in enumerate(ordered, 1):
         values = {key: _value(each, key) for _, key in _PANELS}
         rows.append({"window": place, "size": short(cell.growth.rows if cell.growth else None), **values})

@@ -1,4 +1,4 @@
-"""Latency distributions: which share of the transactions took longer than a time."""
+"""Latency distributions: the share of transactions that took longer than a given time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dbdyno.report.lines import factor_level
 _HEIGHT = 230
 _POINTS = 120
 _MOST_CHARTS = 12
-# A share below one in a million says more about one event than about the system.
+# Smaller shares depend on single events rather than on the system.
 _LEAST_SHARE = 1e-6
 
 
 def latency_charts(document: Document) -> list[Figure]:
-    """Draw a chart for each line of the throughput chart, with a curve for each level of its axis.
+    """Draw one chart per line of the throughput chart, with one curve per level of its x axis.
 
-    The curve is the complementary cumulative distribution of the response times of all rounds together (service times
-    where no others were recorded), both axes logarithmic: tails, which averages hide, take half of the picture.
+    Each curve is the complementary cumulative distribution of the response times over all rounds (service times if
+    response times were not recorded). Both axes are logarithmic, so that the tail takes half of the chart.
     """
     chosen = axes(document)
     curves: dict[str, list[dict[str, Any]]] = {}
@@ -77,17 +77,17 @@ def latency_charts(document: Document) -> list[Figure]:
 
 
 def _exceeding(histogram: Histogram) -> list[tuple[float, float]]:
-    """Return (milliseconds, share of events above) at up to 120 points, evenly spread over the picture."""
+    """Return (milliseconds, share of events above) at up to 120 points, evenly spread over the chart."""
     values, counts = histogram.points()
     total = counts.sum()
     if not total:
         return []
     above = (total - np.cumsum(counts)) / total
     ms = values / NS_PER_MS
-    # The last value has nothing above it, which a logarithm cannot show: the curve ends at the share of one event.
+    # The share above the last value is 0, which has no logarithm, so the curve ends at the share of one event.
     above[-1] = 1 / total
     if len(ms) > _POINTS:
-        # Half of the points spread over times and half over shares: the body is wide and the tail is long.
+        # Space half of the points evenly over times, for the body, and half over shares, for the tail.
         by_time = np.searchsorted(ms, np.geomspace(ms[0], ms[-1], _POINTS // 2)).clip(0, len(ms) - 1)
         by_share = np.searchsorted(-above, -np.geomspace(1, above[-1], _POINTS // 2)).clip(0, len(ms) - 1)
         kept = np.unique(np.concatenate([by_time, by_share, [0, len(ms) - 1]]))

@@ -1,4 +1,4 @@
-"""A row for each name: a point with its interval, and the name above it, or beside it where there is room."""
+"""A chart with one row per name: a point with its interval, and the name above it, or beside it on wide charts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import altair as alt
 from dbdyno.report.charts.figure import WIDE, WIDTH, data
 
 _ROW = 27
-# The pixels that names beside the rows have.
+# Maximum width of names beside the rows, in pixels.
 _NAME = 340
 
 
@@ -25,8 +25,8 @@ def points(
 ) -> Any:
     """Draw rows (``name``, ``low``, ``high`` and the value of ``x``) in the order of ``names``.
 
-    ``wide_row``: the pixels of a row of a chart that has the width of a page; none: it has that of a phone.
-    ``behind``: layers that the points stand before.
+    ``wide_row``: draw a chart with the width of a page and this row height in pixels; None: the width of a phone.
+    ``behind``: layers to draw behind the points.
     """
     beside = alt.Axis(title=None, labelLimit=_NAME, ticks=False, domain=False, labelPadding=8)
     wide = wide_row is not None

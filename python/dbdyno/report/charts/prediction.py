@@ -1,4 +1,4 @@
-"""Predicted inserts by size, with their bands, and what was measured."""
+"""The chart of predicted inserts by size, with bands, and the measured values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEIGHT = 320
 
 
 def prediction_chart(prediction: Prediction) -> Figure | None:
-    """Draw the curves; none where nothing is predicted."""
+    """Draw the curves; None without predictions."""
     lines: list[dict[str, Any]] = []
     dots: list[dict[str, Any]] = []
     for series in prediction.series:

@@ -1,7 +1,7 @@
-"""The process that draws charts, so that a crash of the chart library costs one chart and nothing else.
+"""The process that draws charts, so that a crash of the chart library affects only one chart.
 
-The library runs a JavaScript engine and ends its whole process if something goes wrong there. The process reads a chart
-as one line of JSON and writes its SVG, or PNG in base64, as another; it ends when its input does.
+The library runs a JavaScript engine, whose errors can end the process. The process reads each chart as one line of
+JSON and writes one line back: the SVG, or the PNG in base64. It ends at the end of its input.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import sys
 import time
 from typing import Any
 
-# Seconds for one chart, and for the library to start.
+# Timeout in seconds for one chart, including the start of the library.
 _LONGEST_S = 60.0
 
 
 class _Renderer:
-    """One such process, started when the first chart is drawn."""
+    """The drawing process, started for the first chart."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
 
     def render(self, request: dict[str, Any]) -> str | None:
-        """Return what the library makes of a request; None if it fails."""
+        """Return the library's output for a request; None if it fails."""
         try:
             process = self._running()
             assert process.stdin is not None and process.stdout is not None  # noqa: S101
@@ -53,7 +53,7 @@ class _Renderer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                # Ctrl-C on the terminal must not reach it.
+                # Keep Ctrl-C on the terminal away from it.
                 start_new_session=True,
             )
         return self._process
@@ -84,7 +84,7 @@ def svg_to_png(svg: str) -> bytes | None:
 
 
 def _read_line(descriptor: int) -> bytes:
-    """Read up to the end of a line; nothing if the process ends or takes too long."""
+    """Read one line; empty if the process ends or exceeds the timeout."""
     end = time.monotonic() + _LONGEST_S
     line = b""
     while not line.endswith(b"\n"):

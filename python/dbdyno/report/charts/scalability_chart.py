@@ -1,4 +1,4 @@
-"""Throughput by the number of clients: the fitted curve with its band, over what was measured."""
+"""Throughput by number of clients: the fitted curve with its band, and the measured values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dbdyno.report.charts.figure import Figure, colour, data, draw, fitted
 from dbdyno.report.scalability_lines import model_name
 
 _HEIGHT = 280
-# More curves than this in one picture cannot be told apart where their bands lie over one another.
+# Maximum number of curves per chart; with more, overlapping bands are hard to distinguish.
 _MOST = 4
 
 
 def scalability_charts(document: Document) -> list[Figure]:
-    """Draw the curves, a few in each picture; none where no model was fitted."""
+    """Draw the curves, a few per chart; empty if no model was fitted."""
     with_curves = [each for each in document.scalability if each.curve is not None]
     factors = dict.fromkeys(each.factor for each in with_curves)
     groups = [[each for each in with_curves if each.factor == factor] for factor in factors]
@@ -93,6 +93,6 @@ def _chart(document: Document, models: Sequence[Scalability]) -> Figure:
         else f"Throughput by clients, and the model: {names[0]}"
     )
     note = "Line: the curve; area: its 95 % interval; points: means with their intervals, and every round."
-    note += " Diamond: the peak; bar across: where it may lie." * bool(peaks)
-    note += " Dashed: beyond what was measured." * any(each["part"] == "beyond" for each in lines)
+    note += " Diamond: the peak; bar across: its 95 % interval." * bool(peaks)
+    note += " Dashed: extrapolated." * any(each["part"] == "beyond" for each in lines)
     return Figure(title, svg, note)

@@ -12,14 +12,14 @@ from dbdyno.report.charts.figure import SHAPES, Figure, colour, data, draw, fitt
 
 _HEIGHT = 260
 _MOST_SEARCHES = 6
-# What has no end is drawn as so many times the limit, and so is what is far above it.
+# Unbounded values, and values far above the limit, are drawn at this multiple of the limit.
 _TOP = 10.0
-# A logarithmic scale has no 0.
+# The lowest value on the logarithmic scale, which excludes 0.
 _LOWEST_MS = 0.001
 
 
 def slo_chart(document: Document) -> Figure | None:
-    """Draw the first metric of the objective that is a time over the rate; none if there is nothing to draw."""
+    """Draw the objective's first time metric over the rate; None if there are no values."""
     slo = document.slo
     clause = next((each for each in slo.clauses if each.metric != "failed"), None) if slo is not None else None
     if slo is None or clause is None:

@@ -1,4 +1,4 @@
-"""Throughput by factor: means with their intervals and every round; published figures apart."""
+"""Throughput by factor: means with intervals and every round; published values in a separate chart."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from dbdyno.report.charts.figure import SHAPES, Figure, colour, data, decades, d
 from dbdyno.report.lines import published_references, published_sources
 
 _HEIGHT = 290
-# Levels further apart than this are shown on a logarithmic axis: on a linear one the smaller would lie on the floor.
+# The axis is logarithmic if the ratio of maximum and minimum is larger; a linear one would hide small values.
 _LOG_RATIO = 30
-# Intervals end at so many times the greatest throughput that was measured.
+# Intervals are cut at this multiple of the highest throughput.
 _ROOM = 1.3
 
 
 def throughput_chart(document: Document, *, lead: bool = False) -> Figure | None:
-    """Draw mean, 95 % interval and every round of each cell; none where nothing was measured.
+    """Draw mean, 95% interval and every round of each cell; None without measured values.
 
-    ``lead``: it is the chart beside the answer.
+    ``lead``: the chart is shown beside the answer.
     """
     chosen = axes(document)
     means: list[dict[str, Any]] = []
@@ -39,12 +39,12 @@ def throughput_chart(document: Document, *, lead: bool = False) -> Figure | None
     unit = document.cells[0].throughput.unit
     logarithmic = _is_logarithmic(means)
     if logarithmic:
-        # A logarithm has no place for an interval that reaches below zero.
+        # A logarithmic axis cannot show values of 0 or less.
         for each in means:
             each["low"] = max(each["low"], each["value"] / 10)
     top = max(each["value"] for each in (*means, *dots)) * _ROOM
     for each in means:
-        # No throughput is below zero, however wide its interval; above, it must not push the points to the floor.
+        # Throughput is never negative, and a wide interval must not compress the scale of the points.
         each["low"], each["high"] = max(each["low"], 0.0), min(each["high"], top)
     y = _y(unit, means, logarithmic=logarithmic)
     label = f"Throughput by {chosen.x or 'cell'}"
@@ -75,7 +75,7 @@ def _measured(
 
 
 def published_chart(document: Document) -> Figure | None:
-    """Draw the figures others published for the same cells, with an axis of their own; none where there are none."""
+    """Draw the published values of the same cells, with a separate axis; None without such values."""
     chosen = axes(document)
     rows = [
         {"x": chosen.x_of(cell), "series": chosen.series_of(cell), "value": cell.published["value"]}

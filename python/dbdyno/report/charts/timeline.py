@@ -1,4 +1,4 @@
-"""Throughput, CPU and disk second by second."""
+"""Throughput, CPU and disk I/O over the time of a round."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dbdyno.report.lines import cell_name, factor_names
 _AXIS_WIDTH = 62
 _MOST_CELLS = 24
 _MEGABYTE = 1e6
-# Points are drawn on lines of fewer rows.
+# Lines with fewer values also show points.
 _MANY_POINTS = 40
 _LEAST_INTERVALS = 3
 
 
-# What an interval counts, by the unit of the experiment.
+# The counter of an interval, by the unit of the experiment.
 _COUNTED = {"transaction": "ok", "statement": "statements", "row": "rows"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """One of the panels over one another: its lines by the key of their values, with name and colour."""
+    """One of the stacked panels: the key of each line's values, with name and color."""
 
     title: str
     height: int
@@ -35,7 +35,7 @@ class _Panel:
 
 
 def timeline_charts(document: Document) -> list[Figure]:
-    """Draw the round with the median throughput of each cell, of the first 24; without intervals there is none."""
+    """Draw the round with median throughput of each of the first 24 cells; empty without timelines."""
     factors = factor_names(document)
     counted = _COUNTED[document.measure.unit]
     made = []
@@ -56,7 +56,7 @@ def timeline_charts(document: Document) -> list[Figure]:
 
 
 def _typical(cell: Cell) -> Round | None:
-    """Return the round nearest to the median, so that the picture is of the cell and not of an accident."""
+    """Return the round nearest to the median throughput, which is typical of the cell."""
     rounds = [each for each in cell.rounds if len(each.intervals) > 1 and each.throughput is not None]
     if not rounds:
         return None
@@ -77,7 +77,7 @@ def _chart(chosen: Round, counted: str, title: str) -> Any:
 
 
 def _whole(intervals: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out a last interval that the window's end cut so short that its rates are chance."""
+    """Drop the last interval if the end of the window made it too short for a reliable rate."""
 
     def seconds(interval: dict[str, Any]) -> float:
         return float(interval["end_s"] - interval["start_s"])
@@ -90,10 +90,10 @@ def _whole(intervals: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _row(interval: dict[str, Any], counted: str) -> dict[str, Any]:
-    """Return an interval at its middle, with rates per second."""
+    """Return the rates per second of an interval, at its midpoint."""
     start, end = interval["start_s"], interval["end_s"]
     seconds = end - start
-    # The data may be on no device.
+    # Data in memory has no device.
     disk = interval["disk"] or {}
 
     def rate(value: float | None, scale: float = 1.0) -> float | None:

@@ -1,4 +1,4 @@
-"""The time of each statement of a file as a picture, with intervals."""
+"""The chart of the time of each statement, with intervals."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dbdyno.model.result.shape import Document
 from dbdyno.report.charts.figure import Figure, colour, draw
 from dbdyno.report.charts.points import points
 
-# So many are drawn, the slowest of them.
+# Maximum number of statements in the chart; the slowest ones are drawn.
 _MOST = 14
 _WIDE_ROW = 24
 
 
 def times_chart(document: Document) -> Figure | None:
-    """Draw what one execution of each statement takes; none where it is not asked for times."""
+    """Draw the time of one execution of each statement; None if the experiment doesn't report times."""
     timed = [cell for cell in document.cells if time_of(cell) is not None]
     if document.report.get("times") is not True or not timed:
         return None
@@ -32,7 +32,7 @@ def times_chart(document: Document) -> Figure | None:
         slowest[row["name"]] = max(slowest.get(row["name"], 0.0), row["ms"])
     names = sorted(slowest, key=lambda name: -slowest[name])[:_MOST]
     rows = [row for row in rows if row["name"] in names]
-    label = "Milliseconds of an execution, by statement"
+    label = "Milliseconds per execution of each statement"
     slim, wide = (draw(_chart(rows, names, wide=each), label) for each in (False, True))
     left = len(slowest) - len(names)
     more = f" {left} faster ones are not drawn." if left > 1 else " One faster one is not drawn." if left else ""

@@ -1,4 +1,4 @@
-"""What a `dbdyno why` found as a picture: which share of the time each resource decides, with intervals."""
+"""The chart of a `dbdyno why`: each resource's share of the time, with intervals."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dbdyno.report.charts.figure import WIDTH, Figure, colour, data, draw
 from dbdyno.report.why import VERDICTS
 
 _ROW = 30
-# What an interval shows of shares that are far out.
+# Shares are cut to this range.
 _LOWEST, _HIGHEST = -0.5, 2.0
 _ORDER = tuple(VERDICTS.values())
 
 
 def why_chart(document: Document) -> Figure | None:
-    """Draw a bar for each resource that was tested; none where none was."""
+    """Draw one bar per tested resource; None if no resource was tested."""
     why = document.why
     tested = [] if why is None else [each for each in why.resources if each.tests and each.share is not None]
     if not tested:
@@ -39,8 +39,8 @@ def why_chart(document: Document) -> Figure | None:
     chart = alt.layer(*layers).properties(
         width=WIDTH, height=_ROW * len(rows), autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
     )
-    note = "Bar: what making it free saved, else its elasticity; line: the 95 % interval."
-    return Figure("What decides how fast it is", draw(chart, f"Resources by the share of {of} they decide"), note)
+    note = "Bar: the time saved by making it free, otherwise its elasticity; line: the 95 % interval."
+    return Figure("Resources that limit the speed", draw(chart, f"Resources by the share of {of} they decide"), note)
 
 
 def _row(each: WhyResource) -> dict[str, Any]:

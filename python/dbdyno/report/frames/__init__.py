@@ -1,1 +1,1 @@
-"""A result as rows and columns: what data frames, CSV and Parquet are made of."""
+"""A result as rows and columns, from which data frames, CSV and Parquet are made."""

@@ -152,7 +152,7 @@ def _busy(process: str) -> Gauge:
 
 
 def _cpu(_of: type[_Measured]) -> Iterator[Figure[_Measured]]:
-    """Yield the columns of CPU in percent of one processor."""
+    """Yield the columns of CPU time, in percent of one CPU."""
     yield Figure("cpu_percent", "number", lambda row: row.measured.cpu_percent.client, _busy("client"))
     yield Figure("server_cpu_percent", "number", lambda row: row.measured.cpu_percent.server, _busy("server"))
     hottest = _busy("hottest_thread")

@@ -1,4 +1,4 @@
-"""What a result concludes of levels and cells, as rows: effects and comparisons."""
+"""Frames of the effects of levels and the comparisons of cells."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rows and columns, of no library: each column has a name and a kind, and a value that is not known is None.
+"""Frames that don't depend on a library. Each column has a name and a kind; unknown values are None.
 
-They are read from documents with tolerance: a document of another version may lack a field, and the column is empty.
+A result of another version may lack a field; its column then is empty.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, TypeVar
 from dbdyno.base.numbers import level
 
 Kind = Literal["text", "whole", "number", "truth", "time"]
-"""``time`` is a moment in UTC; ``whole`` fits into 64 bits."""
+"""``truth``: a Boolean; ``time``: a time in UTC; ``whole``: a 64-bit integer."""
 
 _MOST = 2**63
 
@@ -32,18 +32,18 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Columns of one length, each with a name of its own."""
+    """Columns of the same length with distinct names."""
 
     columns: tuple[Column, ...]
 
     def rows(self) -> Iterable[tuple[Any, ...]]:
-        """Give the rows, a value for each column."""
+        """Return the rows, with one value per column."""
         return zip(*(each.values for each in self.columns), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Field(Generic[Row]):
-    """A column to be: its name, its kind, and how its value is read from a row."""
+    """The declaration of a column: its name, its kind, and the function that reads its value from a row."""
 
     name: str
     kind: Kind
@@ -51,7 +51,7 @@ class Field(Generic[Row]):
 
 
 def make_frame(rows: Sequence[Row], fields: Iterable[Field[Row]]) -> Frame:
-    """Read the fields of all rows. A value that is not of its field's kind is not known."""
+    """Return a frame of the fields of all rows. A value of another kind becomes None."""
     return Frame(
         tuple(
             Column(field.name, field.kind, [as_kind(field.read(row), field.kind) for row in rows]) for field in fields
@@ -62,10 +62,10 @@ def make_frame(rows: Sequence[Row], fields: Iterable[Field[Row]]) -> Frame:
 def factor_fields(
     rows: Iterable[Row], of: Callable[[Row], Mapping[str, Any]], taken: Iterable[str]
 ) -> list[Field[Row]]:
-    """Give a field for each factor of some rows, whose kind is that of its levels; of several kinds it is text.
+    """Return one field per factor, of the kind of its levels, or text if their kinds differ.
 
-    ``of``: the levels of a row, by factor. ``taken``: names of other columns: a factor called so has ``factor_`` before
-    its name. The factor ``system`` is left out, since it is a column by itself.
+    ``of``: returns the levels of a row by factor. ``taken``: names of other columns; a factor with such a name gets the
+    prefix ``factor_``. The factor ``system`` is left out, because it has a column already.
     """
     levels: dict[str, list[Any]] = {}
     for row in rows:
@@ -85,14 +85,14 @@ def factor_fields(
 
 
 def at(source: object, *keys: str) -> Any:
-    """Return what a path of keys leads to; None where there is no such thing."""
+    """Return the value at a path of keys; None if it doesn't exist."""
     for key in keys:
         source = source.get(key) if isinstance(source, Mapping) else None
     return source
 
 
 def pair(value: object, place: int) -> Any:
-    """Return an end of an interval, which is a list of two; None where there is none."""
+    """Return a bound of an interval, which is a list of two; None for other values."""
     match value:
         case [_, _]:
             return value[place]
@@ -101,10 +101,10 @@ def pair(value: object, place: int) -> Any:
 
 
 def as_kind(value: object, kind: Kind) -> Any:
-    """Return a value as a column of a kind has it; None where it is of another."""
+    """Convert a value to the type of a column's kind; None if it is of another kind."""
     match kind:
         case "text":
-            # What JSON may hold and UTF-8 may not, halves of characters, no file can.
+            # JSON may contain lone surrogates, which UTF-8 cannot encode.
             return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
         case "truth":
             return value if isinstance(value, bool) else None

@@ -1,4 +1,4 @@
-"""Frames as those of pandas, Polars and Arrow, which are optional: what is not installed is one error that says how."""
+"""Convert frames to pandas, Polars and Arrow. These are optional; an error explains how to install a missing one."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _PANDAS = {
 
 
 def data_frame(frame: Frame, library: str) -> Any:
-    """Return a frame as one of ``pandas`` or ``polars``.
+    """Convert a frame to a data frame of ``pandas`` or ``polars``.
 
-    Raises ExtraMissing where that is not installed, InputError for another library.
+    Raises ExtraMissing if the library isn't installed, InputError for another library.
     """
     match library:
         case "pandas":
@@ -33,11 +33,11 @@ def data_frame(frame: Frame, library: str) -> Any:
         case "polars":
             return to_polars(frame)
         case _:
-            raise InputError("library", f"`{library}` makes no data frames here", "give `pandas` or `polars`")
+            raise InputError("library", f"`{library}` is not supported", "give `pandas` or `polars`")
 
 
 def to_pandas(frame: Frame) -> pandas.DataFrame:
-    """Return a frame as one of pandas: ``Int64``, ``boolean`` and ``string``, which know missing values, and floats."""
+    """Convert a frame to pandas, with the nullable types ``Int64``, ``boolean`` and ``string``, and floats."""
     library = _library("pandas", "pandas", 'or ask for Polars: `library="polars"`')
     columns = {}
     for each in frame.columns:
@@ -47,7 +47,7 @@ def to_pandas(frame: Frame) -> pandas.DataFrame:
 
 
 def to_polars(frame: Frame) -> polars.DataFrame:
-    """Return a frame as one of Polars."""
+    """Convert a frame to Polars."""
     library = _library("polars", "polars")
     kinds = {
         "text": library.String,
@@ -63,7 +63,7 @@ def to_polars(frame: Frame) -> polars.DataFrame:
 
 
 def to_arrow(frame: Frame) -> pyarrow.Table:
-    """Return a frame as a table of Arrow."""
+    """Convert a frame to an Arrow table."""
     library = _library("pyarrow", "parquet")
     kinds = {
         "text": library.string(),
@@ -78,7 +78,7 @@ def to_arrow(frame: Frame) -> pyarrow.Table:
 
 
 def check_arrow() -> None:
-    """Raise ExtraMissing where Arrow is not installed."""
+    """Raise ExtraMissing if Arrow isn't installed."""
     _library("pyarrow", "parquet")
 
 
@@ -86,7 +86,7 @@ def _library(name: str, extra: str, otherwise: str = "") -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        # What it lacks itself is another trouble.
+        # The library is installed, but one of its own dependencies is missing.
         if error.name != name:
             raise
         raise ExtraMissing(name, extra, otherwise) from None

@@ -1,1 +1,1 @@
-"""A history for people: lines of the terminal, a chart, and a page."""
+"""Views of a history: lines for the terminal, a chart and an HTML page."""

@@ -1,4 +1,4 @@
-"""A series as a chart: every run, the mean between changes, and the changes themselves."""
+"""The chart of a series: every run, the means between changes, and the changes."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _MARKS = {"better": COLOURS[2], "worse": COLOURS[5], "inconclusive": COLOURS[7]}
 
 
 def series_chart(series: Series, metric: MetricFacts, title: str) -> Figure:
-    """Draw the runs of a series from left to right, evenly: the axis counts runs, not days."""
+    """Draw the runs of a series. The x axis counts runs, not days."""
     values = [each["value"] for each in series["points"]]
     bounds = [0, *(each["index"] for each in series["changes"]), len(values)]
     dots = [{"run": place + 1, "value": value} for place, value in enumerate(values)]
     means = [
         {"from": start + 0.5, "to": end + 0.5, "mean": fmean(values[start:end])} for start, end in pairwise(bounds)
     ]
-    # Whole runs only: the axis would write 1, 1, 2, 2 under two of them.
+    # Integer ticks, because the axis of two runs would show 1, 1, 2, 2.
     ticks = list(range(1, len(values) + 1, -(-len(values) // 8) or 1))
     x = alt.X(
         "run:Q",
         scale=alt.Scale(domain=[0.5, len(values) + 0.5], nice=False),
         axis=alt.Axis(title="run, oldest to newest", format="d", values=ticks, grid=False),
     )
-    # Zero is left out: a change of a few percent is what the picture is for, and the table tells its size.
+    # The axis does not start at 0, so that changes of a few percent are visible; the table shows their size.
     y = alt.Y("value:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=metric["unit"], format="~s", tickCount=5))
     base: Any = alt.Chart(data(dots)).encode(x=x, y=y)
     layers: list[Any] = [

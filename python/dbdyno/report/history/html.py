@@ -1,4 +1,4 @@
-"""The history as one HTML file that needs no network and no script."""
+"""The history as one HTML file that works without network and scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STYLES = {"better": "faster", "worse": "slower", "inconclusive": "inconclusive"
 
 
 def write_html(history: History, path: Path | str) -> None:
-    """Write the report at once or not at all. ``InputError`` where the file cannot be written."""
+    """Write the page atomically. Raises InputError if the file cannot be written."""
     write_text(path, html_history(history))
 
 

@@ -28,7 +28,7 @@ def show(history: History, console: Console) -> None:
 
 
 def history_view(history: History, width: int) -> RenderableType:
-    """Return head, a line of bars and the change points of each cell, for a terminal of ``width`` columns."""
+    """Return heading, a line of bars and the change points of each cell, for a terminal of ``width`` columns."""
     of_all = lines.metrics(history)
     head = Text.assemble(
         (history["experiment"], "bold"), f"  {of_all}, oldest to newest\n" if of_all else "  oldest to newest\n"
@@ -99,7 +99,7 @@ def _changes(changes: Sequence[Change], width: int) -> list[RenderableType]:
 
 
 def _bars(series: Series, width: int) -> Text:
-    """Return lowest and highest value with a bar for each run between; where there is no room, for a few at once."""
+    """Return the lowest value, one bar per run, and the highest value. If space is short, bars show means of runs."""
     values = [each["value"] for each in series["points"]]
     bounds = [0, *(each["index"] for each in series["changes"]), len(values)]
     low, high = min(values), max(values)
@@ -109,7 +109,7 @@ def _bars(series: Series, width: int) -> Text:
     for place, (start, end) in enumerate(pairwise(bounds)):
         if place:
             text.append(_MARK, style=_STYLES[series["changes"][place - 1]["verdict"]])
-        # No bar stands for runs of both sides of a change.
+        # A bar never combines runs from both sides of a change.
         means = [fmean(values[at : min(at + together, end)]) for at in range(start, end, together)]
         text.append("".join(_bar(each, low, high) for each in means), style="none")
     text.append(f" {short(high)}", style="dim")

@@ -1,1 +1,1 @@
-"""Runs as objects, for notebooks and scripts: what :func:`dbdyno.load` and :func:`dbdyno.runs` give."""
+"""Runs as objects for notebooks and scripts, returned by :func:`dbdyno.load` and :func:`dbdyno.runs`."""

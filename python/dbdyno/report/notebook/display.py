@@ -1,4 +1,4 @@
-"""What a notebook shows of runs: the answer and a small table. Templates escape all that others wrote."""
+"""HTML of runs for notebooks: the answer and a short table. Templates escape all text from outside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A column of a table: its head, its values, and the side that they stand at."""
+    """A column of a table: its heading, its values and their alignment."""
 
     head: str
     values: list[str]
@@ -26,7 +26,7 @@ class Shown:
 
 
 def run_html(document: Document, answer: str) -> str:
-    """Return the answer, and a row for each of the first cells, as a part of a page."""
+    """Return the answer and one row per cell, up to a maximum, as an HTML fragment."""
     frame = cells_frame(document)
     of = {each.name: each.values for each in frame.columns}
     count = len(of["cell"])
@@ -48,7 +48,7 @@ def run_html(document: Document, answer: str) -> str:
 
 
 def runs_html(runs: Sequence[RunSummary]) -> str:
-    """Return the list of runs as a part of a page."""
+    """Return the list of runs as an HTML fragment."""
     columns = [
         Shown("run", [each.id for each in runs]),
         Shown("experiment", [each.experiment for each in runs]),
@@ -67,14 +67,14 @@ def _page(*, head: str, sentences: list[str], columns: list[Shown], more: str, m
 
 
 def _factors(document: Document) -> list[tuple[str, list[str]]]:
-    """Give each factor with its level in each cell."""
+    """Return each factor with its level in each cell."""
     levels = [cell.factors for cell in document.cells]
     names = dict.fromkeys(name for each in levels for name in each)
     return [(name, [_text(each.get(name)) for each in levels]) for name in names]
 
 
 def _p99(of: Mapping[str, list[Any]], row: int) -> str:
-    """Write the p99 of the time that clients waited, marked where it is a lower bound."""
+    """Return the p99 of the response time, or of the service time if unknown; lower bounds are marked with ≥."""
     times = "service" if of["response_p99_ms"][row] is None else "response"
     bound = "p99" in (of[f"{times}_at_least"][row] or "").split()
     return "≥" * bound + milliseconds(of[f"{times}_p99_ms"][row])

@@ -1,4 +1,4 @@
-"""Loading a run from a store, or from a result document in a file."""
+"""Load a run from a store, or from a file with a result document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dbdyno.model.result.shape import SCHEMA, Document
 from dbdyno.report.notebook.run import Run
 from dbdyno.store import open_store
 
-# Without these a document says nothing.
+# Fields that every result document has.
 _NEEDED = frozenset({"schema", "id", "experiment", "cells"})
 
 
@@ -43,14 +43,14 @@ def read_document(path: Path) -> Run:
         raise InputError(str(path), f"this is not JSON: {error}", "give a file of `--json`") from None
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema != SCHEMA:
-        problem = f"its schema is `{schema}`" if isinstance(schema, str) else "it names no schema"
+        problem = f"its schema is `{schema}`" if isinstance(schema, str) else "its schema is missing"
         raise InputError(str(path), problem, f"give a result of `dbdyno run --json`, whose schema is `{SCHEMA}`")
     try:
         TypeAdapter(Document).validate_python(data)
     except ValidationError as error:
         for each in error.errors(include_url=False):
             where = each["loc"]
-            # Fields are added within a schema's number: an older file lacks some.
+            # New fields don't change the schema's version, so files of older versions may lack some.
             if each["type"] != "missing" or where[-1] == "id" or (len(where) == 1 and where[0] in _NEEDED):
                 place = ".".join(map(str, where))
                 what = f"`{place}`: {each['msg'][:1].lower()}{each['msg'][1:]}"

@@ -18,7 +18,7 @@ Library = Literal["pandas", "polars"]
 
 
 class Run:
-    """A run with its results, as :func:`dbdyno.load` gives it.
+    """A run with its results, returned by :func:`dbdyno.load`.
 
     ``frame``, ``cells``, ``intervals``, ``effects`` and ``comparisons`` each return a new data frame of pandas, or of
     Polars with ``library="polars"``. They raise ExtraMissing if the library isn't installed, and InputError for an
@@ -29,7 +29,7 @@ class Run:
     """
 
     def __init__(self, document: Document, source: JsonObject | None = None) -> None:
-        """Take a result, and the document it was read from, if it was."""
+        """Create a run from its result. ``source``: the JSON document it was read from, if any."""
         self._document = document
         self._source = source
 
@@ -121,7 +121,7 @@ class Run:
         return data_frame(comparisons_frame(self._document), library)
 
     def __repr__(self) -> str:
-        """Say in a line what it is."""
+        """Return one line: id, experiment, status and number of cells."""
         cells = len(self._document.cells)
         status = self._document.status or "of unknown status"
         return f"<run {self.id} of {self.experiment}, {status}, {cells} cell{'' if cells == 1 else 's'}>"

@@ -20,7 +20,7 @@ class StoredRuns(Sequence[RunSummary]):
     """Stored runs, newest first; ``load(each.id)`` loads one."""
 
     def __init__(self, runs: Sequence[RunSummary]) -> None:
-        """Take the lines of the list."""
+        """Create the list from the summaries of runs."""
         self._runs = tuple(runs)
 
     @overload
@@ -28,11 +28,11 @@ class StoredRuns(Sequence[RunSummary]):
     @overload
     def __getitem__(self, index: slice) -> StoredRuns: ...
     def __getitem__(self, index: int | slice) -> RunSummary | StoredRuns:
-        """Give one, or a part of the list."""
+        """Return one summary, or a part of the list."""
         return StoredRuns(self._runs[index]) if isinstance(index, slice) else self._runs[index]
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of runs."""
         return len(self._runs)
 
     @overload
@@ -48,7 +48,7 @@ class StoredRuns(Sequence[RunSummary]):
         return data_frame(runs_frame(self._runs), library)
 
     def __repr__(self) -> str:
-        """Give a line for each."""
+        """Return one line per run."""
         lines = [f"{each.id}  {each.experiment}  {each.started[:19]}  {each.status}" for each in self._runs]
         return "\n".join(lines) or "no runs"
 
@@ -68,7 +68,7 @@ def stored_runs(
 
 
 def runs_frame(runs: Sequence[RunSummary]) -> Frame:
-    """Give a row for each run."""
+    """Return one row per run."""
     return make_frame(runs, _FIELDS)
 
 
