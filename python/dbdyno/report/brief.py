@@ -179,14 +179,14 @@ def _first_name(document: Document) -> list[str]:
 
 def _scalability(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Yield the peak and the terms of each scalability model, or the reason why a model could not be fitted."""
-    told = sentences(document)
-    for sentence in told[:_CURVES]:
+    shown = sentences(document)
+    for sentence in shown[:_CURVES]:
         yield from wrapped(sentence, width, "", "  ")
-    if len(told) > _CURVES:
-        yield from wrapped(f"  … {len(told) - _CURVES} more {rest}", width)
+    if len(shown) > _CURVES:
+        yield from wrapped(f"  … {len(shown) - _CURVES} more {rest}", width)
     # With fewer levels, no curve was expected.
     for each in refusals(document, LEAST_LEVELS)[:_CURVES]:
-        yield from wrapped(f"{each.text[:-1]} ({', '.join(each.of)}).", width, "", "  ")
+        yield from wrapped(f"{each.text[:-1]} ({', '.join(each.models)}).", width, "", "  ")
 
 
 def _time(document: Document, width: int, rest: str) -> Iterator[Text]:
@@ -254,15 +254,15 @@ def _warnings(document: Document, width: int, rest: str) -> Iterator[Text]:
     if failed:
         trials = len(document.failed_trials)
         yield from wrapped(f"✗ {trials} trial{'s' * (trials > 1)} failed: {failed[0].text}", width, "bold red", "  ")
-    elsewhere = {each.text for each in document.findings if _is_told_elsewhere(each, document)}
-    told = [each for each in (*warnings(document), *findings(document)) if each.text not in elsewhere]
-    if told:
-        more = f" {len(told) - 1} more {rest}." if len(told) > 1 else ""
-        first = textwrap.shorten(told[0].text, 2 * width - len(more), placeholder=" …")
+    elsewhere = {each.text for each in document.findings if _is_stated_elsewhere(each, document)}
+    shown = [each for each in (*warnings(document), *findings(document)) if each.text not in elsewhere]
+    if shown:
+        more = f" {len(shown) - 1} more {rest}." if len(shown) > 1 else ""
+        first = textwrap.shorten(shown[0].text, 2 * width - len(more), placeholder=" …")
         yield from wrapped(f"! {first}{more}", width, "yellow", "  ")
 
 
-def _is_told_elsewhere(finding: Finding, document: Document) -> bool:
+def _is_stated_elsewhere(finding: Finding, document: Document) -> bool:
     """Whether other lines already state the finding: those on indexes, or a price that names the durability class."""
     if finding.kind == whole_table.name:
         return True

@@ -20,7 +20,7 @@ def data_columns(document: Document) -> list[CellColumn]:
     cells = document.cells
     if not any(cell.growth or cell.space or cell.timed for cell in cells):
         return []
-    of: dict[str, Callable[[Cell], str]] = {
+    values_of: dict[str, Callable[[Cell], str]] = {
         "rows": lambda cell: short(cell.growth.rows if cell.growth else None),
         "table MB": lambda cell: _megabytes(cell, "table"),
         "index MB": lambda cell: _megabytes(cell, "index"),
@@ -37,8 +37,10 @@ def data_columns(document: Document) -> list[CellColumn]:
         "write ms": lambda cell: figure(cell.disk.write_ms or None),
     }
     for name in dict.fromkeys(name for cell in cells for name in cell.timed):
-        of[f"{name} s"] = partial(_timed, name)
-    columns = [CellColumn(head, [text(cell) for cell in cells], spare=head not in _FIRST) for head, text in of.items()]
+        values_of[f"{name} s"] = partial(_timed, name)
+    columns = [
+        CellColumn(head, [text(cell) for cell in cells], spare=head not in _FIRST) for head, text in values_of.items()
+    ]
     return [each for each in columns if any(value != NONE for value in each.values)]
 
 

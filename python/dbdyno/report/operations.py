@@ -31,19 +31,19 @@ def operation_rows(document: Document) -> list[OperationRow]:
     factors = factor_names(document)
     rows = []
     for cell in document.cells:
-        rows += [_row(cell_name(cell, factors), each) for each in _told(cell)]
+        rows += [_row(cell_name(cell, factors), each) for each in _timed_operations(cell)]
     return rows
 
 
 def where_time_goes(cell: Cell, most: int = 4) -> str:
     """Return the largest parts of the transactions' time in one line; empty if there is only one statement."""
-    told = [each for each in _told(cell) if each.kind != "transaction"]
+    operations = [each for each in _timed_operations(cell) if each.kind != "transaction"]
     parts = [
         f"{called(each)} {percent(each.share)} ({milliseconds(each.latency_ms.mean)} ms)"
-        for each in told[:most]
+        for each in operations[:most]
         if each.share
     ]
-    rest = sum(each.share or 0.0 for each in told[most:])
+    rest = sum(each.share or 0.0 for each in operations[most:])
     return ", ".join([*parts, *([f"others {percent(rest)}"] if rest else [])])
 
 
@@ -71,12 +71,12 @@ def called(operation: Operation) -> str:
     return operation.name.upper() if operation.kind == "control" else operation.name
 
 
-def _told(cell: Cell) -> list[Operation]:
+def _timed_operations(cell: Cell) -> list[Operation]:
     """Return the operations that add to the transactions' latencies: not a single transaction or statement."""
     steps = [each for each in cell.operations if each.kind != "transaction"]
     transactions = [each for each in cell.operations if each.kind == "transaction"]
-    told = [*(transactions if len(transactions) > 1 else []), *(steps if len(steps) > 1 else [])]
-    return sorted(told, key=lambda each: (each.kind != "transaction", -each.seconds))
+    operations = [*(transactions if len(transactions) > 1 else []), *(steps if len(steps) > 1 else [])]
+    return sorted(operations, key=lambda each: (each.kind != "transaction", -each.seconds))
 
 
 def _row(cell: str, operation: Operation) -> OperationRow:

@@ -78,7 +78,7 @@ def _content(document: Document, make: Callable[[Document], Frame]) -> bytes:
     table: Table = to_arrow(make(document))
     from pyarrow import parquet
 
-    told = {"dbdyno.schema": document.schema, "dbdyno.run": document.id}
+    metadata = {"dbdyno.schema": document.schema, "dbdyno.run": document.id}
     out = io.BytesIO()
-    parquet.write_table(table.replace_schema_metadata(told), out, compression="zstd")
+    parquet.write_table(table.replace_schema_metadata(metadata), out, compression="zstd")
     return out.getvalue()

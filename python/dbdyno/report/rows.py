@@ -56,17 +56,17 @@ def laid_out(
     ``spare``: columns to drop if space is short, the first one first. ``known_of``: columns without a value in any of
     these rows are dropped (default: ``rows``). ``corner``: the heading above the labels.
     """
-    of = rows if known_of is None else known_of
-    heads = [head for head in dict.fromkeys(name for row in of for name in row.values) if _known(of, head)]
+    all_rows = rows if known_of is None else known_of
+    heads = [head for head in dict.fromkeys(name for row in all_rows for name in row.values) if _known(all_rows, head)]
     heads = _fitting(rows, heads, width, spare)
     label = max((len(row.label) for row in rows), default=0)
-    of_numbers = sum(_width(rows, head) + _GAP for head in heads)
-    if max(label, len(corner)) + of_numbers <= width:
+    numbers_width = sum(_width(rows, head) + _GAP for head in heads)
+    if max(label, len(corner)) + numbers_width <= width:
         yield from _beside(rows, heads, max(label, len(corner)), corner)
         return
     if corner:
         yield Text(f"{corner}:", style="dim")
-    if _INDENT + of_numbers <= width:
+    if _INDENT + numbers_width <= width:
         yield from _below(rows, heads, width)
     else:
         yield from _one_by_one(rows, heads, width)

@@ -27,7 +27,7 @@ class Refusal:
 
     why: str
     advice: str
-    of: list[str] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -98,7 +98,7 @@ def refusals(document: Document, levels: int = 0) -> list[Refusal]:
     for each in document.scalability:
         if each.refused and len(each.cells) >= levels:
             why, advice = each.refused, each.advice
-            found.setdefault((why, advice), Refusal(why, advice)).of.append(model_name(document, each))
+            found.setdefault((why, advice), Refusal(why, advice)).models.append(model_name(document, each))
     return list(found.values())
 
 

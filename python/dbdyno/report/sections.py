@@ -114,8 +114,10 @@ def effect_table(document: Document) -> CellTable:
     systems = document.answer.systems
     rows = []
     for each in document.effects:
-        of = each.factor == "system"
-        names = [systems.get(str(value), str(value)) if of else level(value) for value in (each.level, each.against)]
+        is_system = each.factor == "system"
+        names = [
+            systems.get(str(value), str(value)) if is_system else level(value) for value in (each.level, each.against)
+        ]
         where = named(each.at, systems) or (f"depends on {', '.join(each.depends_on)}" if each.depends_on else "all")
         ratio = NONE if each.ratio is None else bracketed(each.ratio, each.ci95)
         price = durability_words(each)
@@ -285,7 +287,9 @@ def systems(document: Document) -> list[dict[str, Any]]:
     grouped: dict[str, tuple[Cell, list[str]]] = {}
     for cell in document.cells:
         # The same system can differ in these facts between cells.
-        key = json.dumps({name: of for name, of in to_json(cell.system).items() if name not in _READ}, sort_keys=True)
+        key = json.dumps(
+            {name: value for name, value in to_json(cell.system).items() if name not in _READ}, sort_keys=True
+        )
         grouped.setdefault(key, (cell, []))[1].append(cell.id)
     made = []
     for cell, ids in grouped.values():

@@ -222,8 +222,8 @@ def _comparisons(document: Document, width: int) -> list[RenderableType]:
 def _effects(document: Document) -> Iterable[RenderableType]:
     """Yield each level's effect compared with the factor's first level: first on throughput, then on latency."""
     for metric, label in (("throughput", ""), (ANSWERS, f"{ANSWERS}: ")):
-        told = [each for each in document.effects if each.metric == metric]
-        for each in told:
+        effects = [each for each in document.effects if each.metric == metric]
+        for each in effects:
             against = f"{each.factor}={level(each.against)}" if each.factor != "system" else ""
             text = Text.assemble(label, effect_words(each, document), (f"  against {against}" * bool(against), "dim"))
             yield Padding(text, (0, 0, 0, 4 if each.at else 2), expand=False)
@@ -231,13 +231,13 @@ def _effects(document: Document) -> Iterable[RenderableType]:
 
 def _scalability(document: Document) -> Iterable[RenderableType]:
     """Yield one sentence per curve, and the reasons why other models have no curve."""
-    told = scalability_lines.sentences(document)
-    for sentence in told:
+    curves = scalability_lines.sentences(document)
+    for sentence in curves:
         yield Padding(Text(sentence), (0, 0, 0, 2), expand=False)
-    if told:
+    if curves:
         yield Padding(Text(scalability_lines.NOTE, style="dim"), (0, 0, 0, 2), expand=False)
     for each in scalability_lines.refusals(document):
-        text = Text.assemble((each.text, ""), (f"  ({', '.join(each.of)})", "dim"))
+        text = Text.assemble((each.text, ""), (f"  ({', '.join(each.models)})", "dim"))
         if each.advice:
             text.append(f"\n→ {each.advice}", style="green")
         yield Padding(text, (0, 0, 0, 2), expand=False)

@@ -28,8 +28,8 @@ def why_chart(document: Document) -> Figure | None:
     series = [each for each in _ORDER if any(row["series"] == each for row in rows)]
     y = alt.Y("name:N", sort=names, title=None, scale=alt.Scale(domain=names, paddingInner=0.35))
     by_time = why is not None and why.metric == "p99"
-    of = "p99 of the response time" if by_time else "a transaction's time"
-    x = alt.X("share:Q", axis=alt.Axis(title=f"share of {of}", format="%", tickCount=5))
+    quantity = "p99 of the response time" if by_time else "a transaction's time"
+    x = alt.X("share:Q", axis=alt.Axis(title=f"share of {quantity}", format="%", tickCount=5))
     base = alt.Chart(data(rows)).encode(y=y, color=colour(series))
     layers = [
         base.mark_bar(opacity=0.75).encode(x=x),
@@ -40,7 +40,9 @@ def why_chart(document: Document) -> Figure | None:
         width=WIDTH, height=_ROW * len(rows), autosize=alt.AutoSizeParams(type="fit-x", contains="padding")
     )
     note = "Bar: the time saved by making it free, otherwise its elasticity; line: the 95 % interval."
-    return Figure("Resources that limit the speed", draw(chart, f"Resources by the share of {of} they decide"), note)
+    return Figure(
+        "Resources that limit the speed", draw(chart, f"Resources by the share of {quantity} they decide"), note
+    )
 
 
 def _row(each: WhyResource) -> dict[str, Any]:

@@ -125,11 +125,11 @@ def _done(cell: Cell) -> int:
     return sum(each.status == "done" for each in cell.rounds)
 
 
-def _times(of: type[_Measured]) -> Iterator[Figure[_Measured]]:
+def _times(row_type: type[_Measured]) -> Iterator[Figure[_Measured]]:
     """Yield the columns of service and response times in milliseconds."""
     for times in _TIMES:
         for name in ("p50", "p90", "p99", "p99_9", "max", "mean"):
-            yield Figure(f"{times}_{name}_ms", "number", _latency(of, times, name))
+            yield Figure(f"{times}_{name}_ms", "number", _latency(row_type, times, name))
 
 
 def _latency(_of: type[_Measured], times: str, name: str) -> Callable[[_Measured], object]:

@@ -60,16 +60,16 @@ def make_frame(rows: Sequence[Row], fields: Iterable[Field[Row]]) -> Frame:
 
 
 def factor_fields(
-    rows: Iterable[Row], of: Callable[[Row], Mapping[str, Any]], taken: Iterable[str]
+    rows: Iterable[Row], levels_of: Callable[[Row], Mapping[str, Any]], taken: Iterable[str]
 ) -> list[Field[Row]]:
     """Return one field per factor, of the kind of its levels, or text if their kinds differ.
 
-    ``of``: returns the levels of a row by factor. ``taken``: names of other columns; a factor with such a name gets the
-    prefix ``factor_``. The factor ``system`` is left out, because it has a column already.
+    ``levels_of``: returns the levels of a row by factor. ``taken``: names of other columns; a factor with such a name
+    gets the prefix ``factor_``. The factor ``system`` is left out, because it has a column already.
     """
     levels: dict[str, list[Any]] = {}
     for row in rows:
-        for name, value in of(row).items():
+        for name, value in levels_of(row).items():
             levels.setdefault(name, []).append(value)
     used = set(taken)
     fields: list[Field[Row]] = []
@@ -80,7 +80,7 @@ def factor_fields(
         while column in used:
             column = f"factor_{column}"
         used.add(column)
-        fields.append(Field(column, _kind_of(values), _reader(of, name, as_text=_kind_of(values) == "text")))
+        fields.append(Field(column, _kind_of(values), _reader(levels_of, name, as_text=_kind_of(values) == "text")))
     return fields
 
 
@@ -137,9 +137,9 @@ def _kind_of(levels: Iterable[Any]) -> Kind:
     return "number" if kinds <= {int, float} else "text"
 
 
-def _reader(of: Callable[[Row], Mapping[str, Any]], name: str, *, as_text: bool) -> Callable[[Row], object]:
+def _reader(levels_of: Callable[[Row], Mapping[str, Any]], name: str, *, as_text: bool) -> Callable[[Row], object]:
     def read(row: Row) -> object:
-        value = of(row).get(name)
+        value = levels_of(row).get(name)
         return level(value) if as_text and value is not None else value
 
     return read

@@ -28,17 +28,17 @@ class Shown:
 def run_html(document: Document, answer: str) -> str:
     """Return the answer and one row per cell, up to a maximum, as an HTML fragment."""
     frame = cells_frame(document)
-    of = {each.name: each.values for each in frame.columns}
-    count = len(of["cell"])
+    values = {each.name: each.values for each in frame.columns}
+    count = len(values["cell"])
     factors = [(name, levels) for name, levels in _factors(document) if len(set(levels)) > 1]
-    columns = [Shown(name, levels) for name, levels in factors or [("cell", list(map(_text, of["cell"])))]]
-    unit = next(filter(None, of["unit"]), "throughput")
-    columns.append(Shown(unit, [figure(value) for value in of["throughput"]], "right"))
-    bounds = zip(of["throughput_low"], of["throughput_high"], strict=True)
+    columns = [Shown(name, levels) for name, levels in factors or [("cell", list(map(_text, values["cell"])))]]
+    unit = next(filter(None, values["unit"]), "throughput")
+    columns.append(Shown(unit, [figure(value) for value in values["throughput"]], "right"))
+    bounds = zip(values["throughput_low"], values["throughput_high"], strict=True)
     intervals = [NONE if low is None else f"[{figure(low)}, {figure(high)}]" for low, high in bounds]
     columns.append(Shown("95 %", intervals, "right"))
-    columns.append(Shown("p99 ms", [_p99(of, row) for row in range(count)], "right"))
-    columns.append(Shown("bottleneck", [_text(value) for value in of["bottleneck"]]))
+    columns.append(Shown("p99 ms", [_p99(values, row) for row in range(count)], "right"))
+    columns.append(Shown("bottleneck", [_text(value) for value in values["bottleneck"]]))
     return _page(
         head=f"{document.experiment}  {document.id}",
         sentences=answer.splitlines(),
@@ -73,11 +73,11 @@ def _factors(document: Document) -> list[tuple[str, list[str]]]:
     return [(name, [_text(each.get(name)) for each in levels]) for name in names]
 
 
-def _p99(of: Mapping[str, list[Any]], row: int) -> str:
+def _p99(values: Mapping[str, list[Any]], row: int) -> str:
     """Return the p99 of the response time, or of the service time if unknown; lower bounds are marked with ≥."""
-    times = "service" if of["response_p99_ms"][row] is None else "response"
-    bound = "p99" in (of[f"{times}_at_least"][row] or "").split()
-    return "≥" * bound + milliseconds(of[f"{times}_p99_ms"][row])
+    times = "service" if values["response_p99_ms"][row] is None else "response"
+    bound = "p99" in (values[f"{times}_at_least"][row] or "").split()
+    return "≥" * bound + milliseconds(values[f"{times}_p99_ms"][row])
 
 
 def _text(value: object) -> str:
