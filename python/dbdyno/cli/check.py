@@ -21,6 +21,6 @@ def print_checks(url: str, allow_writes: bool = False) -> int:
         console.print(line, soft_wrap=True)
         if check.why:
             console.print(Text(" " * (_WIDEST + 2) + check.why), soft_wrap=True)
-    told = ", ".join(f"{counts[answer]} {answer}" for answer in _STYLES if counts[answer])
-    console.print(Text(f"{counts.total()} checks: {told}"))
+    summary = ", ".join(f"{counts[answer]} {answer}" for answer in _STYLES if counts[answer])
+    console.print(Text(f"{counts.total()} checks: {summary}"))
     return 1 if counts["failed"] else 0

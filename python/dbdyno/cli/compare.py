@@ -69,8 +69,8 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
     with closing(open_store(store_place, make=False)) as store:
         if name is None:
             found = store.baselines()
-            for each, kept in found.items():
-                console.print(f"{each}: {kept}")
+            for each, stored in found.items():
+                console.print(f"{each}: {stored}")
             if not found:
                 console.print("no baselines; to keep a run: dbdyno baseline NAME [RUN]")
         elif remove:
@@ -83,19 +83,21 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
 
 def _keep(store: Store, name: str, run: str) -> str:
     """Keep a run as a baseline, and return a line about it. Raises InputError for an unknown run or a run's name."""
-    kept = store.run(run)
-    _refuse_search(kept)
-    done = [trial for trial in store.trials(kept.id, intervals=False) if trial.status == "done"]
+    stored = store.run(run)
+    _refuse_search(stored)
+    done = [trial for trial in store.trials(stored.id, intervals=False) if trial.status == "done"]
     if not done:
-        raise InputError(f"run {kept.id}", "none of its trials gave a result", "keep a run that has measured something")
+        raise InputError(
+            f"run {stored.id}", "none of its trials gave a result", "keep a run that has measured something"
+        )
     if _is_run(store, name):
         raise InputError(name, "a run is called so", "give the baseline a name of its own, as `main`")
     before = store.baselines().get(name)
-    store.set_baseline(name, kept.id)
-    said = f"baseline {name}: {kept.id}"
-    if before is not None and before != kept.id:
-        said += f", in place of {before}"
-    return said if kept.status == "done" else f"{said}; the run is incomplete, its status is {kept.status}"
+    store.set_baseline(name, stored.id)
+    text = f"baseline {name}: {stored.id}"
+    if before is not None and before != stored.id:
+        text += f", in place of {before}"
+    return text if stored.status == "done" else f"{text}; the run is incomplete, its status is {stored.status}"
 
 
 def _refuse_search(run: RunRecord) -> None:
@@ -126,8 +128,8 @@ def side(store: Store, text: str) -> Side:
     try:
         run = store.run(baselines.get(name, name))
     except InputError as error:
-        kept = ", ".join(f"`{each}`" for each in baselines)
-        raise InputError(error.place, error.problem, f"{error.hint}; baselines: {kept or 'none'}") from None
+        known = ", ".join(f"`{each}`" for each in baselines)
+        raise InputError(error.place, error.problem, f"{error.hint}; baselines: {known or 'none'}") from None
     _refuse_search(run)
     trials = store.trials(run.id, intervals=False)
     plans = {trial.cell: trial.plan for trial in reversed(trials) if trial.status == "done"}

@@ -19,21 +19,21 @@ def copy_stores(source: str, target: str, runs: list[str]) -> int:
     def say(text: str) -> None:
         console.print(text, soft_wrap=True)
 
-    with closing(open_store(_place(source), make=False)) as there:
+    with closing(open_store(_place(source), make=False)) as source_store:
         # Check the names before the target is created.
         for name in runs:
-            there.run(name)
-        with closing(open_store(_place(target))) as here:
-            if there.is_same(here):
+            source_store.run(name)
+        with closing(open_store(_place(target))) as target_store:
+            if source_store.is_same(target_store):
                 raise InputError(f"store copy {source} {target}", "this is one store", "give two")
             counted: Counter[str] = Counter()
-            for each in copy_runs(there, here, runs):
+            for each in copy_runs(source_store, target_store, runs):
                 counted[each.outcome] += 1
                 trials = f", {each.trials} trial{'' if each.trials == 1 else 's'}" if each.trials else ""
                 why = f": {each.why}" if each.why else ""
                 say(f"{each.run}  {each.experiment}  {each.outcome}{trials}{why}")
-            said = ", ".join(f"{number} {outcome}" for outcome, number in counted.items()) or "no runs"
-            say(f"{there.place} to {here.place}: {said}")
+            summary = ", ".join(f"{number} {outcome}" for outcome, number in counted.items()) or "no runs"
+            say(f"{source_store.place} to {target_store.place}: {summary}")
     return 1 if counted["not copied"] else 0
 
 

@@ -163,8 +163,8 @@ def diff_command(
 
     directory = counts_directory(counts)
     saved = [load(name, directory) for name in (before, after)]
-    for said in differing_surroundings(*(each.document for each in saved)):
-        typer.echo(printable(f"warning: the environment differs: {said}"), err=True)
+    for difference in differing_surroundings(*(each.document for each in saved)):
+        typer.echo(printable(f"warning: the environment differs: {difference}"), err=True)
     one, other = (Side(*each.costs()) for each in saved)
     changes = diff(one, other)
     totals = one.costs.total, other.costs.total

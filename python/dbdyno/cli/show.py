@@ -118,10 +118,10 @@ def print_opened(
     for each in open_systems(compiled, directory, allow_writes):
         what = " ".join(filter(None, (each.engine, each.version)))
         if each.statements is None:
-            told = "nothing to prepare"
+            result = "nothing to prepare"
         else:
-            told = f"{each.statements} statement{'' if each.statements == 1 else 's'} prepared"
-        console.print(f"{each.system}  {what}, {told}", soft_wrap=True)
+            result = f"{each.statements} statement{'' if each.statements == 1 else 's'} prepared"
+        console.print(f"{each.system}  {what}, {result}", soft_wrap=True)
 
 
 def _cell_lines(system: str, described: "Description") -> Iterator[str]:

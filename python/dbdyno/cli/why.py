@@ -58,8 +58,8 @@ def answer_why(
     seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
     options = replace(subject.options, seed=seed)
     picked = pick(experiment, parse_set(options.set, experiment), systems, options.cell)
-    if picked.said:
-        console.print(picked.said[0].upper() + picked.said[1:], style="dim", soft_wrap=True)
+    if picked.note:
+        console.print(picked.note[0].upper() + picked.note[1:], style="dim", soft_wrap=True)
     planned = plan_why(experiment, picked, options, seed)
     request = Request(
         experiment=experiment,

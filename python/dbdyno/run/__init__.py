@@ -1,1 +1,1 @@
-"""Runs: trials in order, on this machine, each stored as it ends."""
+"""Runs of experiments: plan, carry out and store their trials."""

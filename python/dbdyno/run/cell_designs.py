@@ -1,4 +1,4 @@
-"""The cells of a run as its design has them."""
+"""The description of a run's cells in its stored design."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can be measured with load from several machines: systems that their clients reach."""
+"""Checks before several machines generate the load: they must reach the system and have enough clients."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

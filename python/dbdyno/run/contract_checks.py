@@ -1,4 +1,4 @@
-"""Seeing whether a system does what every engine's sessions must: the contract's checks, on a place of their own."""
+"""Check that a system fulfills the contract of engines, in a database created for the checks."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -31,7 +31,7 @@ name = "nothing"
 steps = [{ set = "nothing", value = 0 }]
 """
 
-# On a named server a table is what makes dbdyno make databases of its own.
+# With a table, dbdyno creates its own database on a named server.
 _WITH_TABLE = """
 [tables.nothing]
 rows = 1
@@ -39,7 +39,7 @@ rows = 1
 id = { type = "integer", primary_key = true, fill = { serial = 1 } }
 """
 
-# Seconds for all checks together, which take some ten.
+# Timeout in seconds for all checks; they usually take about ten.
 _LONGEST_S = 900.0
 
 _OWN_DATABASE = "a database of its own is made"
@@ -64,7 +64,7 @@ def check_system(url: str, allow_writes: bool = False) -> Iterator[Checked]:
     if not (engine.has_data if engine.has_checks is None else engine.has_checks):
         hint = "give the URL of a database: `sqlite:`, `postgresql:`, `mysql:`, or a URL with a host"
         raise InputError(spec.name, "`dbdyno check` does not support it", hint)
-    # A file of the user's is left alone: what is checked is the library and its settings.
+    # Leave the user's file alone, because the checks are about the library and its settings.
     spec = replace(spec, database=None) if engine.location == "file" else spec
     if spec.host is None:
         defaults = engine.check_settings
@@ -89,7 +89,7 @@ def _ready(spec: SystemSpec, allow_writes: bool) -> Iterator[tuple[dict[str, Any
         try:
             ready = stack.enter_context(provisioner.ready(compiled, 0))
         except SystemFailed as error:
-            # A user who may not create a database may not drop a missing one, either.
+            # Users without the right to create databases usually cannot drop one, either.
             with suppress(SystemFailed):
                 stack.close()
             if not allow_writes:
@@ -120,8 +120,8 @@ def _compiled(spec: SystemSpec, text: str) -> CompiledCell:
 def _ask(target: dict[str, Any]) -> Iterator[Checked]:
     task = {"kind": "check", "target": target}
     try:
-        for heard in Worker({"schema": PLAN, "seed": 1, "task": task}, _LONGEST_S):
-            if isinstance(heard.event, Check):
-                yield Checked(heard.event.name, heard.event.outcome, heard.event.why)
+        for received in Worker({"schema": PLAN, "seed": 1, "task": task}, _LONGEST_S):
+            if isinstance(received.event, Check):
+                yield Checked(received.event.name, received.event.outcome, received.event.why)
     except WorkerFailed as error:
         raise SystemFailed(str(error)) from error

@@ -13,7 +13,7 @@ from dbdyno.runtime.worker import JsonObject, WorkerFailed
 
 
 class CoordinatedWorkers:
-    """Workers that run a plan each. Iterate over their events; the workers end with the iteration."""
+    """Workers that run one plan each. Iterate over their events; the workers end with the iteration."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class CoordinatedWorkers:
     ) -> None:
         """Start the workers. ``paddings``: of their environments, see :class:`dbdyno.runtime.worker.Worker`.
 
-        ``place``: of the workers, by default this machine. Raises WorkerFailed if one cannot be started elsewhere.
+        ``place``: where they run, by default this machine. Raises WorkerFailed if one cannot be started elsewhere.
         """
         self._place: Place = Here() if place is None else place
         self._workers: list[Coordinated] = []
@@ -39,16 +39,16 @@ class CoordinatedWorkers:
             raise
 
     def timed_out(self, number: int) -> bool:
-        """Whether a worker did not end in time."""
+        """Whether a worker exceeded its time limit."""
         return self._workers[number].timed_out
 
     def stop(self) -> None:
-        """Ask all to end their windows now."""
+        """Ask all workers to end their windows now."""
         for worker in self._workers:
             worker.stop()
 
     def kill(self) -> None:
-        """End all at once."""
+        """Kill all workers."""
         for worker in self._workers:
             worker.kill()
 
@@ -58,28 +58,28 @@ class CoordinatedWorkers:
         A ``phase`` that starts for all workers is yielded once, without a number. Workers that have ended are not
         waited for.
         """
-        heard: queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]] = queue.Queue()
+        events: queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]] = queue.Queue()
         listeners = [
-            threading.Thread(target=_listen, args=(number, worker, heard), daemon=True)
+            threading.Thread(target=_listen, args=(number, worker, events), daemon=True)
             for number, worker in enumerate(self._workers)
         ]
         for listener in listeners:
             listener.start()
         try:
-            yield from self._events(heard)
+            yield from self._events(events)
         finally:
             self.kill()
             for listener in listeners:
                 listener.join()
 
     def _events(
-        self, heard: "queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]]"
+        self, events: "queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]]"
     ) -> Iterator[tuple[int | None, ReceivedEvent | WorkerFailed]]:
         ready: set[int] = set()
         measured: set[int] = set()
         phase, begun = "", False
         while self.at_work:
-            number, event = heard.get()
+            number, event = events.get()
             if event is None:
                 self.at_work.discard(number)
             elif isinstance(event, WorkerFailed):
@@ -99,7 +99,7 @@ class CoordinatedWorkers:
                 ready = set()
                 begun = phase == "window"
             if begun and self._interleaved and len(self.at_work - measured) == 1:
-                # It need not pause for anybody.
+                # The last worker no longer has to alternate with others.
                 self._workers[min(self.at_work - measured)].send(json.dumps({"alone": True}))
                 begun = False
 
@@ -109,14 +109,14 @@ class CoordinatedWorkers:
 
 
 def _listen(
-    number: int, worker: Coordinated, heard: "queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]]"
+    number: int, worker: Coordinated, events: "queue.Queue[tuple[int, ReceivedEvent | WorkerFailed | None]]"
 ) -> None:
     try:
         for event in worker:
-            heard.put((number, event))
-        heard.put((number, None))
+            events.put((number, event))
+        events.put((number, None))
     except WorkerFailed as failure:
-        heard.put((number, failure))
-    except BaseException as error:  # whatever it is, somebody waits for it
-        heard.put((number, WorkerFailed(f"listening to a worker: {error}", "worker")))
+        events.put((number, failure))
+    except BaseException as error:  # report every error, because the iteration waits for it
+        events.put((number, WorkerFailed(f"listening to a worker: {error}", "worker")))
         raise

@@ -1,4 +1,4 @@
-"""What is looked at on the data that a trial leaves: the space they take, and statements that are timed on them."""
+"""Inspect the data after a trial: measure their space, and time statements on them."""
 
 from typing import Any
 

@@ -23,9 +23,9 @@ def estimate(
     levels: Sequence[Sequence[str]],
     verdicts: bool = False,
 ) -> str:
-    """Write how many trials a run has, and about how long they take if the experiment fixes that.
+    """Print the number of trials of a run, and their approximate duration if the experiment determines it.
 
-    ``left``: trials that are not done yet; ``all_cells``: cells of the whole design, with the ``levels`` of each
+    ``left``: remaining trials; ``all_cells``: cells of the whole design, with the ``levels`` of each
     factor. Suggests a screening design if the whole design takes long. ``verdicts``: the run ends when they are
     settled.
     """
@@ -55,19 +55,19 @@ def estimate(
 
 
 def _round_s(cells: Sequence[CompiledCell]) -> float | None:
-    """Return about how long a round takes, in seconds; None if its windows end by an amount of work."""
+    """Return the approximate seconds of a round; None if its windows end by an amount of work."""
     loads = [each.definition.load for each in cells]
     if any(load.stop.amounts or load.stop.seconds is None for load in loads):
         return None
     return sum(load.warmup.seconds + (load.stop.seconds or 0.0) + AROUND_S for load in loads)
 
 
-# From here on the next unit is written: minutes for seconds, hours for minutes.
+# From this number on, use the next unit: minutes instead of seconds, hours instead of minutes.
 _LONGEST_UNIT = 90
 
 
 def duration(seconds: float) -> str:
-    """Write a time for people: ``40 s``, ``4 min``, ``2 h 5 min``."""
+    """Return a duration such as ``40 s``, ``4 min`` or ``2 h 5 min``."""
     if seconds < _LONGEST_UNIT:
         return f"{round(seconds)} s"
     minutes = round(seconds / 60)

@@ -52,13 +52,13 @@ def execute(request: Request, store: Store, console: Console) -> tuple[Document,
 def resume(name: str, store: Store, console: Console, given: list[SystemSpec]) -> tuple[Document, bool]:
     """Resume a run after its last finished trial. Raises DbdynoError.
 
-    ``given``: its systems whose URLs have passwords.
+    ``given``: systems of the run, with passwords in their URLs.
     """
     with open_with_local_copy(store, _warning(console)) as kept:
         found = store.run(name)
         check_is_free(found)
         kept.lock_run(found)
-        # Read again: another process may have resumed it before it was held.
+        # Read it again, because another process may have resumed it before we locked it.
         run = store.run(found.id)
         check_is_free(run)
         check_resumable(run)
@@ -74,7 +74,7 @@ def _warning(console: Console) -> Callable[[str], None]:
 def _carry_out(
     request: Request, resumed: RunRecord | None, store: LocalCopyStore, console: Console
 ) -> tuple[Document, bool]:
-    """Carry out a run. ``resumed``: its record, if it was begun before."""
+    """Carry out a run. ``resumed``: its record, if it was started before."""
     began = time.monotonic() if request.began is None else request.began
     check_processes()
     probe_seconds()
@@ -93,7 +93,7 @@ def _carry_out(
         if resumed is None:
             seed = random.SystemRandom().getrandbits(48) if options.seed is None else options.seed
             run = new_record(request, prepared, provisioners, machines, seed)
-        # Listen from here on, so that an interrupted run never keeps the status `running`.
+        # Handle signals from here on, so that an interrupted run never keeps the status `running`.
         stack.enter_context(provisioners.interrupted.handle_signals())
         if resumed is None:
             run = replace(run, id=store.begin_run(run))
@@ -194,7 +194,7 @@ class _Execution:
     console: Console
 
     def carry_out(self, run: RunRecord) -> tuple[Document, bool]:
-        """Measure what is missing; return the document and whether the run was interrupted."""
+        """Measure the missing trials; return the document and whether the run was interrupted."""
         plan, prepared, store, provisioners = self.plan, self.prepared, self.store, self.provisioners
         experiment = self.request.experiment
         definition = prepared.compiled[0].definition
@@ -238,7 +238,7 @@ class _Execution:
             seen += provisioners.observations
             if plan.slice_s is not None and not interleaving_undecided and not cut_short:
                 seen += differing_syncs(plan.cells, provisioners)
-            # A resumed run may observe the same again.
+            # A resumed run may repeat an observation.
             observations = [each for number, each in enumerate(seen) if each not in seen[:number]]
             document = read_run(store, plan.run_id, experiment)
             cells = document.cells

@@ -44,7 +44,7 @@ class Fixer:
     """Measures the fixes of a cell after its changes. If a run is resumed, it measures the missing ones."""
 
     def __init__(self, fixing: Fixing, plan: Plan, store: Store, provisioners: Provisioners, console: Console) -> None:
-        """``plan``: of the run's changes; its first cell is the unchanged one."""
+        """``plan``: the trials of the run's changes; its first cell is the unchanged one."""
         self._fixing = fixing
         self._plan = plan
         self._base = plan.cells[0]
@@ -54,7 +54,7 @@ class Fixer:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it is known which fixes are measured, so that the changes are over."""
+        """Whether the fixes to measure are chosen, so that all changes have been measured."""
         return self._planned() is not None
 
     def measure(self) -> None:
@@ -110,15 +110,15 @@ class Fixer:
         engine = engine_of(self._base.cell.system.engine)
         if not indexes or not engine.is_server or self._base.cell.system.host is not None:
             return list(fixes), []
-        asked = [(str(each["sql"]), each.get("example", [])) for each in self._base.trial.get("statements", [])]
+        statements = [(str(each["sql"]), each.get("example", [])) for each in self._base.trial.get("statements", [])]
         with self._provisioners.of(self._base).ready(self._base, 0) as ready:
-            told = engine.would_use(ready.target, asked, list(indexes.values()))
-        known = dict(zip(indexes, told, strict=True)) if told is not None else {}
+            usable = engine.would_use(ready.target, statements, list(indexes.values()))
+        known = dict(zip(indexes, usable, strict=True)) if usable is not None else {}
         useful = [each for each in fixes if known.get(each.name, True)]
         return useful, [f"{name} (no plan would use it)" for name, used in known.items() if not used]
 
     def _possible_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
-        """Return the fixes that a system accepts, and the reasons against the rejected ones."""
+        """Return the fixes that a system accepts, and the reasons for rejecting the others."""
         possible, refused = [], []
         for fix in fixes:
             try:
@@ -177,8 +177,8 @@ class Fixer:
         trials = len(cells) * rounds - len(done)
         what = "together" if stage.members else "alone"
         count = len(stage.fixes)
-        said = f"{count} fix{'es' * (count != 1)} {what}, {_rounds(plan)}"
-        self._console.print(said, style="dim", soft_wrap=True)
+        note = f"{count} fix{'es' * (count != 1)} {what}, {_rounds(plan)}"
+        self._console.print(note, style="dim", soft_wrap=True)
         interrupted = self._provisioners.interrupted
         ends_at = stage.first + rounds
         with Display(

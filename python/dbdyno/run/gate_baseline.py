@@ -28,7 +28,7 @@ _LINES = 10
 # Suffixes of experiment files.
 _FILES = (".toml", ".sql")
 
-# Seconds between two looks at a build; its end is noticed at once.
+# Timeout of one wait for the build, in seconds; the wait returns early when the build ends.
 _LOOK_S = 60.0
 
 
@@ -60,8 +60,8 @@ class Checkout:
         """The current directory, in the checkout."""
         return self.tree / Path.cwd().relative_to(self.root)
 
-    def there(self, path: str | None) -> str | None:
-        """Return the path of a file as the commit has it, or its build; one outside of the repository is the same."""
+    def path_in_checkout(self, path: str | None) -> str | None:
+        """Return the path of a file in the checkout; a path outside the repository stays unchanged."""
         if path is None or not Path(path).absolute().resolve().is_relative_to(self.root):
             return path
         return str(self.tree / Path(path).absolute().resolve().relative_to(self.root))
@@ -77,7 +77,7 @@ def against(
 ) -> Iterator[Against]:
     """Find or build the baseline: a system's URL, an experiment's file, or a commit of the current repository.
 
-    ``read``: reads an experiment's file with the options of this one.
+    ``read``: reads an experiment file with the options of this run.
 
     A commit is checked out into a temporary directory, in which the shell command ``build`` runs. Relative paths of its
     systems and its experiment start there. Raises InputError for an unknown reference, and SystemFailed if the build
@@ -93,9 +93,9 @@ def against(
         with _checked_out(reference) as checkout:
             if build is not None:
                 _build(build, checkout, reference)
-            own, there = _experiment_there(experiment, checkout, read)
+            own, exists = _experiment_at(experiment, checkout, read)
             words = f"commit {checkout.commit[:10]}" + (
-                "" if there else ", which has no such experiment: as it is here"
+                "" if exists else ", which doesn't contain the experiment, so the current one is used"
             )
             yield Against(reference, words, own, list(systems), checkout)
 
@@ -145,7 +145,7 @@ def _check_out(root: Path, commit: str, tree: Path, reference: str) -> None:
     try:
         git(root, "init", "--quiet", "--template=", str(tree))
         own = tree / ".git"
-        # The configuration has the object format, and the remote of a partial clone.
+        # The configuration contains the object format, and the remote of a partial clone.
         shutil.copyfile(path_of("config"), own / "config")
         (own / "objects" / "info").mkdir(exist_ok=True)
         (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(path_of("objects").resolve()) + b"\n")
@@ -161,13 +161,13 @@ def _check_out(root: Path, commit: str, tree: Path, reference: str) -> None:
         git(tree, "config", name, value)
     # Builds may ask for tags and branches, as `git describe` does.
     refs = git(root, "for-each-ref", "--format=create %(refname) %(objectname)")
-    # A broken reference of the user's is no reason to fail.
+    # Ignore broken references in the user's repository.
     _git(tree, "update-ref", "--stdin", given=refs + "\n" if refs else "")
     git(tree, "checkout", "--quiet", "--force", "--detach", commit)
 
 
 def _git(folder: Path, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    # A hook that calls git leaves variables that would lead it to another repository.
+    # In a Git hook, variables such as GIT_DIR would select another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return subprocess.run(
         ["git", *arguments],
@@ -182,10 +182,10 @@ def _git(folder: Path, *arguments: str, given: str | None = None) -> subprocess.
 
 
 def _build(command: str, checkout: Checkout, reference: str) -> None:
-    """Run a build in the checkout. It, and all that it starts, ends with dbdyno. Raises SystemFailed with its end."""
+    """Run a build in the checkout. Its processes end with dbdyno. Raises SystemFailed with the end of its output."""
     task = Task(
         command=("/bin/sh", "-c", command),
-        # It is the user's own command.
+        # The command is the user's own, so it gets the whole environment.
         environment=dict(os.environ),
         directory=str(checkout.folder),
         owner=None,
@@ -193,22 +193,22 @@ def _build(command: str, checkout: Checkout, reference: str) -> None:
         death_signal=signal.SIGKILL,
         log=str(checkout.workspace.path / "build.log"),
     )
-    kept = SupervisedProcess(task, checkout.workspace.guard_pipe)
+    process = SupervisedProcess(task, checkout.workspace.guard_pipe)
     try:
-        while (ended := kept.wait(_LOOK_S)) is None:
+        while (ended := process.wait(_LOOK_S)) is None:
             pass
     finally:
-        kept.stop(0.0)
+        process.stop(0.0)
     if ended.code != 0:
-        said = "\n".join(ended.output.strip().splitlines()[-_LINES:])
-        raise SystemFailed(f"`{command}` ended with {ended.code} in {reference}: {said or 'it said nothing'}")
+        output = "\n".join(ended.output.strip().splitlines()[-_LINES:])
+        raise SystemFailed(f"`{command}` ended with {ended.code} in {reference}: {output or 'it printed nothing'}")
 
 
-def _experiment_there(
+def _experiment_at(
     experiment: Experiment, checkout: Checkout, read: Callable[[str], Experiment]
 ) -> tuple[Experiment, bool]:
-    """Return an experiment as a commit has it, and whether it has one; a built-in one is the same everywhere."""
-    own = checkout.there(experiment.place) if experiment.place.lower().endswith(_FILES) else experiment.place
+    """Return the experiment of a commit, and whether the commit has it. Built-in experiments are always the same."""
+    own = checkout.path_in_checkout(experiment.place) if experiment.place.lower().endswith(_FILES) else experiment.place
     if own is None or own == experiment.place:
         return experiment, True
     return (read(own), True) if Path(own).is_file() else (experiment, False)
@@ -234,11 +234,11 @@ def as_checked_out(compiled: CompiledCell, checkout: Checkout | None) -> Compile
     system = replace(compiled.cell.system, folder=str(checkout.folder))
     engine = engine_of(system.engine)
     if engine.location == "file":
-        there = checkout.there(system.database)
-        if there is not None and there != system.database and not Path(there).exists():
+        path = checkout.path_in_checkout(system.database)
+        if path is not None and path != system.database and not Path(path).exists():
             problem = f"commit {checkout.commit[:10]} has no file `{system.database}`, and its build doesn't create it"
             hint = "build it with `--build COMMAND`, or move it out of the repository to use it on both sides"
             raise InputError("--against", problem, hint)
-        system = replace(system, database=there)
-    settings = engine.at_checkout(compiled.settings, checkout.there)
+        system = replace(system, database=path)
+    settings = engine.at_checkout(compiled.settings, checkout.path_in_checkout)
     return replace(compiled, cell=replace(compiled.cell, system=system, settings=settings))

@@ -1,4 +1,4 @@
-"""Trials on a table that grows: all sizes of a series on one database, one after another, several windows at each."""
+"""Trials on a growing table: all sizes of a series on one database, in order, with several windows at each size."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ from dbdyno.store import TrialRecord
 
 @dataclass(frozen=True)
 class Series:
-    """Cells that differ in the size of the growing table alone, the smallest first."""
+    """Cells that differ only in the size of the growing table, the smallest first."""
 
     cells: tuple[CompiledCell, ...]
 
@@ -53,7 +53,7 @@ class Series:
 def check_growth(compiled: Sequence[CompiledCell], growth: Growth, *, slice_s: float | None, counts: bool) -> None:
     """Raise InputError if a run's table cannot grow.
 
-    ``slice_s``: of interleaved trials; ``counts``: instructions are counted.
+    ``slice_s``: slice of interleaved trials, in seconds; ``counts``: the run counts instructions.
     """
     if slice_s is not None:
         raise InputError("--interleave", "a table that grows is measured at one size at a time", "`--interleave none`")
@@ -92,10 +92,9 @@ class _State:
     """The current size of a growing table."""
 
     rows: int
-    """How many it has, as far as is known: rows of transactions in flight at a window's end may be more."""
+    """The known number of rows; transactions in flight at the end of a window may have added more."""
     next: int
-    """The place of the next row among those that generators count; numbers that failed transactions used are left out
-    of the table."""
+    """The counter value of the next row. Values that failed transactions used don't appear in the table."""
 
     def grown_by(self, result: TrialResult, first_use: int) -> None:
         """Add the rows that a trial inserted. ``first_use``: the first counter value of the trial."""
@@ -109,7 +108,7 @@ def grow(
 ) -> Iterator[TrialRecord]:
     """Grow every series of a run from its first size, and yield the records of its missing trials.
 
-    ``block``: of the first window at each size; the following windows have the following numbers.
+    ``block``: number of the first window at each size; the next windows have the next numbers.
     """
     series = Series.all_of(plan.cells, growth)
     by_id = {each.cells[0].cell.id: each for each in series}
@@ -121,7 +120,7 @@ def grow(
 
 
 class _Place(NamedTuple):
-    """A trial of a series, by the numbers of its size and its window."""
+    """A trial of a series, identified by the numbers of its size and its window."""
 
     step: int
     window: int
@@ -177,7 +176,7 @@ class _Grown:
     def _at_size(
         self, step: int, state: _State, system: Ready, limiting: Limiting, *, watcher: Watcher, todo: list[_Place]
     ) -> Iterator[TrialRecord]:
-        """Bring the table to a size, and measure there what is to do; that is taken from ``todo`` as it is done."""
+        """Fill the table to a size and measure its windows in ``todo``, removing each when it is done."""
         compiled = self.series.cells[step]
         watcher.loading(compiled.cell)
         limiting.end()
@@ -218,7 +217,7 @@ class _Grown:
     def _fill(
         self, compiled: CompiledCell, state: _State, target: dict[str, Any], limiting: Limiting
     ) -> list[dict[str, Any]]:
-        """Add the rows that are missing to the size, and return what was done. Raises DbdynoError."""
+        """Add the rows missing for the size, and return the facts of this load. Raises DbdynoError."""
         missing = _rows(compiled, self.growth) - state.rows
         if missing <= 0:
             return []

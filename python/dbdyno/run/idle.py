@@ -1,4 +1,4 @@
-"""Waiting until the machine is idle before a trial."""
+"""Wait until the machine is idle before a trial."""
 
 import time
 
@@ -12,7 +12,7 @@ _BUSY_SHARE = 0.1
 _WRITTEN_BYTES = 1 << 20
 
 LONGEST_S = 60.0
-"""After so many seconds a trial begins all the same; the findings will say that the machine was disturbed."""
+"""After this number of seconds, a trial starts even if the machine is busy; a finding reports the disturbance."""
 
 
 def wait_until_idle(interrupted: object, longest_s: float = LONGEST_S) -> float:
@@ -30,7 +30,7 @@ def wait_until_idle(interrupted: object, longest_s: float = LONGEST_S) -> float:
 
 
 def _busy() -> float:
-    """Return the processor seconds the machine has used since its start."""
+    """Return the CPU seconds that the machine has used since boot."""
     return busy_seconds(psutil.cpu_times())
 
 

@@ -1,4 +1,4 @@
-"""Instructions of a cell's transactions, counted under callgrind: what the clock is too noisy to show."""
+"""Count the instructions of a cell's transactions under callgrind. Unlike times, the counts have almost no noise."""
 
 import shutil
 import tempfile
@@ -12,7 +12,7 @@ from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.worker import JsonObject, Worker, WorkerFailed
 from dbdyno.runtime.workspace.interruption import Interruption
 
-# Statements of the client, after a warm-up that is not counted. Valgrind makes them about 50 times slower.
+# Number of statements to count, after a warm-up. They run about 50 times slower under Valgrind.
 _STATEMENTS = 2000
 _WARMUP_STATEMENTS = 200
 
@@ -20,7 +20,7 @@ _LONGEST_S = 900.0
 
 
 def check_counting(compiled: CompiledCell) -> None:
-    """Raise InputError where instructions cannot be counted here, or not of this cell's system."""
+    """Raise InputError if instructions cannot be counted on this machine or for this cell's system."""
     engine = compiled.cell.system.engine
     if not engine_of(engine).in_worker:
         problem = f"`{engine}` does not run inside the worker"
@@ -44,7 +44,7 @@ def count_instructions(plan: JsonObject, timed: TrialResult, interrupted: Interr
         statements = timed.work.statements / max(timed.completed, 1)
         worker = Worker(counted_plan(plan, statements), _LONGEST_S, under=callgrind)
         with interrupted.forward_to(worker):
-            results = [heard.event for heard in worker if isinstance(heard.event, TrialResult)]
+            results = [received.event for received in worker if isinstance(received.event, TrialResult)]
         if worker.timed_out:
             raise WorkerFailed(f"counting instructions took longer than {_LONGEST_S:g} s", "timeout")
         if not results:

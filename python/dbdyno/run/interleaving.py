@@ -1,4 +1,4 @@
-"""Interleaving of the trials of a round: which cells allow it, and when it is the default."""
+"""Decide whether the trials of a round are interleaved: which cells allow it, and when it is the default."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +11,11 @@ from dbdyno.engines.writes import writing_transactions
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.run.provisioners import Provisioners
 
-#: Seconds. The kernel lets a thread run for some milliseconds at a time, and what a slice begins with (its caches were
-#: the others') takes some tens of microseconds: shorter slices cost, and longer ones see the machine change.
+#: In seconds. A slice starts with cold caches, which costs tens of microseconds, and the kernel schedules threads for
+#: some milliseconds at a time. Shorter slices cost too much; longer ones don't cancel out changes of the machine.
 USUAL_SLICE_S = 0.02
 
-# Seconds.
+# In seconds.
 _SHORTEST = 0.001
 
 # Largest share of the free memory or disk that the copies of all cells may take. If they displace each other from
@@ -64,7 +64,7 @@ def sync_differently(compiled: Sequence[CompiledCell], provisioners: Provisioner
     writing = [each for each in compiled if any(writing_transactions(each, provisioners).values())]
     if any(_sets_syncing(each) for each in writing) or len({_syncing(each) for each in writing}) > 1:
         return list(compiled)
-    # Those that only read pay for what another leaves to the kernel, too.
+    # Cells that only read are also slowed down when the kernel writes the data of other cells.
     return list(compiled) if len(writing) < len(compiled) and any(_leaves_behind(each) for each in writing) else []
 
 
@@ -89,7 +89,7 @@ def _leaves_behind(compiled: CompiledCell) -> bool:
 
 
 def _sets_syncing(compiled: CompiledCell) -> bool:
-    """Whether a statement of a cell's transactions names such a setting."""
+    """Whether a statement of a cell's transactions names a setting that decides about syncs."""
     engine = engine_of(compiled.cell.system.engine)
     return any(engine.sets_syncing(str(each["sql"])) for each in compiled.trial.get("statements", []))
 

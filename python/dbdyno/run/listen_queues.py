@@ -47,31 +47,31 @@ class _Socket(NamedTuple):
 
 
 Queues = Mapping[int, _Socket]
-"""Listening sockets by their inodes; none where the kernel does not tell."""
+"""Listening sockets by inode; empty if the kernel doesn't report them."""
 
 
 def read_queues() -> Queues:
-    """Read the queues of this machine."""
+    """Return the listening sockets of this machine."""
     found: dict[int, _Socket] = {}
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             found.update(_listening(family))
         except OSError:
-            # Not Linux, or a kernel without the diagnosis of sockets.
+            # Not Linux, or a kernel without sock_diag.
             continue
     return found
 
 
 def new_drops(before: Queues, task: Mapping[str, Any]) -> Listeners | None:
-    """Return the drops since a reading, of the sockets that a trial's clients or its system's parts connect to.
+    """Return the drops since ``before``, for the sockets that a trial's clients or its system's parts connect to.
 
-    ``task``: of its plan. ``None`` if no socket is known here: they are on another machine, or Unix sockets.
+    ``task``: the task of the trial's plan. None if there are no such TCP sockets on this machine.
     """
     now = read_queues()
     parts = {inode: tier["name"] for tier in task.get("tiers", ()) for inode in _inodes(tier["pids"], now)}
     target = task["target"]
     parts |= {inode: _TARGET for inode in now if inode not in parts and _is_at(now[inode], target)}
-    told = [
+    sockets = [
         Listening(
             part=part,
             address=f"{now[inode].host}:{now[inode].port}",
@@ -81,7 +81,7 @@ def new_drops(before: Queues, task: Mapping[str, Any]) -> Listeners | None:
         )
         for inode, part in parts.items()
     ]
-    return Listeners(sockets=told, somaxconn=int(_SOMAXCONN.read_text())) if told else None
+    return Listeners(sockets=sockets, somaxconn=int(_SOMAXCONN.read_text())) if sockets else None
 
 
 def _listening(family: int) -> Iterator[tuple[int, _Socket]]:
@@ -145,5 +145,5 @@ def _open(pid: int, known: Queues) -> Iterator[int]:
 
 
 def _is_at(listening: _Socket, target: Mapping[str, Any]) -> bool:
-    """Whether it is what clients connect to, on this machine's own address."""
+    """Whether clients connect to this socket, on an address of this machine."""
     return listening.port == target.get("port") and target.get("host") in ("127.0.0.1", "::1", "localhost")

@@ -1,4 +1,4 @@
-"""The machine: what it is, what its storage can do, and how fast the worker is on it with no database."""
+"""Facts about the machine, the speed of its storage, and the rate of the worker without a database."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ from dbdyno.runtime.workspace.interruption import Interruption
 
 # Seconds of one measurement of the device, and of the worker's ceiling. Shorter device measurements use a smaller file.
 _USUAL_SECONDS = 0.4
-# Largest share of a run's budget for each of these measurements, of which there are about ten.
+# Largest share of a run's budget for one measurement; there are about ten.
 _SHARE_OF_BUDGET = 0.01
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.001, 60.0
 _VARIABLE = "DBDYNO_PROBE_SECONDS"
@@ -39,12 +39,12 @@ _LONGEST_S = 600.0
 
 
 def busy_seconds(times: Any) -> float:
-    """Return the processor seconds in ``psutil.cpu_times()`` that were spent on work of any kind."""
+    """Return the CPU seconds of ``psutil.cpu_times()`` that were not idle."""
     return float(sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0))
 
 
 def check_processes() -> None:
-    """Raise SystemFailed if the state of processes cannot be read here, which every run needs."""
+    """Raise SystemFailed if /proc cannot be read, which every run needs."""
     if sys.platform == "linux" and not Path("/proc/self/stat").exists():
         raise SystemFailed("/proc: not mounted; dbdyno reads there what processes use: `mount -t proc proc /proc`")
 
@@ -89,7 +89,7 @@ def probe_seconds(budget_s: float | None = None) -> float:
 
 
 def device_facts(directory: Path, interrupted: Interruption, seconds: float) -> dict[str, Any]:
-    """Measure the device under a directory: syncs and random reads per second. ``seconds``: of each measurement.
+    """Measure the device of a directory: syncs and random reads per second. ``seconds``: length of each measurement.
 
     Raises SystemFailed and RunInterrupted.
     """
@@ -108,11 +108,11 @@ def device_facts(directory: Path, interrupted: Interruption, seconds: float) -> 
 def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | None = None) -> dict[str, Any]:
     """Measure one client's rate for the cell's transactions with the null engine, in statements per second.
 
-    ``seconds``: of the window. If ``machines`` generate the load, each of them is measured in turn and the slowest
-    counts.
+    ``seconds``: length of the window. If ``machines`` generate the load, the slowest one counts.
 
     The window ends by time only, because a transaction that repeats a statement many thousand times is one long
-    operation here, too. Think times are left out: the ceiling is the rate that clients could reach. Raises TrialFailed.
+    operation of the null engine, too. Think times are left out, because the ceiling is the rate that clients could
+    reach. Raises TrialFailed.
     """
     transactions = [each | {"steps": without_thinking(each["steps"])} for each in compiled.trial["transactions"]]
     # Leave out changes: they add delays, and there are no calls to count.
@@ -137,8 +137,8 @@ def ceiling(compiled: CompiledCell, seconds: float, machines: LoadMachines | Non
 
 
 def _ceiling(worker: Iterable[ReceivedEvent]) -> dict[str, Any]:
-    for heard in worker:
-        result = heard.event
+    for received in worker:
+        result = received.event
         if isinstance(result, TrialResult) and result.elapsed_s > 0:
             return {"operations_per_s": result.work.statements / result.elapsed_s, "clock": result.clock}
     return {}

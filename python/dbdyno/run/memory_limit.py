@@ -8,7 +8,7 @@ from dbdyno.engines import engine_of
 from dbdyno.model.plan.cell import CompiledCell
 from dbdyno.runtime.workspace.memory_limit import MemoryLimit, NoMemoryLimit
 
-# Experiments give it in megabytes.
+# Experiments set the limit in megabytes.
 _MEGABYTE = 1_000_000
 
 
@@ -16,7 +16,7 @@ class Limiting:
     """The memory limit of a cell while the context lasts. Without a limit, it does nothing."""
 
     def __init__(self, compiled: CompiledCell, target: dict[str, Any]) -> None:
-        """``target``: the cell's system, ready."""
+        """``target``: the prepared system of the cell."""
         limit_mb = compiled.definition.load.memory_limit_mb
         self._bytes = None if limit_mb is None else round(limit_mb * _MEGABYTE)
         self._embedded = engine_of(compiled.cell.system.engine).in_worker
@@ -44,12 +44,12 @@ class Limiting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go of it."""
+        """Remove the limit."""
         self._stack.close()
 
     @property
     def told(self) -> dict[str, Any] | None:
-        """The fact that is stored with a trial; ``None`` without a limit."""
+        """The facts to store with a trial; None without a limit."""
         if self._bytes is None:
             return None
         means = None if self._limit is None else self._limit.means
@@ -64,7 +64,7 @@ class Limiting:
         return f"it takes more than the {self._bytes / _MEGABYTE:g} MB of memory that `memory_limit_mb` leaves it"
 
     def covers(self, worker: int) -> None:
-        """Put a worker under the limit, if the engine runs in it; ``worker``: its process id."""
+        """Apply the limit to a worker if the engine runs in it. ``worker``: its process id."""
         if self._limit is not None and self._embedded:
             try:
                 self._limit.add(worker)
@@ -72,11 +72,11 @@ class Limiting:
                 self._give_up(error)
 
     def begin(self) -> None:
-        """The limit is in force from here on."""
+        """Put the limit into effect."""
         self._set(self._bytes)
 
     def end(self) -> None:
-        """It is no longer."""
+        """Suspend the limit."""
         self._set(None)
 
     def _set(self, limit: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Keeping a run within its budget of time: whether another round fits, and how long its windows may be."""
+"""Keep a run within its time budget: decide whether another round fits, and how long its windows may be."""
 
 import time
 from collections.abc import Callable
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dbdyno.stats import Stopping
 
 AROUND_S = 0.7
-"""Seconds of a trial beside its window and warm-up, as long as none was measured: a process, a copy of the data."""
+"""Assumed seconds of a trial outside window and warm-up, for the process and the copy of the data."""
 
-# A shorter window measures how a trial begins.
+# Shorter windows mostly measure the start of a trial.
 _SHORTEST_WINDOW_S = 0.2
 
 
@@ -18,7 +18,7 @@ class Pace:
     def __init__(
         self, rule: Stopping | None, cells: int, began: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``cells``: of a round; ``began``: the time of the ``clock`` from which the budget counts, in seconds."""
+        """``cells``: number per round; ``began``: time of ``clock`` at which the budget starts, in seconds."""
         self._rule = rule
         self._cells = cells
         self._began = began
@@ -30,7 +30,7 @@ class Pace:
     def begin_round(self, rounds: int) -> float | None:
         """Return the longest window, in seconds, with which the next round fits; None without a budget.
 
-        ``rounds``: measured so far. Rounds that are measured in any case share the time that is left.
+        ``rounds``: number measured so far. The minimum number of rounds shares the remaining time.
         """
         self._round_began = self._clock()
         if self._rule is None or self._rule.budget_s is None:
@@ -40,9 +40,9 @@ class Pace:
         return max(for_windows / self._cells, _SHORTEST_WINDOW_S)
 
     def end_round(self, windows_s: float, load_s: float = 0.0) -> None:
-        """Keep what a round took, in seconds.
+        """Record the duration of a round.
 
-        ``windows_s``: its windows, in total; ``load_s``: what was loaded in it for the whole run.
+        ``windows_s``: seconds of its windows, in total; ``load_s``: seconds of loads that later rounds don't repeat.
         """
         self._round_s = max(self._clock() - self._round_began - load_s, 0.0)
         self._around_s = max(self._round_s - windows_s, 0.0)

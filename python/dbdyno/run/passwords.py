@@ -1,4 +1,4 @@
-"""Passwords of the systems of a run that goes on: none is stored, so they are given again."""
+"""Passwords of a resumed run's systems. They are never stored, so users give them again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,16 +11,16 @@ from dbdyno.store.masking import MASK
 
 
 def named_with_password(systems: Iterable[SystemSpec]) -> list[str]:
-    """Name the systems whose URL holds a password."""
+    """Return the names of the systems whose URL contains a password."""
     return list(dict.fromkeys(each.name for each in systems if each.password))
 
 
 def with_passwords(
     systems: Sequence[SystemSpec], had: Iterable[str], given: Sequence[SystemSpec]
 ) -> tuple[SystemSpec, ...]:
-    """Return a run's stored systems with the passwords that were given again.
+    """Return a run's stored systems with the given passwords.
 
-    ``had``: names of the systems that had a password. Raises InputError for a given system that the run doesn't have,
+    ``had``: names of the systems that need a password. Raises InputError for a given system that the run doesn't have,
     and for a missing password.
     """
     again = {_place(each): each.password for each in given}

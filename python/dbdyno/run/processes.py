@@ -1,4 +1,4 @@
-"""A trial whose clients are divided among several workers, which begin and end each phase together."""
+"""A trial whose clients are distributed over several workers, which start and end each phase together."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from dbdyno.runtime.worker import JsonObject, WorkerFailed
 
 
 class Processes:
-    """The workers of a trial, used like one: iterate for their events, put together; they are gone at its end."""
+    """The workers of a trial, used like one worker. Iterate over the merged events; the workers end with it."""
 
     def __init__(
         self,
@@ -35,19 +35,19 @@ class Processes:
         self._tell = tell
         self._coordinated = CoordinatedWorkers(plans, timeout_s, [padding] * len(plans), place)
         #: Results and intervals of each worker, unchanged.
-        self.said: list[dict[str, Any]] = [{"result": None, "intervals": []} for _ in plans]
+        self.outputs: list[dict[str, Any]] = [{"result": None, "intervals": []} for _ in plans]
 
     @property
     def timed_out(self) -> bool:
-        """Whether one did not end in time."""
+        """Whether a worker exceeded its time limit."""
         return any(self._coordinated.timed_out(number) for number in range(self._number))
 
     def stop(self) -> None:
-        """Ask all to end their windows now."""
+        """Ask all workers to end their windows now."""
         self._coordinated.stop()
 
     def kill(self) -> None:
-        """End all at once."""
+        """Kill all workers."""
         self._coordinated.kill()
 
     def __iter__(self) -> Iterator[ReceivedEvent]:
@@ -55,21 +55,21 @@ class Processes:
         intervals: dict[int, dict[int, Interval]] = {}
         results: dict[int, TrialResult] = {}
         failure: WorkerFailed | None = None
-        for number, heard in self._coordinated:
-            if isinstance(heard, WorkerFailed):
-                # The others would be found to have measured something else.
-                failure = failure or heard
+        for number, received in self._coordinated:
+            if isinstance(received, WorkerFailed):
+                # Without this worker, the others would measure a different load.
+                failure = failure or received
                 self.kill()
             elif number is None:
-                yield heard
-            elif isinstance(heard.event, Interval):
-                self.said[number]["intervals"].append(heard.raw)
+                yield received
+            elif isinstance(received.event, Interval):
+                self.outputs[number]["intervals"].append(received.raw)
                 if self._tell is not None:
-                    self._tell(number, heard.event)
-                intervals.setdefault(heard.event.index, {})[number] = heard.event
-            elif isinstance(heard.event, TrialResult):
-                self.said[number]["result"] = heard.raw
-                results[number] = heard.event
+                    self._tell(number, received.event)
+                intervals.setdefault(received.event.index, {})[number] = received.event
+            elif isinstance(received.event, TrialResult):
+                self.outputs[number]["result"] = received.raw
+                results[number] = received.event
             yield from self._whole(intervals, self._coordinated.at_work - results.keys())
         yield from self._whole(intervals, set())
         if failure is not None:
@@ -88,7 +88,7 @@ def _as_heard(event: Interval | TrialResult) -> ReceivedEvent:
 
 
 def parts(plan: JsonObject, sizes: Sequence[int]) -> list[JsonObject]:
-    """Return the plans of a trial's workers, each with its share of the clients."""
+    """Return the plans of a trial's workers, each with a part of the clients."""
     task = plan["task"]
     # Only one worker samples the server's sessions and reads estimates: the results are the same for all.
     others = {"record": task["record"] | {"waits": False}, "statements": not_analyzed(task["statements"])}

@@ -22,12 +22,12 @@ from dbdyno.run.machine import busy_seconds
 from dbdyno.runtime.worker import padded_environment
 
 # Lines and characters of a failed program's output that the error shows.
-_SAID_LINES = 10
-_SAID = 1000
-# Bytes at the end of its output among which they are looked for.
+_OUTPUT_LINES = 10
+_OUTPUT_CHARACTERS = 1000
+# Number of bytes to read from the end of its output.
 _LOOKED_AT = 1 << 16
 
-# How often a running program is looked at for Ctrl-C and for its time.
+# Interval in seconds for checking a running program for Ctrl-C and its time limit.
 _LOOK_S = 0.05
 
 
@@ -103,14 +103,14 @@ def _once(
     command: Sequence[str], padding: int, interrupted: object, longest_s: float, folder: str | None
 ) -> tuple[float, Any]:
     """Run the program once; return the seconds and the resource usage of it and its children (``getrusage``)."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
         try:
             # Write the output to a file, and read the error from its end.
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
                 env=padded_environment(padding),
@@ -127,35 +127,35 @@ def _once(
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode == 0:
             return took, usage
-        text = _end_of(said)
+        text = _end_of(output)
     how = f"ended with {process.returncode}" if process.returncode > 0 else f"was ended by signal {-process.returncode}"
     if timer.late:
         how = f"was still running after {longest_s:g} s and was stopped"
     raise TrialFailed(f"{command[0]} {how}" + (f": {text}" if text else ""))
 
 
-def _end_of(said: IO[bytes]) -> str:
+def _end_of(output: IO[bytes]) -> str:
     """Return the last lines of a program's output, with a mark if earlier lines are left out."""
     # The program wrote to the file behind this object's buffer.
-    size = os.fstat(said.fileno()).st_size
+    size = os.fstat(output.fileno()).st_size
     first = max(0, size - _LOOKED_AT)
-    text = os.pread(said.fileno(), size - first, first).decode(errors="replace").strip()
-    kept = "\n".join(text.splitlines()[-_SAID_LINES:])[-_SAID:]
-    return kept if kept == text and not first else f"…{kept}"
+    text = os.pread(output.fileno(), size - first, first).decode(errors="replace").strip()
+    shown = "\n".join(text.splitlines()[-_OUTPUT_LINES:])[-_OUTPUT_CHARACTERS:]
+    return shown if shown == text and not first else f"…{shown}"
 
 
 class _Stopper:
-    """Ends a program, with all it started, when the run is interrupted or it has run too long."""
+    """Ends a program and its children if the run is interrupted or the program exceeds its time limit."""
 
     def __init__(self, pid: int, interrupted: object, longest_s: float) -> None:
-        """Begin to watch."""
+        """Start watching the process."""
         self.late = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, args=(pid, interrupted, longest_s), daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """The program has ended."""
+        """Stop watching, because the program has ended."""
         self._over.set()
         self._thread.join()
 
@@ -170,7 +170,7 @@ class _Stopper:
 
 
 def _latency(seconds: list[float]) -> Times:
-    """Return the quantiles of the runs in milliseconds: by rank, since there are few runs."""
+    """Return the quantiles of the runs in milliseconds, by rank because there are few runs."""
     ordered = sorted(each * 1000 for each in seconds)
 
     def rank(share: float) -> float:

@@ -1,4 +1,4 @@
-"""The progress of a run: one line that changes on a terminal, otherwise a line per cell and then one now and then."""
+"""The progress of a run: one changing line on a terminal, otherwise one line per cell and later periodic lines."""
 
 import time
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from dbdyno.run.trial import Watcher
 from dbdyno.stats import Stopping
 from dbdyno.store import TrialRecord
 
-# Without a terminal, rounds have a line at most this often, in seconds, after each cell has had its own.
+# Without a terminal: minimum seconds between lines, after each cell has had a line.
 _QUIET_S = 10.0
 
 
@@ -24,7 +24,7 @@ class Display(Watcher):
     def __init__(
         self, console: Console, *, trials: int, rounds: int, unit: str, label: str, stopping: Stopping | None = None
     ) -> None:
-        """``trials``: left to measure; ``unit``, ``label``: of the throughput.
+        """``trials``: number left to measure; ``unit``, ``label``: unit and label of the throughput.
 
         ``stopping``: the rule that may end the run earlier.
         """
@@ -54,27 +54,27 @@ class Display(Watcher):
             self._task = self._progress.add_task("", total=trials)
 
     def __enter__(self) -> "Display":
-        """Begin to show."""
+        """Start the display."""
         if self._progress is not None:
             self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave no trace."""
+        """Remove the display."""
         if self._progress is not None:
             self._progress.stop()
 
     def note(self, text: str) -> None:
-        """Say something that is not a trial."""
+        """Print a note that is not about a trial."""
         if self._progress is not None:
             self._update(text)
 
     def loading(self, _cell: Cell) -> None:
-        """The tables of a cell are about to be made or copied."""
+        """Show that the tables of a cell are created or copied."""
         self._update(f"{self._what} · preparing its tables")
 
     def trials(self, block: int, cells: Sequence[Cell]) -> None:
-        """A trial begins, or several that are interleaved."""
+        """Show that a trial begins, or several interleaved ones."""
         if self._first_trial is None:
             self._first_trial = time.monotonic()
         self._what = self._round(block)
@@ -112,13 +112,13 @@ class Display(Watcher):
         return f" = {each} of {len(self._of_machines)} load machines"
 
     def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
-        """A trial has ended and is stored; with its ``throughput`` if it is done."""
+        """Show that a trial has ended and is stored, with its ``throughput`` if it succeeded."""
         self._done += 1
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
             return
         if self._together:
-            # They last a moment each: one line is for all.
+            # Interleaved trials end together, so one line is for all.
             self._together -= 1
             if record.status == "done":
                 if not self._together and self._may_say():
@@ -140,7 +140,7 @@ class Display(Watcher):
         return f"round {block + 1}/{self._rounds} · "
 
     def _may_say(self) -> bool:
-        """Whether the last line of a round is long enough ago: rounds last some seconds, and a run has up to 30."""
+        """Whether enough time has passed since the last line; rounds take some seconds, and a run has up to 30."""
         now = time.monotonic()
         if self._said is not None and now - self._said < _QUIET_S:
             return False

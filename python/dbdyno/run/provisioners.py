@@ -17,13 +17,13 @@ __all__ = ["Provisioner", "Provisioners", "Ready"]
 
 
 class Provisioners:
-    """The provisioners of a run and their directory. Each is made at its first use; the context closes them.
+    """The provisioners of a run and their directory. Each is created at its first use; the context closes them.
 
-    ``interrupted``: while it listens, the first Ctrl-C ends loading and copying tables.
+    ``interrupted``: while it handles signals, the first Ctrl-C ends loading and copying tables.
     """
 
     def __init__(self, directory: str | Path | None = None, allow_writes: bool = False) -> None:
-        """``directory``: the place of their files, by default the cache. Raises DbdynoError if it is not usable.
+        """``directory``: for their files, by default the cache directory. Raises DbdynoError if it is not usable.
 
         ``allow_writes``: statements may write to data that dbdyno did not create.
         """
@@ -52,7 +52,7 @@ class Provisioners:
 
     @property
     def observations(self) -> list[dict[str, Any]]:
-        """What was seen of the systems that the user should know."""
+        """Observations about the systems for the report."""
         return [seen for each in self._of.values() for seen in each.observations]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Measuring for the highest rate at which an objective holds: one search per configuration, each window a trial."""
+"""Search for the highest rate at which an objective holds. Each window of a configuration's search is a trial."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ BUDGET_S = 60.0
 """Seconds of a search if no budget is given."""
 
 LEAST_S = 1.0
-"""Seconds that a search needs at least."""
+"""Minimum seconds of a search."""
 
-# A window's length: a share of the budget, and as many times the limit of a response time, so that queues settle.
+# Length of a window: shares of the budget, and a multiple of the response time's limit, so that queues settle.
 _OF_BUDGET, _MOST_OF_BUDGET, _TIMES_LIMIT = 1 / 40, 1 / 20, 30
 _SHORTEST_S, _SHORTEST_WARMUP_S, _WARMUP_TIMES_LIMIT = 0.5, 0.3, 10
 
-# Requests beyond a percentile that a window should have at half the closed loop's throughput.
+# Number of requests above the percentile that a window should have, at half the closed loop's throughput.
 _BEYOND = 2
 
-# The share of the budget that reading and showing the result may take.
+# Share of the budget reserved for reading and showing the result.
 _AFTERWARDS = 0.08
 
-# Seconds that a trial takes beside its window and warm-up, as long as none has been timed.
+# Assumed seconds of a trial outside window and warm-up, until one has been timed.
 _AROUND_S = 0.4
 
 
@@ -66,13 +66,13 @@ class Slo:
 
 
 def search_estimate(slo: Slo, count: int) -> str:
-    """Write the objective and the duration of a search."""
+    """Print the objective and the duration of a search."""
     each = f" for each of {count} configurations" if count > 1 else ""
     return f"the highest rate that holds {slo.objective}{each}: at most {slo.seconds(count):.0f} s"
 
 
 def configurations(experiment: Experiment, cells: Sequence[ResolvedCell]) -> list[ResolvedCell]:
-    """Return one cell for each configuration: cells that differ in arrivals only are one. Raises InputError."""
+    """Return one cell per configuration; cells that differ only in arrivals count as one. Raises InputError."""
     place = experiment.place
     if OFFERED in experiment.factors:
         raise InputError(place, f"the search calls a factor `{OFFERED}` itself", "rename the experiment's factor")
@@ -95,7 +95,7 @@ def configurations(experiment: Experiment, cells: Sequence[ResolvedCell]) -> lis
 
 
 def closed_loop(experiment: Experiment, cell: ResolvedCell, slo: Slo, budget_s: float) -> CompiledCell:
-    """Return the closed loop that a search starts with, which measures the highest throughput."""
+    """Return the closed-loop cell that starts a search and measures the highest throughput."""
     return _cell(experiment, cell, None, max(budget_s * _OF_BUDGET, _SHORTEST_S), _warmup_s(slo.objective, budget_s))
 
 
@@ -109,7 +109,7 @@ def _cell(
 ) -> CompiledCell:
     load = cell.definition.load
     gaps = load.arrival.gaps if load.arrival is not None else "poisson"
-    # Cells are named by the rate.
+    # The rate distinguishes the cells.
     value: int | float | str = CLOSED if rate is None else int(rate) if rate.is_integer() else rate
     level = Level.of(value)
     changed = {
@@ -167,7 +167,7 @@ class Searcher:
         self._planned: dict[str, Any] = dict(store.run(plan.run_id).design["slo"])
 
     def measure(self) -> None:
-        """Search for each configuration in its share of the budget. Raises DbdynoError."""
+        """Search for each configuration's highest rate within its share of the budget. Raises DbdynoError."""
         ends = self._plan.began + (1 - _AFTERWARDS) * self._slo.seconds(len(self._searched))
         for place, cell in enumerate(self._searched):
             if self._interrupted:
@@ -222,7 +222,7 @@ class _ConfigurationSearch:
         self._blocks: dict[str, int] = {}
 
     def search(self, until: float) -> None:
-        """Measure windows until all is known or the time is over. ``until``: by the monotonic clock."""
+        """Measure windows until the search is decided or the time is over. ``until``: monotonic time in seconds."""
         budget_s = max(until - time.monotonic(), 1.0)
         place = self._searcher._searched.index(self._cell)
         pilot = closed_loop(self._searcher._experiment, self._cell, self._slo, budget_s)
@@ -231,8 +231,8 @@ class _ConfigurationSearch:
         capacity = _rate_of(record)
         if self._searcher._interrupted:
             return
-        told = f"no result: {record.error}" if capacity is None else f"{figure(capacity)}/s"
-        self._searcher._shown.says(f"closed loop: {told}")
+        outcome = f"no result: {record.error}" if capacity is None else f"{figure(capacity)}/s"
+        self._searcher._shown.says(f"closed loop: {outcome}")
         # A closed loop overloads a short accept queue at once, which an open loop does not.
         if capacity is None and "listeners" not in record.around:
             return
@@ -285,11 +285,11 @@ def _rate_of(record: TrialRecord) -> float | None:
 
 
 class Progress(Watcher):
-    """Shows each window of a search in a line."""
+    """Shows one line per window of a search."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def says(self, text: str) -> None:
-        """Write a line."""
+        """Print a line."""
         self._console.print(text, style="dim", soft_wrap=True)

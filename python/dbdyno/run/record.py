@@ -31,7 +31,7 @@ def new_record(
     options = replace(
         request.options,
         seed=seed,
-        # The names have the settings of each system, and no passwords.
+        # The names contain the settings of each system, but no passwords.
         systems=list(dict.fromkeys(each.name for each in systems)) if request.systems else [],
     )
     return RunRecord(
@@ -70,7 +70,7 @@ def _leaves_interleaving_open(request: Request, prepared: Prepared) -> bool:
 def stored_request(run: RunRecord, store: Store, given: list[SystemSpec]) -> Request:
     """Return the request of a stored run. Raises DbdynoError, and LookupError for damaged options.
 
-    ``given``: the systems whose passwords are given again, since none is stored.
+    ``given``: systems with passwords, which are never stored.
     """
     if "systems" not in run.options:
         raise LookupError("`systems` is missing")

@@ -27,7 +27,7 @@ from dbdyno.runtime.cluster.address import ClusterAddress, read_cluster
 from dbdyno.runtime.process_limits import check_open_files, check_pipes, check_threads
 from dbdyno.stats import Stopping
 
-# The fewest rounds of a `dbdyno why`, whatever its budget: fewer give a useless interval.
+# Minimum rounds of a `dbdyno why`, whatever its budget; with fewer, the interval is useless.
 _LEAST_ROUNDS_OF_WHY = 4
 
 # The share of the budget for measuring statements if indexes are tried afterwards.
@@ -90,7 +90,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request checked as far as can be before anything is touched."""
+    """A checked request with its compiled cells. Nothing has been created or measured yet."""
 
     cells: Cells
     compiled: list[CompiledCell]
@@ -98,10 +98,10 @@ class Prepared:
     stopping: Stopping | None
     tried: list[Tried]
     all_cells: int
-    """How many cells the whole design has."""
+    """Number of cells of the whole design."""
     fixing: Fixing | None = None
     searched: Sequence[ResolvedCell] = ()
-    """The configurations whose highest rates are searched for; empty: none."""
+    """The configurations of a search for the highest rate; otherwise empty."""
 
 
 def prepare(request: Request) -> Prepared:
@@ -138,7 +138,7 @@ def prepare(request: Request) -> Prepared:
     rounds = request.options.rounds if request.options.rounds is not None else experiment.rounds
     if rounds == "auto":
         return Prepared(cells, compiled, request.stopping.maximum, request.stopping, tried, all_cells)
-    # Growth has a round for each window at a size.
+    # A growing table has one round per window at a size.
     return Prepared(cells, compiled, rounds * windows(experiment), None, tried, all_cells)
 
 
@@ -183,7 +183,7 @@ def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
 
 
 def _of_slo(request: Request, slo: Slo, cells: Cells) -> Prepared:
-    """Check the configurations of a search, and compile the closed loops it begins with. Raises InputError."""
+    """Check the configurations of a search, and compile its initial closed loops. Raises InputError."""
     experiment = request.experiment
     found = configurations(experiment, cells.cells)
     each_s = slo.seconds(len(found)) / len(found)

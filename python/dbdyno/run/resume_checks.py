@@ -1,4 +1,4 @@
-"""Checks before a run is resumed. A shared store also has runs of other people and machines."""
+"""Checks before a run is resumed. A shared store also contains runs of other people and machines."""
 
 from collections.abc import Mapping
 from typing import Any

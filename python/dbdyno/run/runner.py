@@ -1,4 +1,4 @@
-"""Carrying out a run: its blocks of trials in order, each stored as it ends."""
+"""Carry out a run: its rounds in order. Each trial is stored when it ends."""
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import ExitStack
@@ -34,8 +34,8 @@ from dbdyno.run.trial import (
     Plan,
     Trial,
     Watcher,
-    hear,
     longest_s,
+    record_event,
     record_surroundings,
     record_system_state,
     run_trial,
@@ -49,11 +49,11 @@ from dbdyno.runtime.workspace.processors import bound_to
 from dbdyno.stats import Stopping
 from dbdyno.store import RunRecord, Store, TrialRecord
 
-# A trial that lost a load machine is tried so often in all.
+# Maximum number of tries of a trial that loses a load machine.
 _TRIES = 3
 
-# Seconds of the first warm-up on a server that has just been started. Other trials find its caches filled, and so is
-# a server to be that is started for one trial alone.
+# Seconds of the first warm-up on a server that was just started. It fills the server's caches, as earlier trials do
+# for later ones.
 FRESH_WARMUP_S = 0.5
 
 
@@ -70,9 +70,9 @@ def carry_out(
     start_failures = StartFailures(plan.cells)
     for each in plan.done.values():
         start_failures.observe(each)
-    # The last block that a run which goes on has already: what is missing before it is measured, and then it may end.
+    # The last round that a resumed run already has. Rounds up to this one are completed before a rule can end the run.
     known = max((block for _, block in plan.done), default=plan.first)
-    # A table that grows goes through all its sizes for several blocks at once: one for each window at a size.
+    # A growing table passes through its sizes once for several rounds: one round per window at a size.
     at_once = plan.growth.windows if plan.growth is not None else 1
     for block in range(plan.first, plan.first + plan.rounds, at_once):
         plan.longest_window_s = pace.begin_round(block - plan.first)
@@ -86,7 +86,7 @@ def carry_out(
             windows_s += _window_s(record)
             load_s += _loaded_once_s(record)
             if record.status == "done":
-                # The store has the intervals.
+                # The intervals are in the store.
                 bare = _without_intervals(record.parts)
                 plan.done[record.cell, record.block] = replace(record, intervals=[], parts=bare)
             start_failures.observe(record)
@@ -121,7 +121,7 @@ def _block(
             todo, block, plan, compiled, provisioners=provisioners, watcher=watcher, interrupted=interrupted
         )
         return
-    # Those of a group are interleaved; without slices each trial is a group of its own.
+    # Trials of a group are interleaved; without slices, each trial is its own group.
     for group in [todo] if plan.slice_s is not None and todo else [[each] for each in todo]:
         if interrupted:
             return
@@ -169,7 +169,7 @@ def _on_kept_systems(
 
 
 class KeptSystem:
-    """A system that trials use one after another, with the data as those before have left them."""
+    """A system that several trials use in order, with the data as earlier trials left them."""
 
     def __init__(self, provisioners: Provisioners, watcher: Watcher, interrupted: Interruption) -> None:
         self._provisioners = provisioners
@@ -207,7 +207,7 @@ class KeptSystem:
 
 
 def _warmed(trial: Trial) -> dict[str, Any]:
-    """Return the plan of a trial that is a server's first, with a warm-up that fills the server's caches."""
+    """Return the plan of a server's first trial, with a warm-up that fills the server's caches."""
     task = trial.request.get("task")
     if task is None or not engine_of(trial.compiled.cell.system.engine).is_server:
         return trial.request
@@ -216,7 +216,7 @@ def _warmed(trial: Trial) -> dict[str, Any]:
 
 
 def _asks_of_system(compiled: CompiledCell) -> Hashable:
-    """Return what a cell asks of its system: settings, processors, whether writes are flushed, what was added to it."""
+    """Return a cell's requirements for its system: settings, CPUs, whether writes are flushed, and added statements."""
     skips = bool(compiled.trial.get("changes", {}).get("sync", {}).get("skip"))
     processors = () if compiled.change is None else compiled.change.processors
     return (*compiled.settings.shown(), processors, skips, compiled.added)
@@ -235,7 +235,7 @@ def _set_request(trial: Trial, system: Ready, used: int) -> None:
 
 
 def _within_budget(request: dict[str, Any], longest_s: float | None) -> dict[str, Any]:
-    """Lower the time limit of a window that ends by an amount of work. A length in seconds is part of the question."""
+    """Lower the time limit of a window that ends by an amount of work. A length in seconds stays unchanged."""
     window = request["task"]["window"]
     seconds = window.get("seconds")
     by_amount = any(amount is not None for unit, amount in window.items() if unit != "seconds")
@@ -288,7 +288,7 @@ def _precise(rule: Stopping, run: RunRecord, trials: Collection[TrialRecord]) ->
 
 
 def _throughput(record: TrialRecord, compiled: CompiledCell) -> float | None:
-    """Return a trial's throughput in the unit of its experiment, as its result document will have it."""
+    """Return a trial's throughput in the unit of its experiment, as in the result document."""
     if record.status != "done":
         return None
     (trial,) = derived([record])
@@ -325,7 +325,7 @@ def _measure_program(trial: Trial, interrupted: Interruption) -> None:
             longest_s=LONGEST_TRIAL_S,
             folder=folder,
         )
-        trial.said = trial.result.model_dump(mode="json")
+        trial.raw_result = trial.result.model_dump(mode="json")
     except DbdynoError as error:
         trial.failed(error)
 
@@ -400,7 +400,7 @@ def _prepare_system(trial: Trial, stack: ExitStack, provisioners: Provisioners, 
 
 
 def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, interrupted: Interruption) -> None:
-    # Each block begins on another processor.
+    # Each round starts on a different CPU.
     cpu = trials[0].block
     common = {"length_ms": slice_s * 1e3, "of": len(trials), "cpu": cpu}
     for index, trial in enumerate(trials):
@@ -413,12 +413,12 @@ def _run_interleaved(trials: Sequence[Trial], slice_s: float, watcher: Watcher, 
     paddings = [trial.padding for trial in trials]
     workers = CoordinatedWorkers([trial.request for trial in trials], longest, paddings, place)
     with interrupted.forward_to(workers):
-        for number, heard in workers:
+        for number, received in workers:
             if number is None:
                 continue
-            if isinstance(heard, WorkerFailed):
-                trials[number].failed(heard)
+            if isinstance(received, WorkerFailed):
+                trials[number].failed(received)
             else:
-                hear(trials[number], heard, watcher)
+                record_event(trials[number], received, watcher)
     for number, trial in enumerate(trials):
         time_out(trial, workers.timed_out(number))

@@ -1,4 +1,4 @@
-"""A run that cannot begin, because its statements cannot be prepared or its database not be opened: told once."""
+"""Report once that a run cannot begin, because statements cannot be prepared or the database cannot be opened."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _HINT = "the run did not start; `dbdyno describe` shows the statements"
 class StartFailures:
     """Watches the first trials of each system.
 
-    Once each of a system's distinct sets of statements has failed before its first transaction, and no trial of the
-    system has ended well, all that are left would fail so as well. It does not depend on the order of trials.
+    If every distinct set of a system's statements has failed before its first transaction, and no trial of the system
+    succeeded, all remaining trials would fail in the same way. The order of trials doesn't matter.
     """
 
     def __init__(self, cells: Sequence[CompiledCell]) -> None:
-        """``cells``: of the run."""
+        """``cells``: all cells of the run."""
         self._cells = {each.cell.id: each for each in cells}
         self._left: dict[str, set[str]] = {}
         for each in cells:
@@ -33,9 +33,9 @@ class StartFailures:
         self._begun: set[str] = set()
 
     def observe(self, record: TrialRecord) -> None:
-        """Take note of a trial. Raises InputError where its system cannot begin.
+        """Record a trial. Raises InputError if no trial of its system can succeed.
 
-        That a server lets a client not in is a result: there may be a limit to how many may, or another password.
+        A rejected login is a result, because a connection limit or another password may be the cause.
         """
         compiled = self._cells[record.cell]
         system = compiled.cell.system
@@ -63,13 +63,13 @@ def work_key(compiled: CompiledCell) -> str:
 _NO_TABLE = re.compile(r"no such table|does(?: not|n't) exist|Unknown table|Invalid object name", re.IGNORECASE)
 
 
-def missing_database(compiled: CompiledCell, said: str) -> str:
-    """Ask for a database if a table is missing and neither the experiment nor the URL has one.
+def missing_database(compiled: CompiledCell, message: str) -> str:
+    """Return a hint to name a database, if a table is missing and neither the experiment nor the URL has one.
 
-    ``said``: the engine's message.
+    ``message``: the engine's message.
     """
     system = compiled.cell.system
-    if not _NO_TABLE.search(said):
+    if not _NO_TABLE.search(message):
         return ""
     if not compiled.tables and not compiled.before and system.host is None and system.database is None:
         url = "//user@host/database" if engine_of(system.engine).is_server else "FILE"

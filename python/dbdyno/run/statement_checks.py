@@ -1,6 +1,6 @@
-"""Opening an experiment's systems and preparing its statements there, without running them.
+"""Open an experiment's systems and prepare its statements, without executing them.
 
-`describe --check` checks all of it, and a run its statements before it begins.
+`describe --check` checks everything; a run checks its statements before it starts.
 """
 
 import shutil
@@ -23,7 +23,7 @@ from dbdyno.runtime.workspace.templates import unkept
 # Seconds for opening a system and preparing all statements of a cell.
 _LONGEST_S = 600.0
 
-# More rows than this take longer to load than a system takes to open.
+# Loading more rows than this takes longer than opening a system.
 _MANY_ROWS = 100_000
 
 # Characters of a statement that identify it in a message.
@@ -32,9 +32,9 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Opened:
-    """A system that was opened: its engine and version, as it tells them, and how many statements it prepared.
+    """An opened system: its reported engine and version, and the number of statements it prepared.
 
-    ``version``: empty for programs, which are not started. ``statements``: ``None`` where the engine prepares none.
+    ``version``: empty for programs, which are not started. ``statements``: None if the engine doesn't prepare.
     """
 
     system: str
@@ -61,9 +61,9 @@ def open_systems(
             if system.name in lost:
                 continue
             try:
-                told = _open(each, lenient, strict)
+                checked = _open(each, lenient, strict)
             except SystemFailed as error:
-                # One that cannot be had is not waited for again.
+                # Don't wait for an unavailable system again.
                 lost.add(system.name)
                 wrong = InputError(system.name, str(error), missing_database(each, str(error)))
                 errors[str(wrong)] = wrong
@@ -73,8 +73,8 @@ def open_systems(
                 continue
             texts = prepared.setdefault(system.name, set())
             texts.update(_texts(each))
-            count = len(texts) if told.statements is not None else None
-            found[system.name] = replace(told, statements=count)
+            count = len(texts) if checked.statements is not None else None
+            found[system.name] = replace(checked, statements=count)
     if errors:
         raise _together(list(errors.values()))
     return list(found.values())
@@ -90,18 +90,19 @@ def check_programs(cells: Iterable[CompiledCell]) -> None:
         # The kernel resolves a path from the working directory, and a name by PATH.
         place = str(Path(system.folder or ".").absolute() / program) if "/" in program else program
         if shutil.which(place) is None:
-            there = Path(place).exists() if "/" in program else False
-            problem = "it cannot be executed" if there else "no such file or directory"
-            hint = f"`chmod +x {program}` makes it a program" if there else "build it, or give its path"
+            exists = Path(place).exists() if "/" in program else False
+            problem = "it cannot be executed" if exists else "no such file or directory"
+            hint = f"`chmod +x {program}` makes it a program" if exists else "build it, or give its path"
             raise InputError(system.name, f"{program} cannot be started: {problem}", hint)
 
 
 def check_statements(cells: Iterable[CompiledCell], provisioners: Provisioners) -> None:
     """Prepare the statements of a run on empty tables before long loads.
 
-    Short loads are left to the first trial. Each distinct set is prepared once per embedded system, and once per kind
-    of server. Settings are not checked, and an unavailable system is reported by its trials. Raises InputError with one
-    line per rejected statement if a system rejects all of its sets; otherwise the trials of rejected statements fail.
+    If loads are short, the first trial reports the errors instead. Each distinct set is prepared once per embedded
+    system, and once per kind of server. Settings are not checked, and an unavailable system is reported by its trials.
+    Raises InputError with one line per rejected statement if a system rejects all of its sets; otherwise the trials of
+    rejected statements fail.
     """
     errors: dict[str, dict[str, InputError]] = {}
     sets: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""The processes of a system's parts, whose CPU is measured per part."""
+"""Find the processes of a system's parts, to measure CPU time per part."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
@@ -27,7 +27,7 @@ def find_processes(name: str, wanted: Sequence[int | str]) -> list[int]:
 
     A command is a program's name (`nginx`), or, if it has a space or a slash, a part of the command line. dbdyno and
     its parent processes never match, because the load generator is below them. Raises SystemFailed if one of them
-    matches no process; ``name``: of their part.
+    matches no process. ``name``: the name of the part.
     """
     parents: dict[int, int] = {}
     commands: dict[int, tuple[set[str], str]] = {}

@@ -32,28 +32,28 @@ from dbdyno.store import TrialRecord
 # Seconds after which a trial without a time limit is stopped.
 LONGEST_TRIAL_S = 3600.0
 
-# Added to a trial's own time limit: opening, warming up, and one transaction that began just before the end.
+# Seconds added to a trial's time limit: for opening, warming up, and a transaction that starts just before the end.
 # `DBDYNO_SERVER_TIMEOUT` sets another time.
 _SLACK_S = 120.0
 
 
 class Watcher:
-    """Receives the progress of a run, and ignores it."""
+    """Receives the progress of a run. This base class ignores it."""
 
     def loading(self, _cell: Cell) -> None:
-        """The tables of a cell are about to be made or copied."""
+        """Called before the tables of a cell are created or copied."""
 
     def trials(self, block: int, cells: Sequence[Cell]) -> None:
-        """A trial begins, or several that are interleaved."""
+        """Called when a trial begins, or several interleaved ones."""
 
     def interval(self, cell: Cell, event: Interval) -> None:
-        """A second of a trial is over."""
+        """Called for each interval of a trial."""
 
     def machine(self, number: int, machines: int, event: Interval) -> None:
-        """One of several load machines reports an interval."""
+        """Called when one of several load machines reports an interval."""
 
     def trial_ended(self, record: TrialRecord, throughput: float | None) -> None:
-        """A trial has ended and is stored; with its ``throughput`` if it is done."""
+        """Called when a trial has ended and is stored, with its ``throughput`` if it succeeded."""
 
 
 @dataclass
@@ -96,8 +96,8 @@ class Trial:
     request: JsonObject = field(default_factory=dict)
     durations: dict[str, Any] = field(default_factory=dict)
     result: TrialResult | ProgramResult | None = None
-    said: JsonObject | None = None
-    """The result as it is stored: the worker's own words."""
+    raw_result: JsonObject | None = None
+    """The result to store: the worker's unchanged JSON."""
     intervals: list[JsonObject] = field(default_factory=list)
     parts: list[JsonObject] = field(default_factory=list)
     around: dict[str, Any] = field(default_factory=dict)
@@ -106,15 +106,15 @@ class Trial:
     started: str = field(default_factory=utc_now)
     begun: float = field(default_factory=time.monotonic)
     limiting: Limiting | None = None
-    """What limits its memory; none: nothing does."""
+    """Its memory limit; None: unlimited."""
     lost: list[str] = field(default_factory=list)
-    """What was said of the load machines that earlier tries of it lost."""
+    """Errors of the load machines that earlier tries lost."""
     load: Sequence[int] | None = None
-    """The processors that its workers are kept to; none: they may use all."""
+    """The CPUs to which its workers are bound; None: all CPUs."""
 
     @property
     def padding(self) -> int:
-        """Bytes by which the environment of its process is made longer."""
+        """Bytes added to the environment of its process."""
         return _padding(self.plan.seed, self.block, self.compiled.cell)
 
     @property
@@ -128,7 +128,7 @@ class Trial:
         return self.error is not None or (isinstance(self.result, TrialResult) and "connection" in self.result.failures)
 
     def failed(self, error: DbdynoError) -> None:
-        """Keep why it came to nothing. Raises InputError again."""
+        """Record the reason for its failure. Raises InputError again."""
         if isinstance(error, InputError):
             raise error
         self.error, self.kind = str(error), getattr(error, "kind", "system")
@@ -136,7 +136,7 @@ class Trial:
             self.around["refused"] = Refused(code=error.code).model_dump(mode="json")
 
     def record(self, interrupted: Interruption) -> TrialRecord:
-        """Return what is stored of it."""
+        """Return the record to store."""
         result = self.result
         if result is not None and not self.error:
             self.error, self.kind = empty_trial_error(result)
@@ -151,8 +151,8 @@ class Trial:
             position=self.position,
             status=status,
             plan=self.request,
-            # Each worker's own words are kept; the one result of several is for the run alone.
-            result=None if self.parts else self.said,
+            # Store each worker's own result; the merged result of several workers is not stored.
+            result=None if self.parts else self.raw_result,
             intervals=[] if self.parts else self.intervals,
             parts=self.parts,
             around=self.around,
@@ -164,7 +164,7 @@ class Trial:
 
 
 def run_trial(trial: Trial, watcher: Watcher, interrupted: Interruption) -> None:
-    """Carry out the plan of a trial, and keep what its workers say."""
+    """Carry out the plan of a trial, and record its events."""
     machines = trial.plan.machines
     if machines is not None:
         _run_on(machines, trial, watcher, interrupted)
@@ -189,7 +189,7 @@ def run_trial(trial: Trial, watcher: Watcher, interrupted: Interruption) -> None
     except WorkerFailed as error:
         trial.failed(error)
     if processes is not None and trial.result is not None:
-        trial.parts = processes.said
+        trial.parts = processes.outputs
     time_out(trial, worker.timed_out)
 
 
@@ -214,15 +214,15 @@ def _run_on(machines: LoadMachines, trial: Trial, watcher: Watcher, interrupted:
     except WorkerFailed as error:
         trial.failed(error)
     if trial.result is not None:
-        trial.parts = processes.said
+        trial.parts = processes.outputs
     trial.around["load_machines"] = machines.client_facts(sizes) | {"lost": trial.lost}
     time_out(trial, processes.timed_out)
 
 
 def _listen(worker: Worker | Processes, trial: Trial, watcher: Watcher, interrupted: Interruption) -> None:
     with interrupted.forward_to(worker):
-        for heard in worker:
-            hear(trial, heard, watcher)
+        for received in worker:
+            record_event(trial, received, watcher)
 
 
 def record_system_state(trial: Trial, system: Ready) -> bool:
@@ -246,7 +246,7 @@ def record_system_state(trial: Trial, system: Ready) -> bool:
 
 
 def _ended_parts(result: TrialResult | ProgramResult | None) -> list[str]:
-    """Name the parts of a system whose processes ended during the window."""
+    """Return the names of the system's parts whose processes ended during the window."""
     if not isinstance(result, TrialResult):
         return []
     return [each.name for each in result.tiers if each.cpu_percent is None]
@@ -257,7 +257,7 @@ def record_surroundings(trial: Trial, system: Ready, *, own_data: bool = True) -
     if not isinstance(trial.result, TrialResult):
         return
     if system.processors or system.load is not None:
-        # A worker that is kept to some processors takes these for the machine's.
+        # A worker bound to some CPUs assumes that the machine has only these.
         cores = len(processors_of(os.getpid()))
         load = None if system.load is None else list(system.load)
         trial.around["allowed"] = {"processors": system.processors, "load": load, "cores": cores}
@@ -272,35 +272,35 @@ def record_surroundings(trial: Trial, system: Ready, *, own_data: bool = True) -
 
 
 def _padding(seed: int, block: int, cell: Cell) -> int:
-    """Draw the bytes by which a worker's environment is made longer, up to 4 KiB.
+    """Return a random number of bytes, up to 4 KiB, to add to a worker's environment.
 
     The size of the environment moves the stack, and with it the speed of a program, by percents (Mytkowicz et al. 2009,
-    "Producing wrong data without doing anything obviously wrong!", doi:10.1145/1508284.1508275). Kept the same it would
-    be part of every result; drawn for each trial it is part of the noise, which the interval knows.
+    "Producing wrong data without doing anything obviously wrong!", doi:10.1145/1508284.1508275). A constant size would
+    bias every result; a random size per trial becomes noise, which the interval covers.
     """
     draw = hashlib.sha256(f"{seed}/{block}/{cell.id}/environment".encode()).digest()
     return int.from_bytes(draw[:2], "big") % 4096
 
 
 def longest_s(request: JsonObject, windows: int = 1) -> float:
-    """Return the seconds after which a trial is stopped. ``windows``: of interleaved trials. Raises InputError."""
+    """Return the seconds after which a trial is stopped. ``windows``: interleaved trials. Raises InputError."""
     window = request["task"]["window"].get("seconds")
     warmup = request["task"]["warmup"].get("seconds") or 0
     return LONGEST_TRIAL_S if window is None else float(window * windows + warmup + server_timeout(_SLACK_S))
 
 
-def hear(trial: Trial, heard: ReceivedEvent, watcher: Watcher) -> None:
-    """Keep what a worker said, and tell who watches."""
-    match heard.event:
+def record_event(trial: Trial, received: ReceivedEvent, watcher: Watcher) -> None:
+    """Record a worker's event, and notify the watcher."""
+    match received.event:
         case Interval() as interval:
-            trial.intervals.append(heard.raw)
+            trial.intervals.append(received.raw)
             watcher.interval(trial.compiled.cell, interval)
         case TrialResult() as result:
-            trial.result, trial.said = result, heard.raw
+            trial.result, trial.raw_result = result, received.raw
 
 
 def time_out(trial: Trial, timed_out: bool) -> None:
-    """A trial that was stopped because it took too long has failed, unless it has for another reason."""
+    """Mark a trial that exceeded its time limit as failed, unless it has already failed."""
     if timed_out and trial.error is None:
         trial.error, trial.kind = "the trial did not end in time and was stopped", "timeout"
 

@@ -1,4 +1,4 @@
-"""What comes before a `dbdyno why`: one cell is picked and tried for a moment, and its changes are made from that."""
+"""Prepare a `dbdyno why`: select one cell, measure it briefly, and plan its changes from the result."""
 
 import json
 import math
@@ -42,7 +42,7 @@ _WARMUP = 0.15
 # Seconds of a trial outside its window, with a prepared system.
 _WORKER_S = 0.4
 
-# For tests: what slows all cells, as JSON: by kind of call the microseconds, and `processors` that are left.
+# For tests: delays of all cells, as JSON: microseconds per kind of call, and the remaining `processors`.
 _PLANTED = "DBDYNO_PLANTED"
 
 
@@ -51,7 +51,7 @@ class Picked:
     """The selected cell, and a note if others were possible."""
 
     cell: ResolvedCell
-    said: str
+    note: str
 
 
 def pick(experiment: Experiment, chosen: Chosen, systems: Sequence[SystemSpec], wanted: str | None) -> Picked:
@@ -92,7 +92,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
         pilot, target = _pilot(base, seed, provisioners)
         socket = engine.unix_socket(target)
     tried = changes_of(base, pilot, is_local=runs_here(cell.system.host), socket=socket)
-    # The cell as it is comes twice. Those that leave its system as it is share one.
+    # The unchanged cell is measured twice. Changes that don't affect the system share one.
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
     enough_s = _FEW * pilot.time_us / 1e6 if arrival is None else max(_ARRIVALS / arrival.rate, _SHORTEST_OPEN_S)
@@ -108,7 +108,7 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
         _WARMUP * window,
         counted,
         planted,
-        [picked.said] if picked.said else [],
+        [picked.note] if picked.note else [],
     )
 
 
@@ -130,7 +130,7 @@ def _planted() -> Mapping[str, Any]:
 
 
 def _pilot(base: CompiledCell, seed: int, provisioners: Provisioners) -> tuple[Pilot, dict[str, Any]]:
-    """Measure the cell briefly; return the result, and its system as the plan names it."""
+    """Measure the cell briefly; return the result and the system's target in the plan."""
     trial = Trial(base, 0, 0, Plan("pilot", [base], 1, seed))
     (record,) = measure([trial], provisioners, Watcher(), provisioners.interrupted)
     if provisioners.interrupted:
@@ -172,7 +172,7 @@ def _client_us(base: CompiledCell, result: TrialResult) -> float:
 def _window(pilot: Pilot, cells: int, starts: int, *, start_s: float, budget_s: float, enough_s: float) -> float:
     """Return the seconds of a window, such that five rounds of all cells fit into the budget.
 
-    ``starts``: how often a round prepares a system, which takes ``start_s``; ``enough_s``: the least length, whatever
+    ``starts``: how often a round prepares a system, which takes ``start_s``; ``enough_s``: the minimum length, whatever
     the budget.
     """
     around = (starts * start_s + (cells - starts) * min(_WORKER_S, pilot.around_s)) / cells

@@ -15,23 +15,23 @@ class Coordinated(Protocol):
     """A worker whose phases start at given times. Iterate over its events; the worker ends with the iteration."""
 
     timed_out: bool
-    """Whether it did not end in time."""
+    """Whether it exceeded its time limit."""
 
     def __iter__(self) -> Iterator[ReceivedEvent]:
         """Yield the events. Raises WorkerFailed."""
 
     def send(self, line: str) -> None:
-        """Write it a line."""
+        """Send it a line."""
 
     def stop(self) -> None:
         """Ask it to end its window now."""
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
 
 
 class Place(Protocol):
-    """Where workers run."""
+    """A place where workers run."""
 
     def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> Coordinated:
         """Start worker ``number``. For the other parameters see :class:`dbdyno.runtime.worker.Worker`.
@@ -42,15 +42,15 @@ class Place(Protocol):
     def moments(self, numbers: Collection[int]) -> Mapping[int, int]:
         """Return a common start time of a phase in the near future, by each worker's clock.
 
-        Nanoseconds of a monotonic clock, by the worker's number. Workers that have ended are left out.
+        In nanoseconds of a monotonic clock, by worker number. Workers that have ended are left out.
         """
 
 
 class Here:
-    """On one machine with us, whose processes go by one clock."""
+    """The local machine, whose processes share one clock."""
 
     def __init__(self, under: Callable[[int], Sequence[str]] = lambda _: ()) -> None:
-        """``under``: returns the program that runs a worker, as for ``Worker``."""
+        """``under``: see :class:`dbdyno.runtime.worker.Worker`."""
         self._under = under
 
     def worker(self, number: int, plan: JsonObject, timeout_s: float | None, padding: int) -> Worker:
@@ -58,5 +58,5 @@ class Here:
         return Worker(plan, timeout_s, padding, self._under(number), coordinated=True)
 
     def moments(self, numbers: Collection[int]) -> Mapping[int, int]:
-        """Return the same moment to all."""
+        """Return the same time for all workers."""
         return dict.fromkeys(numbers, time.monotonic_ns() + _NOTICE_NS)

@@ -84,8 +84,8 @@ def unreadable(url: URL, error: Exception, whose: str = "") -> StoreError:
 
 def store_error(url: URL, error: DBAPIError) -> StoreError:
     """Return the error with the store's name, the database's message and a hint."""
-    said = mask_passwords(str(error.orig), url).strip()
-    text = said.splitlines()[0] if said else type(error.orig).__name__
+    message = mask_passwords(str(error.orig), url).strip()
+    text = message.splitlines()[0] if message else type(error.orig).__name__
     hint = _hint_of_sqlite(text) if is_file(url) else _hint_of_postgresql(text, getattr(error.orig, "sqlstate", None))
     kind = RowRefused if isinstance(error, IntegrityError) else StoreError
     return kind(f"store {display_name(url)}: {text}; {hint}")

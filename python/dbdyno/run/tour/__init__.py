@@ -1,1 +1,1 @@
-"""A short version of every built-in experiment that the machine allows, beside what its source found."""
+"""A tour: short runs of built-in experiments, compared with the published results."""

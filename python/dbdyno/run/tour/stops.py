@@ -1,4 +1,4 @@
-"""The stops of a tour: read from the package, and chosen by the time there is."""
+"""The stops of a tour, selected for a time budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dbdyno.base.resources import package_path
 
 @dataclass(frozen=True)
 class Stop:
-    """An experiment in short. ``found``: what its source found; ``seconds``: what it takes at least, about."""
+    """A short experiment. ``found``: the published result; ``seconds``: its approximate minimum duration."""
 
     experiment: str
     found: str
@@ -22,14 +22,14 @@ class Stop:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A stop that is not made, and why."""
+    """A stop that is left out, and the reason."""
 
     stop: Stop
     why: str
 
 
 def all_stops() -> list[Stop]:
-    """Return them in their order."""
+    """Return all stops in their order."""
     listed = tomllib.loads(package_path("run", "tour", "stops.toml").read_text(encoding="utf-8"))
     return [
         Stop(each["experiment"], each["found"], tuple(each["set"]), float(each["seconds"]), each.get("servers", False))
@@ -40,7 +40,7 @@ def all_stops() -> list[Stop]:
 def within(stops: Sequence[Stop], budget_s: float) -> tuple[list[tuple[Stop, float]], list[LeftOut]]:
     """Return the stops that fit into a budget, each with its seconds, and the remaining ones.
 
-    Stops are taken in order with their least time, and share the rest in proportion to it.
+    Stops are selected in order by their minimum time, and share the remaining time in proportion to it.
     """
     made: list[Stop] = []
     left_out: list[LeftOut] = []

@@ -1,4 +1,4 @@
-"""Making the stops of a tour: each a run like any other, stored as one."""
+"""Carry out the stops of a tour as ordinary, stored runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dbdyno.run.tour.stops import LeftOut, Stop
 from dbdyno.store import Store
 
 _EMBEDDED = "sqlite:"
-# A tour shows; who wants to decide runs the experiment.
+# Enough for a demonstration; reliable results need the full experiment.
 _ROUNDS = 2
 
 
