@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dbdyno.analysis.findings.indexes import is_costly, mean_time
 from dbdyno.analysis.findings.rule import Material, finding
-from dbdyno.analysis.findings.searching import engine_name, known, shown
+from dbdyno.analysis.findings.searching import engine_name, engine_of_cell, shown
 from dbdyno.base.numbers import milliseconds
 from dbdyno.base.sql_tree import VALUE, sql_tree
 from dbdyno.engines.index import index_name
@@ -87,7 +87,7 @@ def _changed_key(cell: Cell, statement: CellStatement) -> tuple[str, list[str] |
     """Return the table of a DELETE, or the table and the columns of an UPDATE, in lowercase."""
     from sqlglot import exp
 
-    grammar = known(cell).grammar
+    grammar = engine_of_cell(cell).grammar
     if grammar is None or not any(word in statement.sql.lower() for word in ("delete", "update")):
         return None
     tree = sql_tree(numbered(statement.sql, VALUE, engine_name(cell)), grammar)
@@ -117,7 +117,7 @@ def _primary_key(cell: Cell, name: str) -> list[str]:
 
 
 def _create_index(cell: Cell, key: JsonObject) -> str:
-    grammar = known(cell).grammar
+    grammar = engine_of_cell(cell).grammar
     table, columns = str(key["table"]), [str(each) for each in key["columns"]]
     schema = key.get("schema")
     place = f"{_quoted(str(schema), grammar)}." if schema else ""
