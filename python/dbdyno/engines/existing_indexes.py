@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from dbdyno.engines.catalog_table import CatalogTable
@@ -29,14 +29,19 @@ class Wanted:
     method: str = ""
 
 
-def existing_index(table: CatalogTable, wanted: Wanted, grammar: Grammar) -> str | None:
-    """Return the name of an existing index that serves as well as a new one would; ``None`` if there is none."""
+def existing_index(table: CatalogTable, wanted: Wanted, grammar: Grammar, used: Set[str]) -> str | None:
+    """Return the name of an existing index that serves as well as a new one would; ``None`` if there is none.
+
+    ``used``: the indexes by which the plan finds rows. Only a plan shows whether a partial index or one on expressions
+    serves, because the catalog has no conditions and no expressions.
+    """
     stored = stored_columns(table, grammar.support)
     primary: JsonObject = {"name": "of the primary key", "keys": [{"column": each} for each in stored]}
     for index in [*table.indexes, *([primary] if stored else [])]:
-        if not index.get("usable", True) or index.get("partial"):
+        is_used = str(index.get("name")) in used
+        if not index.get("usable", True) or (index.get("partial") and not is_used):
             continue
-        keys = objects(index.get("keys"))
+        keys = [each | {"expression": is_used} for each in objects(index.get("keys"))]
         names = [str(each.get("column")).lower() for each in keys]
         keys += [{"column": each} for each in stored if each not in names]
         if _serves(table, wanted, str(index.get("method") or "btree"), keys, grammar):
@@ -83,7 +88,9 @@ def _serves(table: CatalogTable, wanted: Wanted, method: str, keys: Sequence[Jso
 
 def _is_key(table: CatalogTable, key: Key, existing: JsonObject, grammar: Grammar) -> bool:
     """Whether a key of an existing index is as wanted, apart from its direction."""
-    if not key.name or str(existing.get("column")).lower() != key.name.lower():
+    if not key.name:
+        return existing.get("column") is None and bool(existing.get("expression"))
+    if str(existing.get("column")).lower() != key.name.lower():
         return False
     if existing.get("prefix") is not None:
         # The beginning of a string finds rows, but gives no order; MySQL indexes long texts only so.

@@ -65,15 +65,16 @@ class Key:
 class Index:
     """An index that could be created.
 
-    ``table``: its name in the catalog; ``sql``: the statement that creates it; ``existing``: the name of an index that
-    already serves the same conditions; ``method``: its kind, empty for the engine's default; ``include``: columns that
-    are stored, but aren't part of the key; ``where``: the condition of a partial index; ``covering``: it has all
-    columns that the statement reads from the table; ``together``: it is for one arm of an ``or``, and helps only with
-    indexes for the other arms.
+    ``table``: its name in the catalog; ``schema``: its schema, if the statement names it; ``sql``: the statement that
+    creates it; ``existing``: the name of an index that already serves the same conditions; ``method``: its kind, empty
+    for the engine's default; ``include``: columns that are stored, but aren't part of the key; ``where``: the condition
+    of a partial index; ``covering``: it has all columns that the statement reads from the table; ``together``: it is
+    for one arm of an ``or``, and helps only with indexes for the other arms.
     """
 
     table: str
     keys: tuple[Key, ...]
+    schema: str = ""
     existing: str | None = None
     sql: str = ""
     name: str = ""
@@ -82,6 +83,13 @@ class Index:
     method: str = ""
     covering: bool = False
     together: bool = False
+
+    def is_like(self, other: Index) -> bool:
+        """Whether another index differs at most in its name."""
+        mine, others = (
+            (each.schema, each.table, each.keys, each.include, each.where, each.method) for each in (self, other)
+        )
+        return mine == others
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -60,12 +60,16 @@ def index_candidates(
     found = _advice(sql, engine, catalog)
     if found is None:
         return []
-    made: dict[tuple[object, ...], Index] = {}
+    made: list[Index] = []
+    used = {each.index for each in plan.reads if each.kind == "search" and each.index} if plan is not None else set()
     for each in sorted(found.candidates(), key=lambda each: (_place(each.use, plan), each.rank)):
-        key = (each.use.table.schema, each.use.table.name, each.keys, each.more, each.where)
-        if len(made) < limit and key not in made and found.existing(each) is None:
-            made[key] = found.index(each, {index.name for index in made.values()})
-    return list(made.values())
+        if len(made) == limit:
+            break
+        if found.existing(each, used) is None:
+            index = found.index(each, {other.name for other in made})
+            if not any(other.is_like(index) for other in made):
+                made.append(index)
+    return made
 
 
 def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: bool = False) -> Index | None:
@@ -85,7 +89,7 @@ def index_for(sql: str, engine: str, table: str, catalog: JsonObject, *, inner: 
         # A covering index comes first if it would be read wholly.
         is_plain = not (each.where or each.together or (each.more and each.rank >= 0))
         if each.use in named and is_plain and (inner or not each.is_joined or found.is_driven(each.use)):
-            return replace(found.index(each, set()), existing=found.existing(each))
+            return replace(found.index(each, set()), existing=found.existing(each, set()))
     return None
 
 
@@ -128,24 +132,27 @@ class _Advice:
         def columns_of(node: exp.Table) -> frozenset[str] | None:
             return known[id(node)].column_names if id(node) in known else None
 
-        self.uses = table_uses(sql, Scopes(tree, columns_of), known, grammar)
+        self.uses = table_uses(sql, Scopes(tree, columns_of, lowers=grammar.name == "postgres"), known, grammar)
         self._writer = IndexWriter(catalog, grammar)
 
     def is_driven(self, use: TableUse) -> bool:
         """Whether a condition restricts the rows of another table to which this one is joined."""
         others = {table for source in use.joined for table in source.tables()}
-        return any(each is not use and each.is_restricted and each.source in others for each in self.uses)
+        return any(each is not use and each.is_driving and each.source in others for each in self.uses)
 
-    def existing(self, candidate: _Candidate) -> str | None:
-        """Return the name of an index that serves a candidate's conditions as well; ``None`` if there is none."""
+    def existing(self, candidate: _Candidate, used: Set[str]) -> str | None:
+        """Return the name of an index that serves a candidate's conditions as well; ``None`` if there is none.
+
+        ``used``: the indexes by which the plan finds rows.
+        """
         wanted = Wanted(candidate.keys, candidate.equal, candidate.fixed, candidate.more, candidate.method)
-        return existing_index(candidate.use.table, wanted, self._grammar)
+        return existing_index(candidate.use.table, wanted, self._grammar, used)
 
     def index(self, candidate: _Candidate, taken: Set[str]) -> Index:
         """Return a candidate with its name and SQL. ``taken``: names that other candidates have."""
-        plain = Index(candidate.use.table.name, candidate.keys, where=candidate.where, method=candidate.method)
-        plain = replace(plain, together=candidate.together)
-        return self._writer.written(candidate.use.table, plain, candidate.more, taken)
+        table = candidate.use.table
+        plain = Index(table.name, candidate.keys, table.schema, where=candidate.where, method=candidate.method)
+        return self._writer.written(table, replace(plain, together=candidate.together), candidate.more, taken)
 
     def candidates(self) -> Iterator[_Candidate]:
         """Yield the candidates of all tables."""
@@ -165,14 +172,18 @@ class _Advice:
         single = [*use.correlated, *(each.key for each in use.equal if not each.several)]
         several = [each.key for each in use.equal if each.several]
         equal = [*single, *several]
-        # With no value for the table itself, the rows of another table come first.
         joins = list(self._joins(use, equal))
+        variants = [] if is_unique(use.table, equal) else list(_variants(use, single, several))
+        if use.is_optional and joins:
+            # An outer join finds its rows by those of the other table, and the conditions only reduce them.
+            variants = [replace(each, rank=each.rank + 2) for each in variants]
+        # With no value for the table itself, the rows of another table come first.
         yield from () if equal else joins
-        if not is_unique(use.table, equal):
-            variants = list(_variants(use, single, several))
-            yield from variants
-            for place, each in enumerate(variants[:2]):
-                yield from self._covering(each, is_first=place == 0)
+        yield from variants
+        for each in variants[:1]:
+            yield from self._covering(each, is_first=True)
+        is_served = any(self.existing(each, set()) is not None for each in variants[:1])
+        if not is_served and not is_unique(use.table, equal):
             yield from self._partial(use)
         yield from joins if equal else ()
         for arms in use.alternatives:
@@ -192,8 +203,8 @@ class _Advice:
 
     def _joins(self, use: TableUse, equal: Sequence[Key]) -> Iterator[_Candidate]:
         """Yield candidates that find the rows that belong to a row of another table."""
-        is_free = not any(each.is_restricted for each in self.uses)
-        is_likely = not equal and (self.is_driven(use) or (is_free and use.is_inner))
+        is_free = not any(each.is_driving for each in self.uses)
+        is_likely = use.is_optional or (not equal and (self.is_driven(use) or (is_free and use.is_inner)))
         for joined in use.joined.values():
             keys = list(dict.fromkeys([*equal, *joined]))
             if not is_unique(use.table, keys):
@@ -213,17 +224,17 @@ class _Advice:
         table, columns = of.use.table, of.use.columns
         if columns is None or of.method:
             return
-        more = columns - {each.name.lower() for each in of.keys} - set(stored_columns(table, self._support))
+        more = columns.keys() - {each.name.lower() for each in of.keys} - set(stored_columns(table, self._support))
         if not 0 < len(more) <= _MORE or not all(_has_order(table, Key(each)) for each in more):
             return
         # Without conditions, the whole index is read: only one with all columns is smaller than the table.
         is_wholly_read = (
-            not of.use.is_restricted and not of.is_joined and not any(each.limited for each in of.use.orders)
+            not of.use.is_restricted and not of.use.joined and not any(each.limited for each in of.use.orders)
         )
         rank = of.rank - 1 if is_wholly_read and is_first else of.rank + 2
         places = list(table.types)
         ordered = sorted(more, key=lambda each: (places.index(each) if each in places else 0, each))
-        yield replace(of, rank=rank, more=tuple(map(table.column, ordered)))
+        yield replace(of, rank=rank, more=tuple(table.column(columns[each]) for each in ordered))
 
     def _partial(self, use: TableUse) -> Iterator[_Candidate]:
         """Yield candidates for the rows that satisfy a constant condition of the statement."""
@@ -252,7 +263,8 @@ def _variants(use: TableUse, single: Sequence[Key], several: Sequence[Key]) -> I
     # With a limit, only the first rows in the right order are read; without one, all rows of the range.
     is_order_first = bool(orders) and (orders[0][0].limited or not use.ranges)
     for place, (order, keys) in enumerate(orders):
-        rank = (0 if is_order_first else 1) + min(place, 1)
+        # Joined rows seldom come in the order of one table.
+        rank = (0 if is_order_first else 1) + min(place, 1) + bool(use.joined and not order.limited)
         yield from _in_order(use, (tuple(single), tuple(several)), order, keys, rank)
     for place, found in enumerate(use.ranges[:2]):
         keys = tuple(each for each in found if each not in equal)

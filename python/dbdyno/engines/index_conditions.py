@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dbdyno.engines.catalog_table import CatalogTable
 from dbdyno.engines.index import IndexSupport, Key
-from dbdyno.engines.index_expressions import can_be_key, is_value, text_of
+from dbdyno.engines.index_expressions import can_be_key, is_value, key_text, text_of
 from dbdyno.engines.query_scopes import Join, Scope, Scopes, Source, argument, is_group, origins
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 
-_OUTER = ("LEFT", "RIGHT", "FULL")
 _STRINGS = ("char", "text", "clob", "string", "enum")
 
 
@@ -50,8 +49,9 @@ class TableUse:
     that source; ``driving``: keys with which ``exists`` could find the rows of this table; ``ranges``: keys of each
     range condition; ``joined_ranges``: keys compared with a range of another source; ``filters``: conditions that only
     a partial index serves; ``special``: keys that need another kind of index, with that kind; ``alternatives``: the
-    arms of each ``or``; ``columns``: the columns that are read, ``None`` if all are; ``is_inner``: the table is on the
-    right side of a join or in ``exists``.
+    arms of each ``or``; ``columns``: the names of the columns that are read, by these in lower case, ``None`` if all
+    are; ``is_inner``: the table is on the right side of a join or in ``exists``; ``is_optional``: an outer join may
+    return nulls instead of its rows.
     """
 
     source: Source
@@ -66,13 +66,19 @@ class TableUse:
     special: list[tuple[Key, str]] = field(default_factory=list)
     orders: list[Order] = field(default_factory=list)
     alternatives: list[list[TableUse]] = field(default_factory=list)
-    columns: set[str] | None = field(default_factory=set)
+    columns: dict[str, str] | None = field(default_factory=dict)
     is_inner: bool = False
+    is_optional: bool = False
 
     @property
     def is_restricted(self) -> bool:
         """Whether a condition other than a join restricts its rows."""
         return bool(self.equal or self.correlated or self.ranges or self.special or self.alternatives)
+
+    @property
+    def is_driving(self) -> bool:
+        """Whether few of its rows, found first, may lead to those of other tables."""
+        return self.is_restricted and not self.is_optional
 
 
 @dataclass(frozen=True)
@@ -123,50 +129,54 @@ class _Reader:
     def _read_conditions(self, scope: Scope) -> None:
         where = argument(scope.node, "where")
         wheres = list(_conjuncts(where.this)) if where is not None else []
-        inner = self._inner_joins(scope, wheres)
-        for number, join in enumerate(scope.joins):
-            is_inner = number in inner
-            if join.side != "FULL" or is_inner:
-                restricted = None if is_inner else join.right if join.side == "LEFT" else join.left
-                for each in _conjuncts(join.on) if join.on is not None else ():
-                    self._condition(each, _Place(scope, restricted))
-                for column in join.using:
-                    self._using(join, column, _Place(scope, restricted))
+        sides = self._sides(scope, wheres)
+        nulled = [each for join, side in zip(scope.joins, sides, strict=True) for each in _nulled(join, side)]
+        required = _Place(scope, [each for each in scope.sources if each not in nulled] if nulled else None)
+        for source in nulled:
+            for use in self._below(source):
+                use.is_optional = True
+        for join, side in zip(scope.joins, sides, strict=True):
+            # An outer join keeps all rows of one side, or of both, whatever its condition is.
+            places = {"": required, "LEFT": _Place(scope, join.right), "RIGHT": _Place(scope, join.left)}
+            place = places.get(side, _Place(scope, []))
+            for each in _conjuncts(join.on) if join.on is not None else ():
+                self._condition(each, place)
+            for column in join.using:
+                self._using(join, column, place)
             for source in join.right:
                 for use in self._below(source):
                     use.is_inner = True
-        nulled = [each for number, join in enumerate(scope.joins) if number not in inner for each in _nulled(join)]
-        required = [each for each in scope.sources if each not in nulled]
         for each in wheres:
-            self._condition(each, _Place(scope, required if nulled else None))
+            self._condition(each, required)
 
-    def _inner_joins(self, scope: Scope, wheres: Sequence[exp.Expr]) -> set[int]:
-        """Return the numbers of the inner joins, and of the outer ones whose additional rows a condition rejects."""
-        inner = {number for number, each in enumerate(scope.joins) if each.side not in _OUTER}
+    def _sides(self, scope: Scope, wheres: Sequence[exp.Expr]) -> list[str]:
+        """Return the side of each join all of whose rows are kept, unless a condition rejects additional rows."""
+        sides = [each.side for each in scope.joins]
         while True:
             conditions = [*wheres]
-            for number in inner:
-                on = scope.joins[number].on
-                conditions += _conjuncts(on) if on is not None else []
+            for join, side in zip(scope.joins, sides, strict=True):
+                conditions += _conjuncts(join.on) if join.on is not None and not side else []
             rejected = [source for each in conditions for source in self._rejected(each)]
-            more = {
-                number
-                for number, join in enumerate(scope.joins)
-                if number not in inner and join.side != "FULL" and any(each in rejected for each in _nulled(join))
-            }
-            if not more:
-                return inner
-            inner |= more
+            reduced = []
+            for join, side in zip(scope.joins, sides, strict=True):
+                keeps_left = side in ("LEFT", "FULL") and not any(each in rejected for each in join.right)
+                keeps_right = side in ("RIGHT", "FULL") and not any(each in rejected for each in join.left)
+                reduced.append(
+                    "FULL" if keeps_left and keeps_right else "LEFT" if keeps_left else "RIGHT" if keeps_right else ""
+                )
+            if reduced == sides:
+                return sides
+            sides = reduced
 
     def _rejected(self, condition: exp.Expr) -> Iterator[Source]:
         """Yield the sources of which a condition accepts no row of nulls."""
         from sqlglot import exp
 
         condition = condition.unnest()
-        is_negated = isinstance(condition, exp.Not) and isinstance(condition.this.unnest(), exp.Is)
-        node = condition.this.unnest() if is_negated else condition
+        node = condition.this.unnest() if isinstance(condition, exp.Not) else condition
+        is_negated = node is not condition or bool(node.args.get("negate"))
         kinds = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like)
-        if not is_negated and not isinstance(node, kinds):
+        if not isinstance(node, kinds) and not (is_negated and _is_null(node)):
             return
         for name in ("this", "expression", "low", "high"):
             side = node.args.get(name)
@@ -190,7 +200,10 @@ class _Reader:
             case exp.Or():
                 self._alternatives(node, place)
             case exp.Not():
-                self._negated(node, place)
+                self._negated(node.this.unnest(), node, place)
+            # PostgreSQL's grammar has `is not null` as one node.
+            case _ if node.args.get("negate"):
+                self._negated(node, node, place)
             case exp.Exists():
                 self._exists(node.this)
             case exp.In() if isinstance(node.args.get("query"), exp.Expr):
@@ -227,11 +240,11 @@ class _Reader:
         else:
             self._filter(column, node, place)
 
-    def _negated(self, node: exp.Expr, place: _Place) -> None:
+    def _negated(self, inner: exp.Expr, node: exp.Expr, place: _Place) -> None:
+        """Record the opposite of a condition. ``node``: all of it."""
         from sqlglot import exp
 
-        inner = node.this.unnest()
-        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+        if _is_null(inner):
             self._filter(inner.this, node, place)
         elif isinstance(inner, exp.Exists):
             self._exists(inner.this, is_negated=True)
@@ -457,7 +470,7 @@ class _Reader:
         if not isinstance(node, exp.Column):
             yield from self._expressions(node, source, collation)
             return
-        for found in origins(self._scopes, source, node.name):
+        for found in origins(self._scopes, source, self._scopes.name(node)):
             if isinstance(found, tuple):
                 use = self.uses.get(found[0])
                 if use is not None:
@@ -494,9 +507,7 @@ class _Reader:
         at = (self._scopes.source_of(each) for each in node.find_all(exp.Column))
         is_own = all(each is not None and each[1] is source for each in at)
         if is_own and can_be_key(node, self._grammar.engine, use.table.types):
-            is_bare = isinstance(node, exp.Lower | exp.Upper)
-            text = self._text(node)
-            yield use, Key(expression=text if is_bare else f"({text})", collation=collation)
+            yield use, Key(expression=key_text(node, self._sql, self._grammar.name), collation=collation)
 
     def _others(self, nodes: Sequence[exp.Expr], scope: Scope, use: TableUse) -> tuple[list[Source], bool] | None:
         """Return the sources of the same query in other operands, and whether these have columns of an outer query.
@@ -641,12 +652,12 @@ class _Reader:
             at = self._scopes.source_of(column) if not is_value(column) else None
             use = self.uses.get(at[1]) if at is not None else None
             if use is not None and use.columns is not None and column.name:
-                use.columns.add(column.name.lower())
+                use.columns[column.name.lower()] = self._scopes.name(column)
         for join in scope.joins:
             for source in (*join.left, *join.right):
                 use = self.uses.get(source)
                 if use is not None and use.columns is not None:
-                    use.columns |= {each.lower() for each in join.using if source.has(each) is not False}
+                    use.columns |= {each.lower(): each for each in join.using if source.has(each) is not False}
         if not isinstance(scope.node, exp.Select):
             written = scope.sources[:1]
         elif isinstance(scope.node.parent, exp.Exists):
@@ -700,6 +711,12 @@ def _is_state(node: exp.Expr) -> bool:
     return isinstance(node, exp.Boolean | exp.Null)
 
 
+def _is_null(node: exp.Expr) -> bool:
+    from sqlglot import exp
+
+    return isinstance(node, exp.Is) and isinstance(node.expression, exp.Null)
+
+
 def _collated(node: exp.Expr) -> tuple[exp.Expr, str]:
     """Return an operand without ``collate``, and the collation's name."""
     from sqlglot import exp
@@ -732,10 +749,9 @@ def _disjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
         yield node
 
 
-def _nulled(join: Join) -> list[Source]:
-    """Return the sources of which an outer join may return nulls."""
-    sides = {"LEFT": join.right, "RIGHT": join.left, "FULL": [*join.left, *join.right]}
-    return sides.get(join.side, [])
+def _nulled(join: Join, side: str) -> list[Source]:
+    """Return the sources of which a join may return nulls; ``side``: the one all of whose rows it keeps."""
+    return {"LEFT": join.right, "RIGHT": join.left, "FULL": [*join.left, *join.right]}.get(side, [])
 
 
 def _outer(scope: Scope) -> list[Scope]:

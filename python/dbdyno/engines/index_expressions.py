@@ -16,6 +16,8 @@ _WIDEST = 12
 # Names of functions without a node of their own that always return the same for the same arguments.
 _SQLITE_FUNCTIONS = frozenset({"datetime", "hex", "json_extract", "julianday", "time", "unicode", "unixepoch"})
 _MYSQL_FUNCTIONS = frozenset({"json_unquote"})
+# Characters of a document's text that MySQL indexes.
+_LENGTH = 64
 _NOW = frozenset({"now", "localtime", "utc"})
 # Types whose conversion from and to strings depends on no setting.
 _PLAIN_TYPES = frozenset(
@@ -32,7 +34,19 @@ def can_be_key(node: exp.Expr, engine: str, types: Mapping[str, str]) -> bool:
 
     if any(is_value(each) for each in node.find_all(exp.Column)) or node.find(exp.Column) is None:
         return False
+    if engine == "mysql" and not _is_short(node, types):
+        return False
     return all(_is_fixed(each, engine, types) for each in node.walk())
+
+
+def _is_short(node: exp.Expr, types: Mapping[str, str]) -> bool:
+    """Whether the value is neither a document nor a long text, which MySQL can't index."""
+    from sqlglot import exp
+
+    is_document = isinstance(node, exp.JSONExtract) and not isinstance(node, exp.JSONExtractScalar)
+    return not is_document and not any(
+        _type_of(each, types).endswith(("text", "blob")) for each in node.find_all(exp.Column)
+    )
 
 
 def is_value(node: exp.Expr) -> bool:
@@ -113,6 +127,20 @@ def _type_of(node: exp.Expr, types: Mapping[str, str]) -> str:
     from sqlglot import exp
 
     return types.get(node.name.lower(), "") if isinstance(node, exp.Column) else ""
+
+
+def key_text(node: exp.Expr, statement: str, grammar: str) -> str:
+    """Return an expression as the key of an index, in parentheses unless it is a call."""
+    from sqlglot import exp
+
+    text = text_of(node, statement, grammar)
+    is_string = isinstance(node, exp.JSONExtractScalar) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() == "json_unquote"
+    )
+    if grammar == "mysql" and is_string:
+        # The text has no length otherwise; MySQL ignores the conversion when it compares the expression.
+        return f"(cast({text} as char({_LENGTH})) collate utf8mb4_bin)"
+    return text if isinstance(node, exp.Lower | exp.Upper) and grammar != "mysql" else f"({text})"
 
 
 def text_of(node: exp.Expr, statement: str, grammar: str) -> str:

@@ -52,8 +52,6 @@ class IndexWriter:
 
     def _key(self, key: Key) -> str:
         sql = key.expression or self._quoted(key.name)
-        if self._grammar.name == "mysql" and key.expression and not sql.startswith("("):
-            sql = f"({sql})"
         sql += f"({key.prefix})" if key.prefix is not None else ""
         sql += f" collate {self._quoted(key.collation)}" if key.collation else ""
         sql += f" {key.operator_class}" if key.operator_class else ""

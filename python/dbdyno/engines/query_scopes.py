@@ -204,15 +204,25 @@ def _is_star(item: exp.Expr) -> bool:
 class Scopes:
     """The scopes of a statement, outer ones first.
 
-    ``columns_of``: returns a table's columns in lower case; ``None`` if they are unknown.
+    ``columns_of``: returns a table's columns in lower case; ``None`` if they are unknown. ``lowers``: the engine reads
+    names without quotes in lower case.
     """
 
-    def __init__(self, tree: exp.Expr, columns_of: Callable[[exp.Table], frozenset[str] | None]) -> None:
+    def __init__(
+        self, tree: exp.Expr, columns_of: Callable[[exp.Table], frozenset[str] | None], *, lowers: bool = False
+    ) -> None:
         self.all: list[Scope] = []
-        self._columns_of = columns_of
+        self._columns_of, self._lowers = columns_of, lowers
         self._by_node: dict[int, Scope] = {}
         self._built: dict[int, list[Scope]] = {}
         self._build(tree, None, {})
+
+    def name(self, column: exp.Column | exp.Identifier) -> str:
+        """Return a column's name as the engine reads it."""
+        from sqlglot import exp
+
+        identifier = column.this if isinstance(column, exp.Column) else column
+        return column.name.lower() if self._lowers and not identifier.args.get("quoted") else column.name
 
     def of(self, node: exp.Expr) -> Scope | None:
         """Return the innermost scope that a node belongs to."""
@@ -301,12 +311,11 @@ class Scopes:
                 self._build(nested, scope, known)
 
     def _join(self, scope: Scope, node: exp.Join, known: dict[str, Derived]) -> None:
-        from sqlglot import exp
 
         left = list(scope.sources)
         self._add(scope, node.this, known)
         right = [each for each in scope.sources if each not in left]
-        using: Sequence[str] = [each.name for each in node.args.get("using") or [] if isinstance(each, exp.Expr)]
+        using: Sequence[str] = [self.name(each) for each in node.args.get("using") or []]
         if node.method == "NATURAL":
             using = sorted(_columns(left) & _columns(right))
         scope.joins.append(Join(node.side.upper(), left, right, node.args.get("on"), using))
@@ -365,7 +374,7 @@ def origins(scopes: Scopes, source: Source, column: str, depth: int = 0) -> Iter
         if isinstance(inner, exp.Column):
             at = scopes.source_of(inner)
             if at is not None and at[0] is arm:
-                yield from origins(scopes, at[1], inner.name, depth + 1)
+                yield from origins(scopes, at[1], scopes.name(inner), depth + 1)
         else:
             yield inner
 
