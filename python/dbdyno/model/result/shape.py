@@ -145,7 +145,8 @@ class Document:
     """The levels of each factor, in order."""
     report: JsonObject
     """``x`` and ``by``: the factors on the axis and in color. ``along``: the factor whose levels findings compare,
-    by default ``x``."""
+    by default ``x``. ``weights``: how often each statement of a SQL file is executed, in proportion to all weights;
+    empty if all are executed equally often."""
     growth: JsonObject
     """A growing table: the ``factor`` with its sizes, the ``table`` and the number of ``windows`` at each size; empty
     without such a table."""
