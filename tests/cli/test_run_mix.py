@@ -62,7 +62,7 @@ def test_transactions_run_by_weight_on_a_copy(cli: Cli, shop: Path) -> None:
     assert not cell["failed"]
     done = counts(cell, "transaction")
     total = sum(done.values())
-    assert total > 100
+    assert done["checkout"] > 0
     # Four in five; the bound is five standard deviations of so many choices.
     assert abs(done["account"] / total - 0.8) < 5 * sqrt(0.8 * 0.2 / total)
     # Each statement of the transaction has its own time, and runs once in it.
