@@ -95,7 +95,29 @@ ESTIMATE = {
 
 def estimated(steps: list[dict[str, Any]]) -> dict[str, Any]:
     """A result with what was expected and found of a statement, which no finding on its time is made of."""
-    return result(engine={"engine": "PostgreSQL", "estimates": {"s": steps} if steps else {}})
+    return result(
+        engine={
+            "engine": "PostgreSQL",
+            "estimates": {"s": steps} if steps else {},
+            "plans": {"s": ["Sort", "  Sort Key: n", "  ->  Seq Scan on w"]},
+        }
+    )
+
+
+def referred(rows: int) -> dict[str, Any]:
+    """A slow DELETE on a table that another one refers to."""
+    key = {"table": "v", "columns": ["of_w"], "rows": rows, "parent": "w", "parent_columns": ["n"]}
+    key |= {"on_delete": "cascade", "on_update": "no action", "indexed": False}
+    made = whole([])
+    made["engine"] |= {"engine": "PostgreSQL", "settings": {}}
+    made["engine"]["catalog"] = {"data_bytes": None, "tables": [], "foreign_keys": [key]}
+    return made
+
+
+def prepared(plan: str) -> dict[str, Any]:
+    """A statement whose generic plan has a cost of 3."""
+    plans = {"generic": [plan], "generic_cost": 3.0, "custom": ["Seq Scan on w"], "custom_cost": 9.0}
+    return result(engine={"engine": "PostgreSQL", "settings": {}, "prepared": {"s": plans}})
 
 
 def searched(rows: int, plan: str = "SCAN w", **engine: Any) -> dict[str, Any]:
@@ -294,6 +316,16 @@ SCENARIOS: dict[str, Callable[[bool], list[Finding]]] = {
             [whole([] if blind else ["SCAN w"])],
             "sqlite:",
             searching([7], "select * from w where n = ?"),
+        )
+    ),
+    "foreign key without index": lambda blind: found(
+        Cell([referred(9 if blind else 9000)], "postgresql:", searching([7], "delete from w where n = ?"))
+    ),
+    "generic plan": lambda blind: found(
+        Cell(
+            [prepared("Seq Scan on w" if blind else "Index Scan Backward using i on w")],
+            "postgresql:",
+            {"task": searching([7], "select * from w where n = ?")["task"] | {"prepare": "once"}},
         )
     ),
     "row estimate": lambda blind: found(

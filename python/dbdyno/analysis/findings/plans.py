@@ -118,8 +118,8 @@ _LONGEST_STEP = 80
 @finding(
     "row estimate",
     needs=("statement", "step", "expected", "found"),
-    meaning="The planner's row estimate is at least 100 times too high or too low, and the choice of a join, a sort or "
-    "an index depends on it.",
+    meaning="The planner's row estimate is at least 100 times too high or too low, and a join, sort or index choice "
+    "depends on it.",
     remedy="Improve the planner's statistics as the finding describes.",
 )
 def row_estimate(material: Material) -> Iterator[Finding]:

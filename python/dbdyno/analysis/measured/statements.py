@@ -58,8 +58,17 @@ def plan_nodes(system: System, sql: str, plan: Sequence[str], estimates: Sequenc
         return []
     tables = [str(each.get("name")) for each in objects(system.catalog.get("tables"))]
     nodes = with_table_names(read.nodes, numbered(sql, VALUE, engine.name), engine.grammar, tables)
+    partial = [
+        (str(table.get("name")), index.get("name"))
+        for table in objects(system.catalog.get("tables"))
+        for index in objects(table.get("indexes"))
+        if index.get("partial")
+    ]
     left = list(estimates)
     for node in nodes:
+        # A partial index has only the rows that the statement looks for.
+        if node.kind == "scan" and (node.table, node.index) in partial:
+            node.kind = "search"
         named = (each for each in left if each.step.removeprefix("Parallel ") == node.line)
         alike = next(named, None) or _only_one(nodes, node, left)
         if alike is not None:
