@@ -54,7 +54,7 @@ def found(cli: Cli, sql: str, options: str = "?foreign_keys=on") -> list[tuple[s
 
 def test_a_deleted_row_scans_what_refers_to_it_and_to_what_goes_with_it(keys: Cli) -> None:
     assert found(keys, REMOVE) == [
-        ("Order List", [], 'create index on_Order_List_customer on "Order List" (customer)'),
+        ("Order List", [], 'create index on_order_list_customer on "Order List" (customer)'),
         ("marks", [], "create index on_marks_of_code on marks (of_code)"),
         ("lines", ["Order List"], 'create index on_lines_order on lines ("order")'),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from dbdyno.analysis.findings.indexes import is_costly, mean_time
@@ -10,13 +9,13 @@ from dbdyno.analysis.findings.rule import Material, finding
 from dbdyno.analysis.findings.searching import engine_name, engine_of_cell, shown
 from dbdyno.base.numbers import milliseconds
 from dbdyno.base.sql_tree import VALUE, sql_tree
+from dbdyno.engines.catalog_table import quoted
 from dbdyno.engines.index import index_name
 from dbdyno.engines.statements import numbered
 from dbdyno.model.result.cell import Cell, CellStatement
 from dbdyno.model.result.reading import JsonObject, number, objects
 from dbdyno.model.result.shape import Finding
 
-_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 # A scan of fewer rows hardly takes time.
 _SOME_ROWS = 1000
 
@@ -117,22 +116,11 @@ def _primary_key(cell: Cell, name: str) -> list[str]:
 
 
 def _create_index(cell: Cell, key: JsonObject) -> str:
-    grammar = engine_of_cell(cell).grammar
+    grammar = engine_of_cell(cell).grammar or ""
     table, columns = str(key["table"]), [str(each) for each in key["columns"]]
-    schema = key.get("schema")
-    place = f"{_quoted(str(schema), grammar)}." if schema else ""
-    names = ", ".join(_quoted(each, grammar) for each in columns)
-    return f"create index {index_name(table, columns)} on {place}{_quoted(table, grammar)} ({names})"
-
-
-def _quoted(name: str, grammar: str | None) -> str:
-    """Quote a name unless it is a plain word that is no keyword."""
-    from sqlglot import exp
-    from sqlglot.dialects.dialect import Dialect
-
-    keywords = {word for each in Dialect.get_or_raise(grammar).tokenizer_class.KEYWORDS for word in each.split()}
-    is_plain = _PLAIN.fullmatch(name) is not None and name.upper() not in keywords
-    return exp.to_identifier(name, quoted=not is_plain).sql(dialect=grammar)
+    place = ".".join(quoted(str(each), grammar) for each in (key.get("schema"), table) if each)
+    names = ", ".join(quoted(each, grammar) for each in columns)
+    return f"create index {index_name(table, columns)} on {place} ({names})"
 
 
 def _lower(name: object) -> str:
