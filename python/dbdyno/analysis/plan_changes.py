@@ -45,10 +45,10 @@ def plan_changes(a: Cell, b: Cell) -> list[PlanChange]:
     found = []
     for was, now in same_statements(a, b):
         before, after = was.plan_nodes, [_renamed(each, names) for each in now.plan_nodes]
-        if not before or not after:
-            continue
         plans = [kinds(each, is_server=is_server) for each in plans_of(a, was)]
-        if kinds(after, is_server=is_server) not in plans:
+        new = kinds(after, is_server=is_server)
+        # A plan without such steps is unknown, or the engine found no rows for the values while planning.
+        if plans[0] and new and new not in plans:
             found.append(PlanChange(title_of(b, now), *_words(before, after, is_server=is_server)))
     return found
 
@@ -64,14 +64,16 @@ def title_of(cell: Cell, statement: CellStatement) -> str:
 
 
 def same_statements(a: Cell, b: Cell) -> Iterator[tuple[CellStatement, CellStatement]]:
-    """Pair statements by text. Changed statements are paired in order if both sides have equally many."""
+    """Pair statements by text, then by name. The others are paired in order if both sides have equally many."""
     of_a = {each.sql: each for each in a.statements}
     of_b = {each.sql: each for each in b.statements}
     yield from ((of_a[sql], now) for sql, now in of_b.items() if sql in of_a)
-    gone = [each for sql, each in of_a.items() if sql not in of_b]
-    new = [each for sql, each in of_b.items() if sql not in of_a]
-    if len(gone) == len(new):
-        yield from zip(gone, new, strict=True)
+    gone = {each.name: each for sql, each in of_a.items() if sql not in of_b}
+    new = {each.name: each for sql, each in of_b.items() if sql not in of_a}
+    yield from ((gone[name], now) for name, now in new.items() if name in gone)
+    others = [[each for name, each in one.items() if name not in other] for one, other in ((gone, new), (new, gone))]
+    if len(others[0]) == len(others[1]):
+        yield from zip(*others, strict=True)
 
 
 def plans_of(cell: Cell, statement: CellStatement) -> list[list[PlanNode]]:

@@ -42,7 +42,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "noise": ("noise ./my.toml --rounds 10", "noise ./my.toml --runs 10"),
     "gate": (
         "gate queries.sql --system sqlite:app.db --against main --build make",
-        "gate last --baseline release --inconclusive fail",
+        "gate queries.sql --system sqlite:app.db --fail-on scan:orders",
     ),
     "baseline": ("baseline release last", "baseline"),
     "systems": ("systems", "check postgresql:"),

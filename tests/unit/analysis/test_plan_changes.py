@@ -209,6 +209,24 @@ def test_another_order_of_statements_is_no_change() -> None:
     assert plan_changes(made(), made(queries=turned)) == []
 
 
+def test_a_plan_without_any_step_is_no_change() -> None:
+    lines = (
+        ["simple, o, const, key PRIMARY, ref const"],
+        ["simple, Impossible WHERE noticed after reading const tables"],
+    )
+    system = from_json(System, {"engine": "MariaDB", "catalog": {}})
+    a, b = (
+        _cell(system, [some(CellStatement, name="q", sql="q", plan_nodes=plan_nodes(system, "q", plan))])
+        for plan in lines
+    )
+    assert plan_changes(a, b) == plan_changes(b, a) == []
+
+
+def test_a_changed_statement_is_paired_by_its_name_if_others_were_added() -> None:
+    queries = {"new": "select count(*) from orders", **QUERIES, "by key": "select * from orders where id + 0 = 5"}
+    assert [each.statement for each in plan_changes(made(), made(queries=queries))] == ["by key"]
+
+
 def words(*changes: str, **queries: str) -> list[str]:
     before = {each: QUERIES[each.replace("_", " ")] for each in queries}
     after = {name: sql or before[name] for name, sql in queries.items()}
