@@ -55,7 +55,7 @@ pub struct Table {
     /// Its columns, in order.
     pub columns: Vec<Column>,
     /// The columns of its primary key, in order.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub primary_key: Vec<String>,
     /// Its indexes, without the key by which SQLite stores the table itself.
     pub indexes: Vec<Index>,
@@ -83,7 +83,7 @@ pub struct Index {
     /// Whether it covers only some rows.
     pub partial: bool,
     /// Whether its keys are unique.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unique: bool,
     /// Whether the planner may use it: it is complete, and neither invisible nor ignored.
     pub usable: bool,
@@ -103,7 +103,7 @@ pub struct Key {
     /// The length of the prefix in characters, if it covers only a prefix.
     pub prefix: Option<u32>,
     /// Whether it is sorted in descending order.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub descending: bool,
 }
 
