@@ -38,7 +38,7 @@ app = typer.Typer(
 )
 
 
-# What a shell gives a program that Ctrl-C ended.
+# Exit code of shells for a program that Ctrl-C ended.
 _INTERRUPTED = 130
 
 
@@ -58,7 +58,7 @@ def check_command(
     ],
     allow_writes: AllowWritesOption = False,
 ) -> None:
-    """Check that a system passes what every engine must pass: types, failures, transactions, loading."""
+    """Check that a system behaves as dbdyno requires: types, errors, transactions, bulk loading."""
     from dbdyno.cli.check import print_checks
     from dbdyno.engines.url import parse_url
 

@@ -1,4 +1,4 @@
-"""The command that sees whether a system does what is asked of every engine."""
+"""The command that checks whether a system behaves as dbdyno requires of every engine."""
 
 from collections import Counter
 

@@ -40,7 +40,7 @@ def print_comparison(
     store_place: str | None,
     json: Path | None,
 ) -> None:
-    """Compare two runs, or two cells, and show it. Raises DbdynoError."""
+    """Compare two runs, or two cells, and print the comparison. Raises DbdynoError."""
     if json is not None:
         check_writable(json, "--json")
     share = MARGIN if margin is None else read_share(margin, "--margin")
@@ -64,7 +64,7 @@ def print_comparison(
 
 
 def baseline_command(name: str | None, run: str | None, remove: bool, store_place: str | None) -> None:
-    """Keep a run as a baseline, list baselines, or forget one. Raises DbdynoError."""
+    """Name a run as a baseline, list baselines, or remove one. Raises DbdynoError."""
     console = Console()
     with closing(open_store(store_place, make=False)) as store:
         if name is None:
@@ -82,7 +82,7 @@ def baseline_command(name: str | None, run: str | None, remove: bool, store_plac
 
 
 def _keep(store: Store, name: str, run: str) -> str:
-    """Keep a run as a baseline, and return a line about it. Raises InputError for an unknown run or a run's name."""
+    """Name a run as a baseline, and return a line about it. Raises InputError for an unknown run or an invalid name."""
     stored = store.run(run)
     _refuse_search(stored)
     done = [trial for trial in store.trials(stored.id, intervals=False) if trial.status == "done"]
@@ -122,7 +122,7 @@ def side(store: Store, text: str) -> Side:
     from dbdyno.analysis.document.run import read_run
 
     baselines = store.baselines()
-    # A baseline may be called as a branch is, with strokes in its name.
+    # The name of a baseline may contain slashes, like that of a branch.
     called = max((each for each in baselines if f"{text}/".startswith(f"{each}/")), key=len, default=None)
     name, slash, cell = text.partition("/") if called is None else (called, *text[len(called) :].partition("/")[1:])
     try:
@@ -139,16 +139,16 @@ def side(store: Store, text: str) -> Side:
 
 
 def noise_between(store: Store, a: Side, b: Side, metric: str | None) -> RunNoise | None:
-    """Return how much `dbdyno noise --runs` found throughput to differ between runs on the machine of a run."""
+    """Return the noise between runs that `dbdyno noise --runs` measured on the machine of a run."""
     if metric not in (None, "throughput"):
         return None
     return stored_noise(store.noise(a.document.experiment), b.document.host)
 
 
 def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
-    """Return what returns the values in earlier runs of the same work on the same machine. Raises DbdynoError.
+    """Return a function that returns the values of earlier runs of the same work on the same machine.
 
-    The run to judge is not among them.
+    It leaves out the run to judge. Raises DbdynoError.
     """
     runs = [
         each
@@ -168,7 +168,7 @@ def earlier_values(store: Store, a: Side, b: Side) -> Earlier:
 
 
 def differences_view(compared: Compared, width: int) -> RenderableType | None:
-    """Show what differs between the sides of a comparison, for ``width`` columns; None if nothing does."""
+    """Return the differences between the sides of a comparison, for ``width`` columns; None if there are none."""
     if not compared.differences:
         return None
     return table(
@@ -182,7 +182,7 @@ def differences_view(compared: Compared, width: int) -> RenderableType | None:
 
 
 def view(compared: Compared, width: int) -> RenderableType:
-    """Show a comparison, for ``width`` columns: what differs, and the ratios."""
+    """Return a comparison, for ``width`` columns: the differences, and the ratios."""
     a, b = compared.a, compared.b
     parts: list[RenderableType] = [
         Text.assemble(("a  ", "bold"), f"{a.experiment} {a.id}, {a.started[:16].replace('T', ' ')}"),

@@ -1,7 +1,7 @@
-"""What a shell completes: experiments, factors and their levels, runs, systems.
+"""Completion in shells: experiments, factors and their levels, runs, systems.
 
-A shell asks at each press of a key, so that little is imported here, and the store is read without the library that
-else does. What goes wrong completes nothing: a message would land in the line that is typed.
+A shell calls this at each press of the Tab key, so the module imports little and reads the store without SQLAlchemy.
+Errors return no completions, because a message would appear in the command line that the user types.
 """
 
 import contextlib
@@ -22,22 +22,22 @@ from dbdyno.engines import NAMES, all_engines
 
 _RUNS = 100
 _FILES = 50
-# Seconds; a store that is being written to is not waited for.
+# Timeout in seconds. Completion doesn't wait for a store that is locked.
 _TIMEOUT = 0.2
 # Bash splits words at these characters.
 _BREAKS = "=:"
 # A level with one of these characters needs quotes in the shell.
 _SPECIAL = frozenset(" \t\n\"'`$\\,;&|<>()*?[]{}!#~")
 
-# Names of the parameter that holds a command's experiment.
+# Names of the parameters that contain a command's experiment.
 _EXPERIMENT_PARAMETERS = ("experiment", "work", "run")
 
 
 def complete_experiments(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of built-in experiments, and files of others."""
+    """Return the names of built-in experiments, and experiment files."""
     words = _words_of_bash()
     if len(words) > 1 and words[-2].startswith("--"):
-        # Bash has taken the value of an option apart, and its rest looks like an argument.
+        # Bash has split the value of an option, and the last part looks like an argument.
         done = max(words[-1].rfind(each) for each in _BREAKS) + 1
         found = _of_set(context, words[-1]) if words[-2] == "--set" else []
         return [each[done:] for each in found]
@@ -60,14 +60,14 @@ def complete_set(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_systems(incomplete: str) -> list[str]:
-    """Return the beginnings of systems' URLs."""
+    """Return the prefixes of systems' URLs."""
     hosts = {name for each in all_engines() if each.location == "host" for name in (each.name, *each.aliases)}
     found = [start for name in NAMES for start in (f"{name}:", *([f"{name}://"] if name in hosts else []))]
     return [each for each in found if each.startswith(incomplete)]
 
 
 def complete_runs(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return ``last`` and the ids of the newest runs, each with its experiment and when it was."""
+    """Return ``last`` and the ids of the newest runs, each with its experiment and start time."""
     found = [("last", "the newest run"), *_runs(context.params.get("store"))]
     return [each for each in found if each[0].startswith(incomplete)]
 
@@ -85,7 +85,7 @@ def _of_set(context: typer.Context, text: str) -> list[str]:
         names = [each for each in factors if each.startswith(name)]
         if len(names) != 1:
             return [f"{each}=" for each in names]
-        # With a level behind it: else the shell would put a space there.
+        # Add a level, because the shell would append a space otherwise.
         (name,) = names
     before, comma, last = levels.rpartition(",")
     given = before.split(",")
@@ -95,8 +95,8 @@ def _of_set(context: typer.Context, text: str) -> list[str]:
 
 
 def _factors(context: typer.Context) -> dict[str, list[str]]:
-    """Return the levels of each factor of the experiment that is named, as they would be typed."""
-    # After an option that still lacks its value, arguments are not assigned to their parameters.
+    """Return the levels of each factor of the named experiment, as users type them."""
+    # If an option has no value yet, arguments are not assigned to their parameters.
     named = [context.params.get(each) for each in _EXPERIMENT_PARAMETERS] + list(context.args)
     for each in named:
         first = each[0] if isinstance(each, list | tuple) and each else each
@@ -109,7 +109,7 @@ def _factors(context: typer.Context) -> dict[str, list[str]]:
 def _read_factors(experiment: str) -> Mapping[str, Any]:
     is_file = "/" in experiment or experiment.endswith(EXPERIMENT_SUFFIX)
     path = Path(experiment) if is_file else package_path("experiments", experiment + EXPERIMENT_SUFFIX)
-    # No TOML and no UTF-8 are errors of values.
+    # Invalid TOML and UTF-8 raise ValueError.
     with contextlib.suppress(OSError, ValueError):
         factors = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("factors")
         return factors if isinstance(factors, dict) else {}
@@ -127,7 +127,7 @@ def _levels(levels: object) -> Iterator[str]:
 def _runs(store: object) -> list[tuple[str, str]]:
     place = named_store(None if store is None else str(store)) or str(default_path())
     if "://" in place:
-        # A server may take its time, and may want a password.
+        # A server may be slow, and may require a password.
         return []
     path = Path(place).expanduser().absolute()
     query = "select id, experiment, started from dbdyno_runs order by started desc, id limit ?"
@@ -162,7 +162,7 @@ def _files(incomplete: str) -> list[str]:
 
 
 def _words_of_bash() -> list[str]:
-    """Return the words up to the cursor as they were typed, put together again; nothing for other shells."""
+    """Return the typed words up to the cursor, which Bash has split; empty for other shells."""
     words, place = os.environ.get("COMP_WORDS"), os.environ.get("COMP_CWORD", "")
     return _together(words.split("\n")[: int(place) + 1]) if words is not None and place.isdecimal() else []
 

@@ -38,5 +38,5 @@ def copy_stores(source: str, target: str, runs: list[str]) -> int:
 
 
 def _place(text: str) -> str:
-    """Return a store's place; the user's default store is named, because its path is rarely known."""
+    """Return the place of a store. `default` means the user's default store, whose path is rarely known."""
     return str(default_path()) if text == _OWN else text

@@ -42,7 +42,7 @@ class CpuOutputs:
     counts: Path | None = None
 
     def check(self, request: CpuRequest) -> None:
-        """Raise InputError where something of it cannot be done, before anything is counted."""
+        """Raise InputError before the count if an output is impossible."""
         for option, path in (
             ("--json", self.json),
             ("--report", self.html),
@@ -64,11 +64,11 @@ class CpuOutputs:
 
     @property
     def needs_stacks(self) -> bool:
-        """Whether anything of it is made of folded stacks."""
+        """Whether an output needs folded stacks."""
         return any(each is not None for each in (self.flame, self.html, self.save))
 
     def write(self, document: CpuDocument, counted: list[BuildCount], folded: list[list[str]]) -> None:
-        """Write the files. ``folded``: the stacks of each build, as far as they are needed."""
+        """Write the files. ``folded``: the stacks of each build, if needed."""
         if self.json is not None:
             write_text(self.json, json.dumps(document, indent=1) + "\n")
         if self.callgrind is not None:
@@ -89,7 +89,7 @@ class CpuOutputs:
 
 
 def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
-    """Count, show, write and keep; return the exit code: 3 above the margin, 1 if builds returned different rows.
+    """Count instructions, print and store the counts; return 3 above the margin, 1 if builds returned different rows.
 
     Raises DbdynoError.
     """
@@ -112,7 +112,7 @@ def run_count(request: CpuRequest, outputs: CpuOutputs) -> int:
             console.print(f"stored as {name}")
     if before is not None:
         return _compare(before, document, margin, console)
-    # Faster must not mean wrong.
+    # A faster build must not return wrong rows.
     return int(any(differing_results(document["builds"][0], each) for each in document["builds"][1:]))
 
 

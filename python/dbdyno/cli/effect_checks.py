@@ -51,7 +51,7 @@ def matters(experiment: Experiment, factor: str, system: SystemSpec) -> bool:
         return True
     locations = [at for at, name in references(experiment.document) if name.partition(".")[0] == factor]
     if _is_program(system):
-        # A program takes factors in its command, and of the experiment only the load.
+        # Programs use factors in their command, and only the load of the experiment.
         in_command = {name for _, name, _, _ in Formatter().parse(system.command)}
         return factor in in_command or any(at[0] == "load" for at in locations)
     return any(at[0] != "system" or at[1] == system.engine for at in locations)

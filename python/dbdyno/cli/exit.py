@@ -1,4 +1,4 @@
-"""The process of a command: how it begins and how it ends."""
+"""Start and end the process of a command."""
 
 import atexit
 import gc
@@ -17,7 +17,7 @@ _OBJECTS = 1_000_000
 _THREADS = "OPENBLAS_NUM_THREADS"
 
 _FAILED = 1
-# What a shell gives a program that Ctrl-C ended.
+# Exit code of shells for a program that Ctrl-C ended.
 _INTERRUPTED = 130
 
 
@@ -29,7 +29,7 @@ def run_to_end() -> None:
     """
     gc.set_threshold(_OBJECTS)
     # Otherwise numpy starts a thread for each CPU when it is imported, which takes a sixth of the time of ``dbdyno
-    # show``. Not in os.environ, so that no program that is measured gets it.
+    # show``. Not set in os.environ, because measured programs would inherit it.
     if _THREADS not in os.environ:
         os.putenv(_THREADS, "1")
     prepare_streams()

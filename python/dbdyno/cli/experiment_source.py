@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def is_sql_file(name: str) -> bool:
-    """Whether an experiment's name is the name of a file of SQL statements."""
+    """Whether an experiment's name is the name of an SQL file."""
     return name.lower().endswith(".sql")
 
 
 def divide_chosen(
     experiments: Sequence[str], chosen: Sequence[str], *, mix: bool = False, clients: str | None = None
 ) -> tuple[list[str], list[str]]:
-    """Separate levels of factors from parameter values, which a file of statements has.
+    """Separate levels of factors from parameter values, which SQL files have.
 
     The only factor of such a file selects the statement; with ``mix``, it has those of a workload. ``clients``: the
     levels of the factor of this name, as typed. Raises InputError.
@@ -131,7 +131,7 @@ class ExperimentSource:
         return queries_experiment(read_queries(read_sql_file(file), file, engine), given, file, engine)
 
     def _statement_engine(self, systems: Sequence[str]) -> str:
-        """Return the engine that gets statements as they are written; ``any`` if they are translated."""
+        """Return the engine that gets statements unchanged; ``any`` if they are translated."""
         engines = {parse_url(each).engine for each in systems or [DEFAULT_SYSTEM]}
         return ANY if self.translate or len(engines) > 1 else engines.pop()
 

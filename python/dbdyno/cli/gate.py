@@ -1,4 +1,4 @@
-"""`dbdyno gate`: a run, or a count, against a baseline, for continuous integration."""
+"""`dbdyno gate`: compare a run, or a count, with a baseline, for continuous integration."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Gated:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on all."""
+        """The overall verdict."""
         return overall([each.verdict for _, each in self.judged])
 
     @property
@@ -97,7 +97,7 @@ class Gated:
 
     @property
     def headline(self) -> str:
-        """The verdict on all, and how many are not settled if that does not fail."""
+        """The overall verdict, and the number of open verdicts if they don't fail the gate."""
         count = sum(each.verdict == "not settled" for _, each in self.judged)
         if self.verdict == "not settled" and self.exit_code == 0:
             return f"{self.verdict} ({count} of {len(self.judged)}), exit code 0; `--inconclusive fail` makes it 4"
@@ -105,7 +105,7 @@ class Gated:
 
     @property
     def lines(self) -> list[str]:
-        """Each verdict with its reason, and how to settle open ones."""
+        """One line per verdict with its reason, and the advice for open verdicts."""
         lines = [f"{each.verdict}  {name}: {each.reason}" for name, each in self.judged]
         return [*lines, self.advice] if self.advice else lines
 
@@ -133,12 +133,12 @@ class GateOptions:
 
     @property
     def share(self) -> float:
-        """The largest allowed loss, as a share. Raises InputError."""
+        """The largest allowed loss, between 0 and 1. Raises InputError."""
         return read_share(self.margin, "--margin")
 
     @property
     def fails(self) -> bool:
-        """Whether verdicts that are not settled fail. Raises InputError."""
+        """Whether open verdicts fail the gate. Raises InputError."""
         if self.inconclusive not in ("pass", "fail"):
             raise InputError("--inconclusive", f"unknown value `{self.inconclusive}`", "use `pass` or `fail`")
         return self.inconclusive == "fail"
@@ -157,7 +157,7 @@ class GateOptions:
                 check_writable(path, f"--{option}")
 
     def write(self, gated: Gated, console: Console) -> None:
-        """Write the files, and the summary of a runner that asks for one, or say that it cannot be written."""
+        """Write the files, and the summary if the CI runner wants one; print a note if that fails."""
         text = _markdown(gated)
         if self.junit is not None:
             write_text(self.junit, _junit(gated))
@@ -180,12 +180,12 @@ class GateOptions:
                 with Path(summary).open("a", encoding="utf-8") as out:
                     out.write(text + "\n")
             except OSError as error:
-                # It was not asked for by an option, and the verdict is as good without it.
+                # No option requested the summary, and the verdict is valid without it.
                 console.print(f"the summary is not written to {summary} ({_SUMMARY}): {reason(error)}")
 
 
 def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | None, options: GateOptions) -> int:
-    """Judge a run against a baseline; return the exit code. Raises DbdynoError."""
+    """Compare a run with a baseline; return the exit code. Raises DbdynoError."""
     options.check()
     with closing(open_store(store_place, make=False)) as store:
         sides = side(store, baseline), side(store, run)
@@ -290,7 +290,7 @@ def _rounds(document: Document) -> str:
 
 
 def _advice(gated: Gated, document: Document, command: list[str]) -> str:
-    """Name the command that probably settles what is not settled, with its time; empty if none does."""
+    """Return the command that probably settles the open verdicts, with its duration; empty if none does."""
     unsettled = [each.more for _, each in gated.judged if each.verdict == "not settled"]
     times = [more for more in unsettled if more is not None]
     # A command is useful only if it settles all verdicts.
@@ -315,7 +315,7 @@ def _definitions(store: Store, run_id: str, other: Against) -> dict[str, Any]:
 
 
 def gate_count(name: str, baseline: str, counts: Path | None, options: GateOptions) -> int:
-    """Judge a kept count of instructions against another; return the exit code. Raises DbdynoError."""
+    """Compare a stored count of instructions with another; return the exit code. Raises DbdynoError."""
     options.check()
     from dbdyno.cpu.baseline import changes, check_comparable, judge_counts
     from dbdyno.cpu.saved import counts_directory, load
@@ -396,7 +396,7 @@ def _cell_pairs(compared: Compared) -> list[tuple[Cell | None, Cell]]:
 
 
 def _broken(compared: Compared) -> dict[str, str]:
-    """Return the cells that failed in b only, and the reasons."""
+    """Return the cells that failed only in b, with the reasons."""
     cells = {cell.id: cell for cell in compared.b.cells}
     return {
         each: failed_rounds(cells[each], "b")
@@ -406,13 +406,13 @@ def _broken(compared: Compared) -> dict[str, str]:
 
 
 def _new(compared: Compared) -> list[str]:
-    """Return the cells that only b has and that gave a result."""
+    """Return the cells with a result that only b has."""
     broken = _broken(compared)
     return [each for each in compared.only_b if each not in broken]
 
 
 def _names(document: Document) -> dict[str, str]:
-    """Return how to call each cell, by its id: a statement of a file by its name alone if that is enough."""
+    """Return a name per cell id; for a statement of a file only its name, if that is unique."""
     cells = document.cells
     statements = [(each.factors.get(SIDE), each.factors.get(QUERY_FACTOR)) for each in cells]
     if len(set(statements)) == len(cells) and all(name is not None for _, name in statements):
@@ -471,7 +471,7 @@ def _json(gated: Gated) -> dict[str, Any]:
 def _junit(gated: Gated) -> str:
     """Return the verdicts as JUnit XML.
 
-    A regression and a violated condition are failures; what is not settled is an error, or else skipped.
+    A regression and a violated condition are failures; an open verdict is an error or skipped.
     """
     verdicts = [each.verdict for _, each in gated.judged]
     open_tag = "error" if gated.fail_if_not_settled else "skipped"

@@ -1,4 +1,4 @@
-"""The command that shows how a metric went over the stored runs."""
+"""The command that shows a metric over the stored runs."""
 
 from contextlib import closing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The commands that judge: in CI, and of the machine itself."""
+"""The commands that judge runs in CI, and the noise of the machine."""
 
 import sys
 from pathlib import Path
@@ -28,7 +28,7 @@ from dbdyno.cli.options import (
 from dbdyno.cli.strict_command import refuse_typed
 from dbdyno.model.run_options import RunOptions
 
-# The cell of pk-lookup that stands for it, as far as a system has these factors.
+# The levels that select a cell of pk-lookup, if a system has these factors.
 _USUAL = {"threads": "1", "cache": "private"}
 
 

@@ -51,7 +51,7 @@ def measure_noise(run: RunCommand, store_place: str | None, json: Path | None, c
 def measure_noise_of_runs(
     run: RunCommand, runs: int, store_place: str | None, json: Path | None, command: list[str]
 ) -> int:
-    """Measure one cell in several runs, and keep how much they differ; return the exit code. Raises DbdynoError."""
+    """Measure one cell in several runs, and store their deviation; return the exit code. Raises DbdynoError."""
     if json is not None:
         check_writable(json, "--json")
     request = run.request(command)

@@ -1,4 +1,4 @@
-"""Reading the values of options: shares, durations, numbers of rounds."""
+"""Read the values of options: shares, durations, numbers of rounds."""
 
 import re
 from typing import Literal, overload
@@ -59,7 +59,7 @@ def read_bytes(text: str | None, option: str) -> int | None:
 
 
 def read_rounds(text: str | None) -> int | Literal["auto"] | None:
-    """Read a number of rounds from 1 on, or ``auto``. Raises InputError."""
+    """Read a number of rounds, at least 1, or ``auto``. Raises InputError."""
     if text is None or text == "auto":
         return text  # type: ignore[return-value]
     # Check the length first: Python refuses to convert very long strings.

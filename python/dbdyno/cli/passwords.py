@@ -1,4 +1,4 @@
-"""Passwords that were typed are taken off the list of processes, where every user of the machine could read them."""
+"""Hide typed passwords from the process list, which every user of the machine can read."""
 
 import contextlib
 import re
@@ -32,6 +32,6 @@ def hide_passwords() -> None:
 
 
 def _hidden(word: bytes, masked: str) -> bytes:
-    """Return a masked word of the same length, since the arguments have a fixed place in memory."""
+    """Return a masked word of the same length, because the memory of arguments has a fixed size."""
     text = masked.encode(errors="surrogateescape")
     return text[: len(word)].ljust(len(word))

@@ -1,4 +1,4 @@
-"""The command that predicts beyond the sizes that were measured."""
+"""The command that predicts rates beyond the measured sizes."""
 
 import re
 from contextlib import ExitStack, closing
@@ -19,7 +19,7 @@ _FEWEST_ROWS, _MOST_ROWS = 1_000, 10**12
 
 @dataclass(frozen=True)
 class PredictionOptions:
-    """The options of ``predict`` as they were typed."""
+    """The options of ``predict`` as typed."""
 
     run: str | None = None
     rows: str | None = None
@@ -36,7 +36,7 @@ class PredictionOptions:
     calibration: RunCommand = field(default_factory=RunCommand)
 
     def question(self) -> Question:
-        """Read them. Raises InputError."""
+        """Return the options as conditions of a prediction. Raises InputError."""
         device = {"reads_per_s": self.reads_per_s, "writes_per_s": self.writes_per_s}
         device["read_s"] = None if self.read is None else read_duration(self.read, "--read")
         for name, value in device.items():

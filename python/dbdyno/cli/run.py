@@ -30,7 +30,7 @@ INTERRUPTED = 130
 """The exit code of a run that was interrupted."""
 
 
-# Options that imply `--rounds auto`, and how they are written.
+# Options that imply `--rounds auto`, by field name.
 _IMPLY_AUTO = {
     "target": "--target",
     "min_rounds": "--min-rounds",
@@ -167,7 +167,7 @@ def finish(
         console.print()
         show_details(document, console)
     _last_lines(console, document, interrupted, place)
-    # Last, so that a full disk costs none of the above.
+    # Last, so that a full disk doesn't prevent the output above.
     exports.write(document)
     if exports.report is not None:
         console.print(f"report: {exports.report.resolve()}", soft_wrap=True)
@@ -202,7 +202,7 @@ def measured(
 
 
 def _summarize(store: Store, document: Document) -> None:
-    """Store the summary of a run that `history` reads. If that fails, `history` makes it and reports the error."""
+    """Store the summary of a run for `history`. If that fails, `history` creates it and reports the error."""
     from dbdyno.analysis.history.stored_runs import keep_summary
 
     with suppress(StoreError):
@@ -210,7 +210,7 @@ def _summarize(store: Store, document: Document) -> None:
 
 
 def place_of_run(store: Store, document: Document, place: str | None) -> str | None:
-    """Return the place of the store that has a run: ``place``, or the fallback if that store failed."""
+    """Return the place of the store that contains a run: ``place``, or the fallback if that store failed."""
     unsent = store.unsent.get(document.id)
     return place if unsent is None else unsent.place
 
@@ -228,7 +228,7 @@ def _raise_store_errors(store: Store) -> None:
 
 
 def _last_lines(console: Console, document: Document, interrupted: bool, store_place: str | None) -> None:
-    # The printed command finds the run in its store, and has no password.
+    # The printed command names the store, without a password.
     where = "" if store_place is None else f" --store {shlex.quote(display_name(store_url(store_place)))}"
     console.print()
     if interrupted:
@@ -257,5 +257,5 @@ def can_be_proven(document: Document) -> bool:
 
 
 def command_line(arguments: list[str]) -> list[str]:
-    """Return the command as typed, the program by its name and not by its path on this machine."""
+    """Return the command as typed, with the program's name instead of its path on this machine."""
     return [Path(arguments[0]).name, *arguments[1:]]

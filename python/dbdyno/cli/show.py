@@ -1,4 +1,4 @@
-"""The commands that show things."""
+"""The commands that show experiments, runs and the cache."""
 
 import shutil
 import sys

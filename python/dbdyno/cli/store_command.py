@@ -20,7 +20,7 @@ def copy(
         list[str] | None, typer.Argument(metavar="RUN", help="Runs to copy, as `dbdyno show` names them (all)")
     ] = None,
 ) -> None:
-    """Copy runs from one store to another. What is there already stays, and copying again adds nothing."""
+    """Copy runs from one store to another. Runs that the target already has stay unchanged."""
     from dbdyno.cli.copy_stores import copy_stores
 
     code = copy_stores(source, target, runs or [])

@@ -1,4 +1,4 @@
-"""Standard output and standard error that outlive their readers."""
+"""Standard output and standard error that tolerate closed readers."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class _Output(FileIO):
 
 
 def prepare_streams() -> None:
-    """Make standard output and standard error safe to print to, whatever they are connected to.
+    """Make standard output and standard error safe to print to, even if they are closed.
 
-    A stream that was closed discards what is printed. Characters that the encoding lacks are shown as others.
+    A closed stream discards all output. Characters that the encoding doesn't support are replaced.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            # Otherwise the next file that is opened would get the number, and with it what is printed.
+            # Otherwise the next opened file would get this descriptor, and dbdyno would print to the file.
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = _safe(sys.stdout, 1)
     sys.stderr = _safe(sys.stderr, 2)

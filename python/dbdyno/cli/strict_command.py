@@ -15,7 +15,7 @@ _typed: ContextVar[Mapping[str, str]] = ContextVar("typed", default=MappingProxy
 
 # Parameters whose value may be empty: compilers and programs without options, and statements, which `try` reads itself.
 _MAY_BE_EMPTY = ("cflags", "arguments", "statements")
-# Files that are written: the last of two of one name would replace the first.
+# Output files: of two with the same name, the second would replace the first.
 _OUTPUTS = (
     "json",
     "json_file",
@@ -29,7 +29,7 @@ _OUTPUTS = (
     "chart",
     "flame",
 )
-# A system that is named twice is compared with itself.
+# A system given twice is compared with itself.
 _MAY_REPEAT = ("system",)
 
 

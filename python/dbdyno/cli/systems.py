@@ -1,4 +1,4 @@
-"""What can be measured on this machine."""
+"""The command that lists the systems of this machine."""
 
 from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""The command that makes a tour."""
+"""The command that runs a tour."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def make_tour(
     directory: str | None,
     store_place: str | None,
 ) -> int:
-    """Make it, show it, write its page; return the exit code. Raises DbdynoError."""
+    """Run a tour, print it and write its page; return the exit code. Raises DbdynoError."""
     if report is not None:
         check_writable(report, "--report")
     console = Console()

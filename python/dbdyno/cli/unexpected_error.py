@@ -15,7 +15,7 @@ _LONGEST = 300
 
 
 def catch_everything() -> None:
-    """Report errors that nothing handles as :func:`report_unexpected` does, instead of with a traceback."""
+    """Report unhandled errors with :func:`report_unexpected` instead of a traceback."""
     sys.excepthook = _excepthook
     sys.unraisablehook = lambda found: _report_raised(found.exc_value)
     threading.excepthook = lambda found: _report_raised(found.exc_value)
@@ -39,7 +39,7 @@ def report_unexpected(error: BaseException) -> None:
 
 
 def _exhausted(error: BaseException) -> str | None:
-    """Return a message if this process ran out of a resource, which needs no details."""
+    """Return a message if this process ran out of a resource; its details don't matter."""
     code = error.errno if isinstance(error, OSError) else None
     if isinstance(error, MemoryError) or code == errno.ENOMEM:
         return "out of memory"

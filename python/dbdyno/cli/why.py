@@ -1,4 +1,4 @@
-"""`dbdyno why`: a cell of an experiment or of a stored run, and what changes of it prove."""
+"""`dbdyno why`: find what limits a cell of an experiment or of a stored run, by changing it."""
 
 import random
 import time
@@ -27,7 +27,7 @@ from dbdyno.store import RunRecord, Store, open_store
 
 @dataclass(frozen=True)
 class _Subject:
-    """The experiment that `why` asks about. The options have its levels, systems and cell."""
+    """The experiment that `why` examines. The options contain its levels, systems and cell."""
 
     experiment: Experiment
     options: RunOptions

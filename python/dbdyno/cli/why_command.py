@@ -55,9 +55,9 @@ def why(
     report: ReportOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Prove what limits a cell: change one resource at a time, slower or free.
+    """Find the bottleneck of a cell experimentally: make one resource slower, or free, at a time.
 
-    Of an open loop, prove what decides its response time (p99).
+    For an open loop, find what determines its response time (p99).
     """
     from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen
     from dbdyno.cli.exports import Exports

@@ -80,7 +80,7 @@ def copy_run(source: Store, target: Store, run_id: str) -> CopyResult:
         target_keys = _trial_keys(writer, run_id)
         more = source_keys[len(target_keys) :]
         if source_keys[: len(target_keys)] != target_keys[: len(source_keys)]:
-            return CopyResult(run_id, name, "not copied", why="its trials differ from those in the target")
+            return CopyResult(run_id, name, "not copied", why="its trials differ from the trials in the target")
         for row in _trials_from(source, reader, run_id, len(target_keys)) if more else ():
             writer.execute(insert(TRIALS).values(row))
         changes = {} if is_new else {each: run[each] for each in _CHANGES if run[each] != existing[each]}

@@ -146,7 +146,7 @@ def test_a_run_that_went_on_in_both_is_refused_in_words(here: Store, there: Stor
     here.add_trial(run_id, trial(0))
     there.add_trial(run_id, trial(1))
     (said,) = copy_runs(here, there)
-    assert (said.outcome, said.why) == ("not copied", "its trials differ from those in the target")
+    assert (said.outcome, said.why) == ("not copied", "its trials differ from the trials in the target")
     assert [each.block for each in there.trials(run_id)] == [1]
 
 
@@ -212,7 +212,7 @@ def test_the_command_says_what_became_of_each_run(cli: Cli, place: str) -> None:
         source.add_trial(ids[0], trial(99))
     with closing(open_store(place)) as target:
         target.add_trial(ids[0], trial(98))
-    assert f"{ids[0]}  pk-lookup  not copied: its trials differ from those in the target" in cli(
+    assert f"{ids[0]}  pk-lookup  not copied: its trials differ from the trials in the target" in cli(
         "store", "copy", "from.db", place, code=1
     )
 
