@@ -16,7 +16,7 @@ _ORDERED_METHODS = ("btree", "art")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an index must serve.
+    """The requirements of an index.
 
     ``equal``: the number of the first keys that equal values, in any order; ``fixed``: the order of the other keys
     matters; ``more``: further columns that it must have; ``method``: its kind, empty for the engine's default.
@@ -30,10 +30,10 @@ class Wanted:
 
 
 def existing_index(table: CatalogTable, wanted: Wanted, grammar: Grammar, used: Set[str]) -> str | None:
-    """Return the name of an existing index that serves as well as a new one would; ``None`` if there is none.
+    """Return the name of an existing index that serves as well as a new one would, or ``None``.
 
     ``used``: the indexes by which the plan finds rows. Only a plan shows whether a partial index or one on expressions
-    serves, because the catalog has no conditions and no expressions.
+    serves, because the catalog lacks conditions and expressions.
     """
     stored = stored_columns(table, grammar.support)
     primary: JsonObject = {"name": "of the primary key", "keys": [{"column": each} for each in stored]}
@@ -93,7 +93,7 @@ def _is_key(table: CatalogTable, key: Key, existing: JsonObject, grammar: Gramma
     if str(existing.get("column")).lower() != key.name.lower():
         return False
     if existing.get("prefix") is not None:
-        # The beginning of a string finds rows, but gives no order; MySQL indexes long texts only so.
+        # The beginning of a string finds rows, but doesn't give their order; MySQL indexes long texts only so.
         return table.types.get(key.name.lower(), "").endswith(("text", "blob"))
     is_pattern = "pattern_ops" in str(existing.get("operator_class") or "")
     if is_pattern != ("pattern_ops" in key.operator_class) and (key.operator_class or is_pattern):

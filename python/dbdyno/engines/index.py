@@ -14,8 +14,8 @@ _LONGEST_NAME = 60
 class IndexSupport:
     """The kinds of indexes that an engine supports beyond those on plain columns.
 
-    ``include``: columns that aren't part of the key; ``collations``: a collation per key; ``nulls``: where nulls are
-    sorted; ``clustered``: every index ends with the columns of the primary key; ``only_one_equality``: indexes are only
+    ``include``: columns that aren't part of the key; ``collations``: a collation per key; ``nulls``: nulls first or
+    last; ``clustered``: every index ends with the columns of the primary key; ``only_one_equality``: indexes are only
     used for a single equality condition.
     """
 

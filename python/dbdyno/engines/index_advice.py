@@ -14,9 +14,9 @@ from dbdyno.engines.index_conditions import Grammar, Order, TableUse, table_uses
 from dbdyno.engines.index_sql import IndexWriter
 from dbdyno.engines.lookup import engine_named, known_engine
 from dbdyno.engines.plans import PlanRead, whole_reads
-from dbdyno.engines.query_scopes import Scopes
+from dbdyno.engines.query_scopes import Scopes, Source
 from dbdyno.engines.statements import numbered
-from dbdyno.model.result.reading import JsonObject
+from dbdyno.model.result.reading import JsonObject, objects, text, texts
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -54,8 +54,8 @@ def index_candidates(
     """Return the indexes that could help a statement, the most promising ones first.
 
     ``engine``: the name of the engine or of its product; ``catalog``: the catalog as read back; ``plan``: the
-    statement's plan without them. Indexes whose conditions an existing one serves are left out. A statement that can't
-    be parsed has no candidates.
+    statement's plan without them. Indexes whose conditions an existing one serves are left out. The list is empty if
+    the statement can't be parsed.
     """
     found = _advice(sql, engine, catalog)
     if found is None:
@@ -134,6 +134,7 @@ class _Advice:
 
         self.uses = table_uses(sql, Scopes(tree, columns_of, lowers=grammar.name == "postgres"), known, grammar)
         self._writer = IndexWriter(catalog, grammar)
+        self._children = list(_referencing(tree, catalog))
 
     def is_driven(self, use: TableUse) -> bool:
         """Whether a condition restricts the rows of another table to which this one is joined."""
@@ -141,7 +142,7 @@ class _Advice:
         return any(each is not use and each.is_driving and each.source in others for each in self.uses)
 
     def existing(self, candidate: _Candidate, used: Set[str]) -> str | None:
-        """Return the name of an index that serves a candidate's conditions as well; ``None`` if there is none.
+        """Return the name of an index that serves a candidate's conditions as well, or ``None``.
 
         ``used``: the indexes by which the plan finds rows.
         """
@@ -155,7 +156,10 @@ class _Advice:
         return self._writer.written(table, replace(plain, together=candidate.together), candidate.more, taken)
 
     def candidates(self) -> Iterator[_Candidate]:
-        """Yield the candidates of all tables."""
+        """Yield the candidates of all tables, and of those whose foreign keys are checked."""
+        for child, columns in self._children:
+            use = TableUse(Source(child.name), child)
+            yield _Candidate(use, tuple(map(Key, columns)), 0, len(columns))
         for use in self.uses:
             for each in self._of_table(use):
                 keys = tuple(dict.fromkeys(each.keys))
@@ -175,7 +179,7 @@ class _Advice:
         joins = list(self._joins(use, equal))
         variants = [] if is_unique(use.table, equal) else list(_variants(use, single, several))
         if use.is_optional and joins:
-            # An outer join finds its rows by those of the other table, and the conditions only reduce them.
+            # An outer join looks up its rows for each row of the left table. The conditions only reduce them.
             variants = [replace(each, rank=each.rank + 2) for each in variants]
         # With no value for the table itself, the rows of another table come first.
         yield from () if equal else joins
@@ -249,6 +253,33 @@ class _Advice:
                 yield replace(found, rank=3, where=each.where)
             elif each in use.filters:
                 yield _Candidate(use, (each.key,), 2, where=each.where)
+
+
+def _referencing(tree: exp.Expr, catalog: JsonObject) -> Iterator[tuple[CatalogTable, list[str]]]:
+    """Yield the tables and columns of foreign keys without an index that deleting or updating rows has to check."""
+    from sqlglot import exp
+
+    keys = objects(catalog.get("foreign_keys"))
+    primary = {str(each.get("name")).lower(): texts(each.get("primary_key")) for each in objects(catalog.get("tables"))}
+    for statement in tree.find_all(exp.Delete, exp.Update):
+        changed = None
+        if isinstance(statement, exp.Update):
+            changed = {each.this.name.lower() for each in statement.expressions if isinstance(each, exp.EQ)}
+        action = "on_delete" if changed is None else "on_update"
+        parents = [statement.this.name.lower()]
+        # Cascades change the rows of further tables.
+        for parent in parents:
+            for key in keys:
+                columns = {each.lower() for each in texts(key.get("parent_columns")) or primary.get(parent, [])}
+                if str(key.get("parent")).lower() != parent or (
+                    changed is not None and columns and not columns & changed
+                ):
+                    continue
+                child = str(key.get("table"))
+                if not key.get("indexed"):
+                    yield CatalogTable(child, text(key, "schema") or ""), texts(key.get("columns"))
+                if key.get(action) == "cascade" and child.lower() not in parents:
+                    parents.append(child.lower())
 
 
 def _variants(use: TableUse, single: Sequence[Key], several: Sequence[Key]) -> Iterator[_Candidate]:

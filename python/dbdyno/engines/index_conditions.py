@@ -43,7 +43,7 @@ class Order:
 
 @dataclass(eq=False)
 class TableUse:
-    """What a statement needs of a table at one place.
+    """The conditions and orders for one mention of a table in a statement.
 
     ``correlated``: keys that equal values of an outer query; ``joined``: keys that equal columns of another source, by
     that source; ``driving``: keys with which ``exists`` could find the rows of this table; ``ranges``: keys of each
@@ -102,7 +102,7 @@ class _Place:
 
 
 def table_uses(sql: str, scopes: Scopes, tables: dict[int, CatalogTable], grammar: Grammar) -> list[TableUse]:
-    """Return what a statement needs of each table, in the order of the statement.
+    """Return the uses of tables, in the order of the statement.
 
     ``tables``: the known tables by the ``id`` of their nodes.
     """

@@ -17,7 +17,7 @@ _DEEPEST = 20
 class Source:
     """A table, view, derived table or common table expression that a query reads.
 
-    ``name``: its alias or name; ``table``: its node, ``None`` if it is no table; ``columns``: the table's columns in
+    ``name``: its alias or name; ``table``: its node, ``None`` for a query; ``columns``: the table's columns in
     lower case, ``None`` if unknown; ``derived``: the query of a derived table or common table expression.
     """
 
@@ -352,7 +352,7 @@ def _columns(sources: Sequence[Source]) -> set[str]:
 def origins(scopes: Scopes, source: Source, column: str, depth: int = 0) -> Iterator[tuple[Source, str] | exp.Expr]:
     """Yield the table's column, or the expressions, that a source's column comes from.
 
-    Nothing is yielded if a condition on it can't be applied to the table.
+    It yields nothing if a condition on the column can't be applied to the table.
     """
     from sqlglot import exp
 

@@ -364,6 +364,28 @@ def test_tables_that_the_plan_scans_come_first() -> None:
     assert len(index_candidates(sql, SQLITE, {}, limit=2)) == 2
 
 
+def test_foreign_keys_without_an_index_are_checked_for_each_deleted_row() -> None:
+    def key(child: str, parent: str, **more: Any) -> dict[str, Any]:
+        own = {"table": child, "columns": [f"of_{parent}"], "parent": parent, "parent_columns": [], "indexed": False}
+        return {"on_delete": "cascade", "on_update": "no action", **own, **more}
+
+    keys = [
+        key("orders", "customers"),
+        key("Order Lines", "orders", schema="s"),
+        key("marks", "customers", indexed=True),
+    ]
+    catalog = {"tables": [table("customers", "id int", primary_key=["id"])], "foreign_keys": keys}
+    found = [
+        each.sql.partition(" on ")[2]
+        for each in index_candidates("delete from customers where id = 7", POSTGRESQL, catalog)
+    ]
+    assert found == ["orders (of_customers)", 's."Order Lines" (of_orders)']
+    for column_name, count in (("id", 1), ("city", 0)):
+        sql = f"update customers set {column_name} = 3 where id = 7"
+        assert len(index_candidates(sql, POSTGRESQL, catalog)) == count
+    assert index_candidates("select * from customers where id = 7", POSTGRESQL, catalog) == []
+
+
 def test_only_indexes_for_all_arms_of_an_or_are_of_use() -> None:
     sql = "select * from t where a = 1 or b = 2"
     assert all(each.together for each in index_candidates(sql, SQLITE, {}))
