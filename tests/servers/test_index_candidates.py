@@ -1,4 +1,4 @@
-"""Candidates for indexes on real servers: all are accepted, and PostgreSQL uses one of the first."""
+"""Candidates for indexes on real servers: all are accepted, and one of the first is used."""
 
 from __future__ import annotations
 
@@ -76,23 +76,34 @@ MYSQL = (
     "create table `order details` (id int primary key auto_increment, `order id` int, `user` varchar(40), "
     "created datetime, note text, payload json, long_name varchar(900), other varchar(700))",
     "insert into `order details` (`order id`, `user`, created, note, payload, long_name, other) "
-    "select a.d + 10 * b.d, concat('u', c.d), '2024-01-01', 'n', '{\"k\": 7}', 'l', 'o' "
-    "from digits a, digits b, digits c",
+    "select n, concat('u', n % 50), '2024-01-01' + interval n % 90 day, concat('n', n % 70), "
+    "json_object('k', n % 60, 's', concat('s', n % 60)), concat('l', n), concat('o', n) "
+    "from (select a.d + 10 * b.d + 100 * c.d as n from digits a, digits b, digits c) numbers",
+    "analyze table `order details`",
 )
 MYSQL_STATEMENTS = (
     "select * from `order details` where `order id` = 7 order by created desc, id limit 5",
     "select * from `order details` where lower(`user`) = 'u7'",
     "select * from `order details` d where date(d.created) = '2024-01-01' and year(created) = 2024",
-    "select * from `order details` where note = 'n' and `user` like 'u%'",
-    "select * from `order details` where long_name = 'l' and other = 'o'",
-    "select * from `order details` where payload->>'$.k' = '7'",
+    "select * from `order details` where note = 'n7' and `user` like 'u1%'",
+    "select * from `order details` where long_name = 'l7' and other = 'o7'",
+    "select * from `order details` where payload->>'$.s' = 's7'",
     "select * from `order details` where cast(payload->'$.k' as unsigned) = 7",
-    "select * from `order details` where payload->'$.k' = 7 or lower(note) = 'n'",
+    "select * from `order details` where payload->'$.k' = 7 or lower(note) = 'n7'",
     "select * from `order details` where payload = '{}'",
     "select `user`, max(created) from `order details` group by `user`",
     "select * from `order details` o "
     "where `user` = (select max(`user`) from `order details` i where i.`order id` = o.id)",
 )
+
+
+# Expressions that MariaDB can't index, and documents that neither can.
+DOCUMENTS = (*(each for each in MYSQL_STATEMENTS if "payload" in each and "$.s" not in each and "cast" not in each),)
+UNSERVED = {
+    "postgresql": (),
+    "mysql": DOCUMENTS,
+    "mariadb": tuple(each for each in MYSQL_STATEMENTS if "payload" in each or "lower(" in each or "date(" in each),
+}
 
 
 @dataclass
@@ -153,19 +164,22 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
             yield made
 
 
-def test_all_candidates_are_accepted_and_postgresql_uses_one_of_the_first(place: Place) -> None:
+def test_all_candidates_are_accepted_and_one_of_the_first_is_used(place: Place) -> None:
     facts = place.facts()
     catalog = facts.catalog.model_dump(by_alias=True)
     is_postgresql = place.engine == "postgresql"
     assert ("events" if is_postgresql else "order details") in [each["name"] for each in catalog["tables"]]
     for sql in place.statements:
-        plan = known_engine("postgresql").read_plan(facts.plans[sql]) if is_postgresql else None
+        plan = known_engine("postgresql" if is_postgresql else "mysql").read_plan(facts.plans.get(sql, []))
         found = index_candidates(sql, place.engine, catalog, plan=plan)
         on = "" if is_postgresql else " on `order details`"
         drops = [f"drop index {each.schema + '.' if each.schema else ''}{each.name}{on}" for each in found]
         place.do(*(text for each, drop in zip(found, drops, strict=True) for text in (each.sql, drop)))
-        if is_postgresql:
-            place.do(*(each.sql for each in found[:3]), "analyze")
-            steps = Place(place.engine, place.target, [sql]).facts().plans[sql]
-            place.do(*drops[:3])
-            assert any(each.name in step for each in found[:3] for step in steps), (sql, steps)
+        analyze = "analyze" if is_postgresql else "analyze table `order details`"
+        place.do(*(each.sql for each in found[:3]), analyze)
+        steps = Place(place.engine, place.target, [sql]).facts().plans.get(sql, [])
+        place.do(*drops[:3])
+        assert any(each.name in step for each in found[:3] for step in steps) or sql in UNSERVED[place.engine], (
+            sql,
+            steps,
+        )
