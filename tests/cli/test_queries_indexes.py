@@ -37,7 +37,19 @@ def shop(cli: Cli) -> Path:
 
 
 def measured(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any]]:
-    told = cli("queries", "q.sql", "--system", "sqlite:shop.db", "--budget", "8s", "--json", "out.json", *arguments)
+    told = cli(
+        "queries",
+        "q.sql",
+        "--system",
+        "sqlite:shop.db",
+        "--budget",
+        "2m",
+        "--target",
+        "90%",
+        "--json",
+        "out.json",
+        *arguments,
+    )
     (found,) = json.loads((Path(cli.directory) / "out.json").read_text())["indexes"]
     return told, found
 

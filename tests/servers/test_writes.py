@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -510,3 +511,69 @@ def test_a_copy_that_nothing_wrote_to_serves_later_rounds_for_a_while(
     file.path.write_text("other rows")
     assert file.fresh(template, 3, None, print) == pytest.approx(0.1)
     assert file.path.read_text() == "rows"
+
+
+STATEMENTS = """
+-- name: few
+select * from calls where a = 77 and b > 5;
+-- name: more
+select count(*) from calls where c = 7;
+"""
+
+
+def measured_indexes(cli: Cli, served: Served, *arguments: str) -> tuple[str, dict[str, Any]]:
+    cli.write("q.sql", STATEMENTS)
+    told = cli(
+        "queries",
+        "q.sql",
+        "--system",
+        served.url,
+        "--budget",
+        "2m",
+        "--target",
+        "90%",
+        "--json",
+        "out.json",
+        *arguments,
+    )
+    (found,) = json.loads((Path(cli.directory) / "out.json").read_text())["indexes"]
+    return told, found
+
+
+def check_indexes_of_copies(cli: Cli, served: Served, databases: str) -> None:
+    before = served.sql(databases)
+    told, found = measured_indexes(cli, served)
+    assert "allow it with `--allow-writes`" in " ".join(told.split())
+    assert found["tried"] == []
+    _, found = measured_indexes(cli, served, "--allow-writes")
+    assert found["not_measured"] is None
+    helpful = [each for each in found["tried"] if each["verdict"] == "helps"]
+    assert any(each["keys"].replace('"', "").replace("`", "").startswith("calls (a") for each in helpful)
+    assert all(each["bytes"] for each in helpful)
+    assert {each["operation"] for each in found["writes"]} == {"insert", "update", "delete"}
+    assert served.sql(databases) == before, "the copies are gone"
+
+
+@needs_postgresql
+def test_indexes_are_measured_on_copies_in_databases_that_are_dropped(cli: Cli, postgresql: Served) -> None:
+    postgresql.sql(
+        "create table calls (id serial primary key, a int, b int, c int, note text);"
+        "insert into calls (a, b, c, note) select i % 1000, i % 7, i % 9, repeat('x', 80) "
+        "from generate_series(1, 40000) i; analyze calls"
+    )
+    check_indexes_of_copies(cli, postgresql, "select count(*) from pg_database")
+    assert postgresql.sql("select count(*) from pg_indexes where tablename = 'calls'") == "1"
+
+
+@needs_mysql
+def test_indexes_of_mariadb_are_measured_on_copies(cli: Cli, mysql: Served) -> None:
+    mysql.sql(
+        "create table calls (id int primary key auto_increment, a int, b int, c int, note varchar(90), "
+        "twice int as (a * 2) stored);"
+        "insert into calls (a, b, c, note) select seq % 1000, seq % 7, seq % 9, repeat('x', 80) from seq_1_to_40000;"
+        "analyze table calls"
+    )
+    check_indexes_of_copies(cli, mysql, "select count(*) from information_schema.schemata")
+    cli.write("q.sql", f"select * from {mysql.server.database}.calls where a = 5;\n")
+    told = cli("queries", "q.sql", "--system", mysql.url, "--budget", "4s", "--allow-writes")
+    assert "leave the name out" in " ".join(told.split())

@@ -38,6 +38,9 @@ class IndexTrials(Protocol):
         ``tables``: their entries in the catalog. Engines that work on files copy those.
         """
 
+    def leaves_copy(self, sql: str, database: str) -> bool:
+        """Whether a statement names its database, so that it would use the user's tables instead of the copy's."""
+
     def index_bytes(self, index: str) -> str | None:
         """Return the query for the size of an index in bytes; ``None``: the engine does not tell it."""
 
@@ -61,5 +64,5 @@ def write_script(steps: Sequence[tuple[Operation | None, str]]) -> WriteScript:
 
 
 def column_names(table: JsonObject) -> list[str]:
-    """Return the columns of a table from its entry in the catalog."""
-    return [str(each.get("name")) for each in table.get("columns", [])]
+    """Return the columns of a table that take values, from its entry in the catalog."""
+    return [str(each.get("name")) for each in table.get("columns", []) if not each.get("generated")]

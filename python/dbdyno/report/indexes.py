@@ -201,6 +201,7 @@ def remarks(found: Indexes) -> list[str]:
     if over:
         said.append(f"Over the index budget: {_listed(over)}.")
     said += [f"Refused: {each.keys}: {each.problem}." for each in found.tried if each.verdict == "refused"]
+    said += [f"Cost of writes to {table} not measured: {why}." for table, why in found.unmeasured_writes.items()]
     if found.untried:
         said.append(f"Not tried for lack of time (`--budget`): {'; '.join(found.untried)}.")
     return said

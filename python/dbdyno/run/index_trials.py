@@ -17,7 +17,7 @@ from dbdyno.engines import engine_of
 from dbdyno.engines.fixes import StatementFacts
 from dbdyno.engines.index import Index
 from dbdyno.engines.index_advice import index_candidates
-from dbdyno.engines.index_trials import IndexTrials, Operation
+from dbdyno.engines.index_trials import IndexTrials, Operation, column_names
 from dbdyno.engines.provisioner import CopyingProvisioner
 from dbdyno.model.events.answers import Answer, Loaded
 from dbdyno.model.events.trial import TrialResult
@@ -132,7 +132,7 @@ class _SystemTrials:
         self._statements = statements
         self._provisioners = provisioners
         self._console = console
-        self._began = time.monotonic()
+        self._began = self._trials_began = time.monotonic()
         self._budget_s = budget_s
         self._budget_bytes = budget_bytes
         self._by_name = {each.name: each for each in statements}
@@ -151,6 +151,7 @@ class _SystemTrials:
             statements=[],
             weights={each.name: each.weight for each in self._statements},
             writes=[],
+            unmeasured_writes={},
             idle=idle_indexes(self._catalog, plans, frozenset(self._tables())),
             over_budget=[],
             untried=[],
@@ -211,7 +212,12 @@ class _SystemTrials:
         provisioner = self._provisioners.of(compiled)
         if not isinstance(provisioner, CopyingProvisioner):
             raise SystemFailed(f"{self._system}: its data can't be copied")
+        database = compiled.cell.system.database or ""
+        leaving = next((each.name for each in self._statements if sql.leaves_copy(each.sql, database)), None)
+        if leaving is not None:
+            raise SystemFailed(f"{leaving} names the database {database}: leave the name out, so that it uses the copy")
         with provisioner.copies(compiled, objects(self._catalog.get("tables"))) as (without, copy):
+            self._trials_began = time.monotonic()
             lab = _Copies(without, copy, self._provisioners, sql, self._catalog)
             result.copied_bytes = self._statements[0].cell.system.catalog.get("data_bytes")
             useful = self._try_each(lab, candidates, result)
@@ -340,25 +346,30 @@ class _SystemTrials:
             kept = [each for each in chosen if each.name in used and each.name not in harmful]
             if len(kept) == len(chosen):
                 result.chosen, result.statements = [each.name for each in chosen], speeds
-                result.writes = self._write_costs(lab, chosen)
+                self._measure_writes(lab, chosen, result)
                 return
             for each in chosen:
                 lab.drop(each)
             chosen = kept
 
-    def _write_costs(self, lab: _Copies, chosen: Sequence[TriedIndex]) -> list[WriteCost]:
-        found = []
+    def _measure_writes(self, lab: _Copies, chosen: Sequence[TriedIndex], result: Indexes) -> None:
+        """Measure what writing the tables of the chosen indexes costs with them."""
         for table in dict.fromkeys(each.table for each in chosen):
             entry = _table(self._catalog, table)
             if entry is None:
                 continue
-            columns = list(dict.fromkeys(name for each in chosen if each.table == table for name in each.columns))
+            wanted = {name for each in chosen if each.table == table for name in each.columns}
+            columns = [name for name in column_names(entry) if name in wanted]
             rows = max(min(_WRITTEN_ROWS, (entry.get("rows") or _WRITTEN_ROWS) // 4), 1)
-            found += lab.write_costs(entry, columns, rows)
-        return found
+            try:
+                result.writes += lab.write_costs(entry, columns, rows)
+            except RunInterrupted:
+                raise
+            except SystemFailed as error:
+                result.unmeasured_writes[table] = str(error)
 
     def _spent(self) -> float:
-        return time.monotonic() - self._began
+        return time.monotonic() - self._trials_began
 
 
 class _Copies:
@@ -431,21 +442,17 @@ class _Copies:
         return told.elapsed_s * 1e3 / told.completed
 
     def write_costs(self, table: JsonObject, columns: Sequence[str], rows: int) -> list[WriteCost]:
-        """Return what writing rows of a table costs with the indexes of the second copy; empty if that fails."""
+        """Return what writing rows of a table costs with the indexes of the second copy. Raises SystemFailed."""
         script = self._sql.write_script(table, columns, rows)
         if script is None:
-            return []
+            raise SystemFailed("the table has no primary key")
         pairs: dict[Operation, list[list[float]]] = {each: [] for each in script.timed}
-        try:
-            for number in range(_WRITE_PAIRS + 1):
-                seconds = [self._run(side, script.statements) for side in (0, 1)]
-                for operation, place in script.timed.items():
-                    if number:
-                        pairs[operation].append([each[place] * 1e3 for each in seconds])
-        except RunInterrupted:
-            raise
-        except SystemFailed:
-            return []
+        # The first pair fills the caches.
+        for number in range(_WRITE_PAIRS + 1):
+            seconds = [self._run(side, script.statements) for side in (0, 1)]
+            for operation, place in script.timed.items():
+                if number:
+                    pairs[operation].append([each[place] * 1e3 for each in seconds])
         found = []
         for operation, measured in pairs.items():
             ratio = speedup([[b, a] for a, b in measured])

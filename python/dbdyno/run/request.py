@@ -31,7 +31,7 @@ from dbdyno.stats import Stopping
 _LEAST_ROUNDS_OF_WHY = 4
 
 # The share of the budget for measuring statements if indexes are tried afterwards.
-_STATEMENTS_SHARE = 0.5
+STATEMENTS_SHARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Request:
         budget_s = options.budget_s
         if budget_s is not None and options.try_indexes:
             # The rest is for the indexes.
-            budget_s *= _STATEMENTS_SHARE
+            budget_s *= STATEMENTS_SHARE
         rule = replace(usual, minimum=minimum, maximum=maximum, budget_s=budget_s, kept=kept)
         return rule if options.target is None else replace(rule, target=options.target, of_difference=0.0)
 

@@ -64,6 +64,8 @@ CHANGED: dict[str, Any] = {
     "slo": "p99 < 50 ms",
     "cell": "threads=1",
     "fix": True,
+    "try_indexes": True,
+    "index_budget_bytes": 1_000_000,
 }
 
 

@@ -125,7 +125,7 @@ fn catalog(engine: &DuckdbEngine, session: &DuckdbSession) -> Result<Catalog, Fa
             catalog.table(table).columns.push(Column {
                 name: column.clone(),
                 kind: kind.clone(),
-                collation: None,
+                ..Column::default()
             });
         }
     }

@@ -9,8 +9,8 @@ use dbdyno_protocol::plan::document::FailureKind;
 const TABLES: &str = "select table_name, engine, data_length + index_length, table_rows from information_schema.tables \
      where table_schema = database() and table_type = 'BASE TABLE' order by table_name";
 
-const COLUMNS: &str = "select table_name, column_name, column_type, collation_name from information_schema.columns \
-     where table_schema = database() order by table_name, ordinal_position";
+const COLUMNS: &str = "select table_name, column_name, column_type, extra like '% GENERATED%', collation_name \
+     from information_schema.columns where table_schema = database() order by table_name, ordinal_position";
 
 /// Whether the optimizer can use an index: in MariaDB, in MySQL, and in versions without either column.
 const USABLE: [&str; 3] = ["ignored = 'NO'", "is_visible = 'YES'", "true"];
@@ -35,7 +35,7 @@ pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result
         }
     }
     for row in rows(session, COLUMNS).await?.unwrap_or_default() {
-        let [Some(table), Some(name), Some(kind), collation] = &row[..] else {
+        let [Some(table), Some(name), Some(kind), Some(generated), collation] = &row[..] else {
             continue;
         };
         if named(table) {
@@ -43,6 +43,7 @@ pub async fn catalog(engine: &MysqlEngine, session: &mut MysqlSession) -> Result
                 name: name.clone(),
                 kind: kind.clone(),
                 collation: collation.as_deref().map(of_name),
+                generated: generated == "1",
             });
         }
     }

@@ -77,18 +77,19 @@ pub async fn catalog(engine: &PostgresqlEngine, session: &mut PostgresqlSession)
          and (pg_table_is_visible(t.oid) or strpos(lower({QUOTE}{texts}{QUOTE}), lower(s.nspname)) > 0)"
     );
     let sql = format!(
-        "select {SCHEMA}, t.relname, a.attname, format_type(a.atttypid, a.atttypmod), {COLLATION} {COLUMNS} {asked} \
-         order by t.relname, a.attnum"
+        "select {SCHEMA}, t.relname, a.attname, format_type(a.atttypid, a.atttypmod), \
+         coalesce(to_jsonb(a) ->> 'attgenerated', ''), {COLLATION} {COLUMNS} {asked} order by t.relname, a.attnum"
     );
     for row in rows(session, &sql).await? {
-        let [schema, Some(table), Some(name), Some(kind), ..] = &row[..] else {
+        let [schema, Some(table), Some(name), Some(kind), Some(generated), ..] = &row[..] else {
             continue;
         };
         if named(table) {
             catalog.table_in(schema.as_deref(), table).columns.push(Column {
                 name: name.clone(),
                 kind: kind.clone(),
-                collation: collation(&row[4..]),
+                collation: collation(&row[5..]),
+                generated: !generated.is_empty(),
             });
         }
     }

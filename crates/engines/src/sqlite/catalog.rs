@@ -102,7 +102,7 @@ fn add(session: &mut SqliteSession, catalog: &mut Catalog, name: &str) -> Result
             table.columns.push(Column {
                 name: column.clone(),
                 kind: kind.clone(),
-                collation: None,
+                ..Column::default()
             });
             // From 1; 0 is no part of the primary key.
             match place.parse::<u32>() {

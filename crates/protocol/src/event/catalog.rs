@@ -71,6 +71,9 @@ pub struct Column {
     pub kind: String,
     /// The collation of its strings; null for other types, or if it is unknown.
     pub collation: Option<Collation>,
+    /// Whether the engine computes its values.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub generated: bool,
 }
 
 /// An index.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, WriteScript, column_names, write_script
-from dbdyno.model.events.answers import Answer, Loaded
+from dbdyno.engines.lookup import known_engine
+from dbdyno.engines.sql_lexer import significant, tokenize
+from dbdyno.model.events.answers import Loaded
 from dbdyno.model.plan.cell import PLAN, Target
 from dbdyno.model.result.reading import JsonObject
 from dbdyno.runtime.worker import ask
@@ -19,15 +22,7 @@ class MysqlIndexTrials:
         for table in tables:
             name = _quoted(str(table["name"]))
             origin = f"{_quoted(str(source['database']))}.{name}"
-            # A generated column takes no value.
-            text = str(table["name"]).replace("'", "''")
-            listed = (
-                "select group_concat(concat('`', replace(column_name, '`', '``'), '`') order by ordinal_position) "
-                "from information_schema.columns where table_schema = database() and "
-                f"table_name = '{text}' and coalesce(generation_expression, '') = ''"
-            )
-            task = {"kind": "ask", "target": source, "sql": listed}
-            columns = ask({"schema": PLAN, "seed": 1, "task": task}, Answer).answer
+            columns = ", ".join(map(_quoted, column_names(table)))
             steps = [
                 f"create table {name} like {origin}",
                 f"insert into {name} ({columns}) select {columns} from {origin}",
@@ -35,6 +30,12 @@ class MysqlIndexTrials:
             ]
             task = {"kind": "load", "target": copy, "before": [], "tables": [], "after": steps}
             ask({"schema": PLAN, "seed": 1, "task": task}, Loaded)
+
+    def leaves_copy(self, sql: str, database: str) -> bool:
+        """Whether a name in a statement begins with the database."""
+        tokens = significant(tokenize(sql, known_engine("mysql").syntax))
+        names = ((name.text.strip("`").lower(), dot.text) for name, dot in pairwise(tokens))
+        return (database.lower(), ".") in names
 
     def index_bytes(self, index: str) -> str:
         """Return the query for the pages of an index, as of InnoDB's statistics."""
@@ -65,7 +66,7 @@ class MysqlIndexTrials:
         same = " and ".join(f"t.{_quoted(each)} = r.{_quoted(each)}" for each in keys)
         changeable = [each for each in columns if each not in keys]
         moved = ", ".join(
-            f"lead({_quoted(each)}, 1, {_quoted(each)}) over (order by {spread}) as {_quoted('new_' + each)}"
+            f"coalesce(lead({_quoted(each)}) over (order by {spread}), {_quoted(each)}) as {_quoted('new_' + each)}"
             for each in changeable
         )
         changed = ", ".join(f"t.{_quoted(each)} = r.{_quoted('new_' + each)}" for each in changeable)

@@ -36,6 +36,10 @@ class PostgresqlIndexTrials:
         analyze = [psql, "--no-psqlrc", "--quiet", "--command=analyze", *_where(copy)]
         _pipe(None, analyze, source, strict=True)
 
+    def leaves_copy(self, sql: str, database: str) -> bool:
+        """Return False: the server refuses statements that name another database."""
+        return False
+
     def index_bytes(self, index: str) -> str:
         """Return the query for the size of an index, in whichever schema it is."""
         name = index.replace("'", "''")

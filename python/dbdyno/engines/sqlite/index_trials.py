@@ -21,6 +21,10 @@ class SqliteIndexTrials:
         """Raise SystemFailed: files are copied as a whole."""
         raise SystemFailed(f"{source.get('path')} is copied as a file")
 
+    def leaves_copy(self, sql: str, database: str) -> bool:
+        """Return False: the copy is the whole database."""
+        return False
+
     def index_bytes(self, index: str) -> str:
         """Return the query for the pages of an index."""
         name = index.replace("'", "''")

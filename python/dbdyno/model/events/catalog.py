@@ -19,11 +19,16 @@ class Collation(Part):
 
 
 class Column(Part):
-    """A column. ``type``: the declared type; ``collation``: null if it has no strings, or if unknown."""
+    """A column.
+
+    ``type``: the declared type; ``collation``: null if it has no strings, or if unknown; ``generated``: whether the
+    engine computes its values.
+    """
 
     name: str
     type: str
     collation: Collation | None
+    generated: bool = False
 
 
 class Key(Part):

@@ -92,6 +92,8 @@ class Indexes:
     weights: dict[str, float]
     """How often each statement counts in the totals."""
     writes: list[WriteCost]
+    unmeasured_writes: dict[str, str]
+    """Why the costs of writing a table were not measured, by table."""
     idle: list[IdleIndex]
     over_budget: list[str]
     """The names of indexes that help, but don't fit into the index budget."""
