@@ -180,7 +180,7 @@ def write_words(writes: Sequence[WriteCost]) -> str:
 
 def statements_to_paste(found: Indexes) -> list[str]:
     """Return the lines that create the chosen indexes."""
-    return [f"{each.sql};" for each in found.tried if each.name in found.chosen]
+    return [f"{sql};" for each in found.tried if each.name in found.chosen for sql in each.sql]
 
 
 def remarks(found: Indexes) -> list[str]:

@@ -61,6 +61,10 @@ class _Statement:
     without_ms: list[float] = field(default_factory=list)
     """Its times on the copy without new indexes."""
 
+    def may_use(self, index: TriedIndex) -> bool:
+        """Whether an index is a candidate for this statement."""
+        return any(each.name in index.names for each in self.candidates)
+
     @property
     def total_ms(self) -> float:
         return self.ms * self.weight
@@ -178,7 +182,7 @@ class _SystemTrials:
             except RunInterrupted:
                 result.not_measured = "the run was interrupted"
             except DbdynoError as error:
-                result.not_measured, result.untried = str(error), [_definition(each) for each in candidates]
+                result.not_measured, result.untried = str(error), [_definitions(each) for each in candidates]
         result.seconds = time.monotonic() - self._began
         return result
 
@@ -188,8 +192,8 @@ class _SystemTrials:
             name for each in objects(self._catalog.get("tables")) if (name := str(each["name"]).lower()) in texts
         )
 
-    def _candidates(self) -> list[Index]:
-        """Return the candidates of all statements: those of the costliest first, each once."""
+    def _candidates(self) -> list[list[Index]]:
+        """Return the candidates, those of the costliest statement first; arms of an ``or`` are one candidate."""
         total = sum(each.total_ms for each in self._statements)
         engine = self._statements[0].cell.system.engine or self._engine.name
         for each in self._statements:
@@ -198,16 +202,19 @@ class _SystemTrials:
                 each.candidates = index_candidates(
                     each.sql, engine, dict(self._catalog), plan=plan, limit=_CANDIDATES_PER_STATEMENT
                 )
-        by_sql: dict[str, Index] = {}
         ranked = sorted(self._statements, key=lambda each: -each.total_ms)
+        known: list[Index] = []
+        for each in ranked:
+            each.candidates = [_shared(index, known) for index in each.candidates]
+        groups: dict[tuple[str, ...], list[Index]] = {}
         for place in range(_CANDIDATES_PER_STATEMENT):
             for each in ranked:
                 for index in each.candidates[place : place + 1]:
-                    by_sql.setdefault(_definition(index), index)
-        names: set[str] = set()
-        return [_renamed(each, names) for each in by_sql.values()]
+                    group = [one for one in each.candidates if one.together] if index.together else [index]
+                    groups.setdefault(tuple(one.name for one in group), group)
+        return list(groups.values())
 
-    def _measure_on_copies(self, result: Indexes, candidates: Sequence[Index], sql: IndexTrials) -> None:
+    def _measure_on_copies(self, result: Indexes, candidates: Sequence[Sequence[Index]], sql: IndexTrials) -> None:
         compiled = self._statements[0].compiled
         provisioner = self._provisioners.of(compiled)
         if not isinstance(provisioner, CopyingProvisioner):
@@ -216,7 +223,7 @@ class _SystemTrials:
         leaving = next((each.name for each in self._statements if sql.leaves_copy(each.sql, database)), None)
         if leaving is not None:
             raise SystemFailed(f"{leaving} names the database {database}: leave the name out, so that it uses the copy")
-        with provisioner.copies(compiled, objects(self._catalog.get("tables"))) as (without, copy):
+        with provisioner.copies(compiled, _copied_tables(self._catalog)) as (without, copy):
             self._trials_began = time.monotonic()
             lab = _Copies(without, copy, self._provisioners, sql, self._catalog)
             result.copied_bytes = self._statements[0].cell.system.catalog.get("data_bytes")
@@ -231,21 +238,22 @@ class _SystemTrials:
             chosen = [each for each in useful if each.name in choice.chosen]
             self._measure_set(lab, chosen, result)
 
-    def _try_each(self, lab: _Copies, candidates: Sequence[Index], result: Indexes) -> list[TriedIndex]:
-        for place, index in enumerate(candidates):
+    def _try_each(self, lab: _Copies, candidates: Sequence[Sequence[Index]], result: Indexes) -> list[TriedIndex]:
+        for place, indexes in enumerate(candidates):
             if self._spent() > (1 - _KEPT_FOR_SET) * self._budget_s:
-                result.untried = [_definition(each) for each in candidates[place:]]
+                result.untried = [_definitions(each) for each in candidates[place:]]
                 break
-            result.tried.append(self._try_one(lab, index))
+            result.tried.append(self._try_one(lab, indexes))
         return [each for each in result.tried if each.verdict == "helps"]
 
-    def _try_one(self, lab: _Copies, index: Index) -> TriedIndex:
+    def _try_one(self, lab: _Copies, indexes: Sequence[Index]) -> TriedIndex:
         tried = TriedIndex(
-            name=index.name,
-            table=index.table,
-            keys=_definition(index),
-            columns=[each.name for each in index.keys if each.name],
-            sql=index.sql,
+            name="+".join(each.name for each in indexes),
+            names=[each.name for each in indexes],
+            table=indexes[0].table,
+            keys=_definitions(indexes),
+            columns=[key.name for each in indexes for key in each.keys if key.name],
+            sql=[each.sql for each in indexes],
             verdict="refused",
             problem=None,
             build_s=None,
@@ -260,7 +268,7 @@ class _SystemTrials:
             tried.problem = str(error)
             return tried
         try:
-            tried.bytes = lab.index_bytes(tried.name)
+            tried.bytes = lab.index_bytes(tried)
             tried.statements = self._speeds(lab, [tried])
         finally:
             lab.drop(tried)
@@ -269,13 +277,16 @@ class _SystemTrials:
 
     def _speeds(self, lab: _Copies, indexes: Sequence[TriedIndex]) -> list[StatementSpeed]:
         """Measure the statements whose plans use the indexes that the copy has, and those that write their tables."""
-        names, tables = [each.name for each in indexes], {each.table for each in indexes}
+        tables = {each.table.lower() for each in indexes}
         plans = lab.plans([each.compiled for each in self._statements])
         found = []
         for each in self._statements:
             plan = plans.get(each.sql, [])
-            uses = [name for name in names if any(name in line for line in plan)]
-            if not uses and not (each.facts.writes and any(table.lower() in each.sql.lower() for table in tables)):
+            uses = [one.name for one in indexes if any(name in line for name in one.names for line in plan)]
+            if each.facts.changes:
+                # Plans don't show the rows that a foreign key searches for.
+                uses += [one.name for one in indexes if one.name not in uses and each.may_use(one)]
+            if not uses and not (each.facts.writes and any(table in each.sql.lower() for table in tables)):
                 continue
             speed = self._speed(lab, each, plan, uses)
             if speed is not None:
@@ -357,6 +368,7 @@ class _SystemTrials:
         for table in dict.fromkeys(each.table for each in chosen):
             entry = _table(self._catalog, table)
             if entry is None:
+                result.unmeasured_writes[table] = "no statement names the table, so its columns are not read"
                 continue
             wanted = {name for each in chosen if each.table == table for name in each.columns}
             columns = [name for name in column_names(entry) if name in wanted]
@@ -385,27 +397,32 @@ class _Copies:
 
     def create(self, index: TriedIndex) -> float:
         """Create an index; return the seconds that took. Raises SystemFailed."""
-        done = self._run(1, [index.sql, *self._sql.refresh_statistics(self._entry(index))])
-        return done[0]
+        done = self._run(1, [*index.sql, *self._sql.refresh_statistics(self._entry(index))])
+        return sum(done[: len(index.sql)])
 
     def drop(self, index: TriedIndex) -> None:
         """Drop an index again."""
-        self._run(1, [self._sql.drop(index.name, self._entry(index))])
+        self._run(1, [self._sql.drop(name, self._entry(index)) for name in index.names])
 
     def _entry(self, index: TriedIndex) -> JsonObject:
         return _table(self._catalog, index.table) or {"name": index.table}
 
-    def index_bytes(self, name: str) -> int | None:
+    def index_bytes(self, index: TriedIndex) -> int | None:
         """Return the size of an index; None if the engine doesn't tell it."""
-        query = self._sql.index_bytes(name)
-        if query is None:
-            return None
-        task = {"kind": "ask", "target": self._targets[1], "sql": query}
-        try:
-            answer = ask({"schema": PLAN, "seed": 1, "task": task}, Answer, interrupted=self._interrupted).answer
-        except SystemFailed:
-            return None
-        return round(float(answer)) if answer else None
+        total = 0
+        for name in index.names:
+            query = self._sql.index_bytes(name)
+            if query is None:
+                return None
+            task = {"kind": "ask", "target": self._targets[1], "sql": query}
+            try:
+                answer = ask({"schema": PLAN, "seed": 1, "task": task}, Answer, interrupted=self._interrupted).answer
+            except SystemFailed:
+                return None
+            if not answer:
+                return None
+            total += round(float(answer))
+        return total
 
     def plans(self, compiled: Sequence[CompiledCell]) -> Mapping[str, list[str]]:
         """Return the plan of each statement on the second copy, by its SQL."""
@@ -486,28 +503,42 @@ def _is_slower(speed: StatementSpeed) -> bool:
 def _merged(catalogs: Iterable[JsonObject]) -> JsonObject:
     """Return one catalog with the tables of all statements."""
     tables: dict[tuple[str, str], JsonObject] = {}
+    keys: list[JsonObject] = []
     for catalog in catalogs:
+        keys += [each for each in objects(catalog.get("foreign_keys")) if each not in keys]
         for each in objects(catalog.get("tables")):
             tables.setdefault((str(each.get("schema")), str(each.get("name"))), each)
-    return {"tables": list(tables.values())}
+    return {"tables": list(tables.values()), "foreign_keys": keys}
 
 
-def _definition(index: Index) -> str:
-    """Return what follows `on` in the statement that creates an index."""
-    return index.sql.partition(" on ")[2]
+def _copied_tables(catalog: JsonObject) -> list[JsonObject]:
+    """Return the tables of the statements, and those whose foreign keys refer to them."""
+    tables = list(objects(catalog.get("tables")))
+    known = {(each.get("schema"), each.get("name")) for each in tables}
+    for each in objects(catalog.get("foreign_keys")):
+        if (each.get("schema"), each.get("table")) not in known:
+            known.add((each.get("schema"), each.get("table")))
+            tables.append({"schema": each.get("schema"), "name": each.get("table")})
+    return tables
 
 
-def _renamed(index: Index, names: set[str]) -> Index:
-    """Return an index whose name no other candidate has."""
-    name = fresh = index.name
-    number = 2
+def _definitions(indexes: Sequence[Index]) -> str:
+    """Return what follows `on` in the statements that create indexes."""
+    return " + ".join(each.sql.partition(" on ")[2] for each in indexes)
+
+
+def _shared(index: Index, known: list[Index]) -> Index:
+    """Return the known candidate that is like an index, or else the index with a name that no other one has."""
+    like = next((each for each in known if each.is_like(index)), None)
+    if like is not None:
+        return like
+    names = {each.name.lower() for each in known}
+    fresh, number = index.name, 2
     while fresh.lower() in names:
-        fresh, number = f"{name}_{number}", number + 1
-    names.add(fresh.lower())
-    if fresh == name:
-        return index
+        fresh, number = f"{index.name}_{number}", number + 1
     head, on, rest = index.sql.partition(" on ")
-    return replace(index, name=fresh, sql=head.replace(name, fresh) + on + rest)
+    known.append(replace(index, name=fresh, sql=head.replace(index.name, fresh) + on + rest))
+    return known[-1]
 
 
 def _table(catalog: JsonObject, name: str) -> JsonObject | None:

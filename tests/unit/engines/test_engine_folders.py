@@ -13,8 +13,16 @@ from dbdyno.engines import ENGINES, NAMES, engine_of
 
 PACKAGE = Path(dbdyno.__file__).parent
 
-# About one engine: its instructions, its scripts, its lock wait, its releases. And the store, which is a database of dbdyno's own.
-ABOUT_ONE = ("engines/", "cpu/", "experiment/pgbench/", "experiment/mix.py", "model/experiment/expression.py", "store/")
+# About one engine: its instructions, its scripts, its lock wait, its releases. And the store, which is a database of
+# dbdyno's own.
+ABOUT_ONE = (
+    "engines/",
+    "cpu/",
+    "experiment/pgbench/",
+    "experiment/mix.py",
+    "model/experiment/expression.py",
+    "store/",
+)
 
 KNOWN = {
     name.lower()

@@ -30,16 +30,18 @@ class StatementSpeed:
 
 @dataclass(slots=True, kw_only=True)
 class TriedIndex:
-    """A candidate index."""
+    """A candidate index, or several that help only together: one for each arm of an ``or``."""
 
     name: str
+    """The names of its indexes, joined by ``+``."""
+    names: list[str]
     table: str
     keys: str
-    """Its columns or expressions, as in the statement that creates it."""
+    """Table and keys, as in the statement that creates it."""
     columns: list[str]
     """The columns among its keys."""
-    sql: str
-    """The statement that creates it."""
+    sql: list[str]
+    """The statements that create its indexes."""
     verdict: Verdict
     """``helps``: it makes a statement at least a tenth faster. ``slower``: the planner uses it, and a statement gets
     slower. ``not used``: no plan uses it. ``refused``: the engine did not create it."""
