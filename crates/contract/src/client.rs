@@ -45,6 +45,7 @@ impl<S: Session> Client<S> {
         let mut wanted = Wanted {
             slots: &slots,
             variables: &mut variables,
+            every: None,
         };
         let capture = if columns == 0 {
             Capture::nothing()
@@ -57,6 +58,7 @@ impl<S: Session> Client<S> {
             Poll::Pending => self.answer(Capture::new(&mut Wanted {
                 slots: &slots,
                 variables: &mut variables,
+                every: None,
             }))?,
         };
         Ok((rows, variables))

@@ -13,6 +13,7 @@ pub mod driver;
 pub mod estimates;
 pub mod observed;
 pub mod probe;
+pub mod result_rows;
 pub mod rows;
 pub mod time_limits;
 pub mod waits;
@@ -25,6 +26,7 @@ use dbdyno_protocol::plan::document::FailureKind;
 use dbdyno_protocol::plan::transaction::BeginMode;
 pub use probe::SessionCounters;
 use probe::{NoProbe, Probe};
+use result_rows::RowCollector;
 use std::borrow::Cow;
 use std::future::Future;
 use std::task::Poll;
@@ -224,6 +226,8 @@ pub struct Wanted<'a> {
     pub slots: &'a [usize],
     /// All variables.
     pub variables: &'a mut [Owned],
+    /// Receives all rows instead.
+    pub every: Option<&'a mut RowCollector>,
 }
 
 /// Receives the columns of a statement's first row; usually empty. One pointer wide, for the hot path.
@@ -248,16 +252,29 @@ impl<'a> Capture<'a> {
         self.0.is_none()
     }
 
-    /// Number of captured columns.
+    /// Whether it captures all rows, not only the first. An engine that ignores this is reported as not knowing its rows.
+    #[inline(always)]
+    pub fn wants_every_row(&self) -> bool {
+        self.0.as_ref().is_some_and(|wanted| wanted.every.is_some())
+    }
+
+    /// Number of captured columns, at most.
     pub fn len(&self) -> usize {
-        self.0.as_ref().map_or(0, |wanted| wanted.slots.len())
+        self.0.as_ref().map_or(0, |wanted| {
+            if wanted.every.is_some() {
+                u16::MAX.into()
+            } else {
+                wanted.slots.len()
+            }
+        })
     }
 
     /// Stores the value of a column, if it is captured.
     pub fn take(&mut self, column: usize, value: Value<'_>) {
-        if let Some(wanted) = &mut self.0
-            && let Some(slot) = wanted.slots.get(column)
-        {
+        let Some(wanted) = &mut self.0 else { return };
+        if let Some(rows) = &mut wanted.every {
+            rows.take(column, value);
+        } else if let Some(slot) = wanted.slots.get(column) {
             wanted.variables[*slot].assign(value);
         }
     }

@@ -21,12 +21,20 @@ impl BoundStatement<'_> {
     pub async fn run<S: Session>(&mut self, session: &mut S) -> Result<Rows, Failure> {
         let mut marks = Marks::new(None);
         let (slots, variables) = (self.slots, &mut *self.variables);
-        let mut wanted = Wanted { slots, variables };
+        let mut wanted = Wanted {
+            slots,
+            variables,
+            every: None,
+        };
         match session.execute(0, self.params, Capture::new(&mut wanted), &mut marks) {
             Poll::Ready(rows) => rows,
             Poll::Pending => {
                 let variables = &mut *self.variables;
-                let mut wanted = Wanted { slots, variables };
+                let mut wanted = Wanted {
+                    slots,
+                    variables,
+                    every: None,
+                };
                 session.answer(Capture::new(&mut wanted), &mut marks).await
             }
         }

@@ -239,6 +239,7 @@ impl<'a, E: Engine> Runner<'a, E> {
             wanted = Wanted {
                 slots: &execute.into,
                 variables: &mut self.state.variables,
+                every: None,
             };
             Capture::new(&mut wanted)
         };
@@ -352,6 +353,7 @@ impl<'a, E: Engine> Runner<'a, E> {
                 _ => &[],
             },
             variables: &mut self.state.variables,
+            every: None,
         };
         let rows = session.answer(Capture::new(&mut wanted), &mut self.marks).await?;
         let recorder = &mut recorder.borrow_mut();

@@ -56,6 +56,7 @@ async fn first_value<E: Engine>(engine: &E) -> Result<Option<String>, Failure> {
     let mut wanted = Wanted {
         slots: &slots,
         variables: &mut variables,
+        every: None,
     };
     let asked = session.execute(0, &Values::default(), Capture::new(&mut wanted), &mut marks);
     match asked {
@@ -66,6 +67,7 @@ async fn first_value<E: Engine>(engine: &E) -> Result<Option<String>, Failure> {
             let mut wanted = Wanted {
                 slots: &slots,
                 variables: &mut variables,
+                every: None,
             };
             session.answer(Capture::new(&mut wanted), &mut marks).await?;
         }

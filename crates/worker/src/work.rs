@@ -10,6 +10,7 @@ use crate::result::result;
 use crate::writes;
 use dbdyno_engine::Engine;
 use dbdyno_engine::driver::{Driver as _, Measure, Problem, Site};
+use dbdyno_engine::result_rows::RowEngine;
 use dbdyno_engines::Target;
 use dbdyno_load::{Event as LoadEvent, LocalCoordinator};
 use dbdyno_probes::Clock;
@@ -120,6 +121,20 @@ impl Measure for TrialRun<'_> {
     type Output = Result<(), WorkError>;
 
     fn measure<E: Engine>(self, engine: &E, site: Site<'_>) -> Self::Output {
+        if !self.trial.record.rows {
+            return self.run(engine, site);
+        }
+        let (recorded, events) = (RowEngine::new(engine), self.events);
+        self.run(&recorded, site)?;
+        events.write(&Event::Rows {
+            executions: recorded.executions(),
+        })?;
+        Ok(())
+    }
+}
+
+impl TrialRun<'_> {
+    fn run<E: Engine>(self, engine: &E, site: Site<'_>) -> Result<(), WorkError> {
         let Self {
             trial,
             seed,

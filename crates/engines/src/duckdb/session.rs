@@ -242,18 +242,26 @@ impl DuckdbSession {
             capture.clear();
             return Ok(Rows { returned: 0, changed });
         }
-        if !capture.is_empty() {
-            match &chunk {
-                Some(chunk) if chunk.rows() > 0 => {
-                    for (index, column) in (0..).zip(answer.types(capture.len() as u64)) {
-                        capture.take(index as usize, chunk.value(0, index, column)?.view());
-                    }
-                }
-                _ => capture.clear(),
-            }
+        let types = if capture.is_empty() {
+            Vec::new()
+        } else {
+            answer.types(capture.len() as u64)
+        };
+        if chunk.as_ref().is_none_or(|chunk| chunk.rows() == 0) {
+            capture.clear();
         }
         let mut returned = 0;
         while let Some(rows) = chunk {
+            let taken = if capture.wants_every_row() {
+                rows.rows()
+            } else {
+                rows.rows().min(u64::from(returned == 0))
+            };
+            for row in 0..taken as usize {
+                for (index, column) in (0..).zip(&types) {
+                    capture.take(index as usize, rows.value(row, index, *column)?.view());
+                }
+            }
             returned += rows.rows();
             chunk = answer.chunk();
         }

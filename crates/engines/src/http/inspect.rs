@@ -27,6 +27,7 @@ async fn ask(target: &HttpTarget) -> Result<Facts, Failure> {
     let mut wanted = Wanted {
         slots: &[0],
         variables: &mut variables,
+        every: None,
     };
     if let Poll::Ready(asked) = session.execute(0, &Values::default(), Capture::nothing(), &mut marks) {
         asked?;

@@ -232,6 +232,7 @@ mod tests {
         let mut wanted = Wanted {
             slots: &slots,
             variables: &mut variables,
+            every: None,
         };
         let mut capture = Capture::new(&mut wanted);
         capture.clear();

@@ -168,6 +168,7 @@ impl Asking {
             let mut wanted = Wanted {
                 slots: &slots,
                 variables: &mut variables,
+                every: None,
             };
             let capture = if taken == 0 {
                 Capture::nothing()

@@ -19,7 +19,7 @@ const SHOWN: &str = "\
      'innodb_redo_log_capacity', 'innodb_io_capacity', 'thread_handling', 'character_set_server', 'collation_server', \
      'autocommit', 'table_open_cache', 'performance_schema', 'innodb_adaptive_hash_index', \
      'aria_pagecache_buffer_size', 'tmp_table_size', 'innodb_flush_neighbors', 'innodb_autoinc_lock_mode', \
-     'binlog_row_image'";
+     'binlog_row_image', 'optimizer_switch'";
 
 /// Variables that describe locations, or that the server updates itself. They don't affect how it works.
 const PLACES: &str = "\

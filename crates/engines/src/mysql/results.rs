@@ -72,13 +72,18 @@ impl Reader {
                         if body.first() == Some(&0xff) {
                             return Err(error(body));
                         }
+                        let takes = if first {
+                            !capture.is_empty()
+                        } else {
+                            capture.wants_every_row()
+                        };
                         if first {
                             marks.note_first_row();
                             first = false;
-                            if !capture.is_empty() {
-                                let take = if binary { take_binary } else { take_text };
-                                take(body, &self.columns, &mut capture)?;
-                            }
+                        }
+                        if takes {
+                            let take = if binary { take_binary } else { take_text };
+                            take(body, &self.columns, &mut capture)?;
                         }
                         rows.returned += 1;
                     }
@@ -196,7 +201,12 @@ mod tests {
             let mut session = MysqlSession::open(&engine.target, engine.statements.clone(), engine.prepare).await?;
             let asked = session.execute(0, &Values::default(), dbdyno_engine::Capture::nothing(), &mut marks);
             assert!(asked.is_pending());
-            let wanted = &mut dbdyno_engine::Wanted { slots, variables };
+            let wanted = &mut dbdyno_engine::Wanted {
+                slots,
+                variables,
+                every: None,
+                every: None,
+            };
             session.answer(dbdyno_engine::Capture::new(wanted), &mut marks).await
         });
         script.heard();

@@ -356,6 +356,7 @@ mod tests {
         let mut wanted = Wanted {
             slots: &[0, 1, 2],
             variables: &mut variables,
+            every: None,
         };
         session.answer(Capture::new(&mut wanted), &mut marks).await
     }

@@ -296,6 +296,7 @@ mod tests {
         let wanted = &mut Wanted {
             slots: &slots,
             variables: &mut variables,
+            every: None,
         };
         read(row, columns, &mut Capture::new(wanted)).unwrap();
         variables

@@ -313,6 +313,8 @@ impl Session for PostgresqlSession {
                         if !capture.is_empty() {
                             self.take_row(body, &mut capture)?;
                         }
+                    } else if capture.wants_every_row() {
+                        self.take_row(body, &mut capture)?;
                     }
                     rows.returned += 1;
                 }
@@ -534,11 +536,13 @@ mod tests {
         let mut wanted = Wanted {
             slots: &[0, 1, 2],
             variables: &mut variables,
+            every: None,
         };
         let _ = session.execute(0, &params, Capture::new(&mut wanted), &mut marks);
         let mut wanted = Wanted {
             slots: &[0, 1, 2],
             variables: &mut variables,
+            every: None,
         };
         session.answer(Capture::new(&mut wanted), &mut marks).await
     }

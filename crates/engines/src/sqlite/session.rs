@@ -398,10 +398,10 @@ impl SqliteSession {
         // SAFETY: the statement belongs to this session and is not finalized while it runs.
         let mut code = unsafe { (self.api.step)(statement) };
         marks.note_first_row();
-        if !capture.is_empty() {
-            self.take_row(prepared, code, capture);
-        }
         let mut returned = 0;
+        if !capture.is_empty() {
+            (returned, code) = self.take_rows(prepared, code, capture);
+        }
         while code == ffi::SQLITE_ROW {
             returned += 1;
             self.read_row(statement, prepared.columns);
@@ -425,16 +425,26 @@ impl SqliteSession {
         }
     }
 
-    /// Stores the columns of the current row (nulls if there is no row) in the captured variables.
+    /// Stores the columns of the current row (nulls if there is no row) in the captured variables. If all rows are
+    /// captured, steps through them. Returns how many rows it has passed, and the result of the last step.
     #[inline(never)]
-    fn take_row(&self, prepared: &Prepared, code: c_int, mut capture: Capture<'_>) {
-        if code == ffi::SQLITE_ROW {
+    fn take_rows(&self, prepared: &Prepared, first: c_int, mut capture: Capture<'_>) -> (u64, c_int) {
+        let (mut passed, mut code) = (0, first);
+        if code != ffi::SQLITE_ROW {
+            capture.clear();
+        }
+        while code == ffi::SQLITE_ROW {
             for column in 0..prepared.columns.min(capture.len() as c_int) {
                 capture.take(column as usize, self.column(prepared.statement, column));
             }
-        } else {
-            capture.clear();
+            if !capture.wants_every_row() {
+                break;
+            }
+            passed += 1;
+            // SAFETY: as in `run`.
+            code = unsafe { (self.api.step)(prepared.statement) };
         }
+        (passed, code)
     }
 
     /// Returns the failure that stopped a statement, and resets the statement.

@@ -18,6 +18,7 @@ mod locks;
 mod observed;
 mod rate;
 pub mod result;
+mod result_rows;
 mod space;
 mod tally;
 mod waits;
@@ -40,6 +41,7 @@ pub use locks::{LockHolder, LockHolders};
 pub use observed::{Backlog, Counters, Observed};
 pub use rate::{Few, Rate, Whole};
 pub use result::TrialResult;
+pub use result_rows::ExecutionRows;
 pub use space::{Object, ObjectKind};
 pub use tally::Tally;
 pub use waits::{Wait, Waits};
@@ -143,6 +145,11 @@ pub enum Event<'a> {
     Counted {
         /// The groups, in the order of the plan.
         groups: Vec<Tally>,
+    },
+    /// The rows that the statements of a trial returned.
+    Rows {
+        /// The executions, in order.
+        executions: Vec<ExecutionRows>,
     },
 }
 

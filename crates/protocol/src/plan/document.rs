@@ -421,6 +421,10 @@ pub struct Record {
     /// clock and random seed are fixed. Left out: statements run without groups.
     #[serde(default)]
     pub groups: Option<Vec<u8>>,
+    /// Report the rows that each execution returned, the warm-up included, to compare them with another trial's. For one
+    /// client and few transactions.
+    #[serde(default)]
+    pub rows: bool,
 }
 
 fn second() -> u64 {
@@ -441,6 +445,7 @@ impl Default for Record {
             mutexes: None,
             waits: true,
             groups: None,
+            rows: false,
         }
     }
 }

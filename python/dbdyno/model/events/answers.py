@@ -254,3 +254,28 @@ class Counted(Part):
 
     event: Literal["counted"]
     groups: list[Tally]
+
+
+class ExecutionRows(Part):
+    """The rows that a statement returned in one execution.
+
+    ``statement``: its index in the plan; ``digest``: a hash of all values but floating-point numbers, which ignores the
+    order of rows, null if the engine doesn't pass on all rows; ``sums``, ``magnitudes``: per column, the sum of its
+    floating-point numbers, and of their absolute values; ``rows``: JSON arrays, null if they are too many. Bytes are
+    objects with hexadecimal digits.
+    """
+
+    statement: Count
+    returned: Count
+    changed: Count
+    digest: Count | None
+    sums: list[float]
+    magnitudes: list[float]
+    rows: list[str] | None
+
+
+class Rows(Part):
+    """The rows that the statements of a trial returned. ``executions``: in order."""
+
+    event: Literal["rows"]
+    executions: list[ExecutionRows]

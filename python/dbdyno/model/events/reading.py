@@ -26,6 +26,7 @@ from dbdyno.model.events.answers import (
     Phase,
     Reach,
     Ready,
+    Rows,
     Space,
     Writes,
 )
@@ -51,7 +52,8 @@ Event = Annotated[
     | Answer
     | Check
     | Checked
-    | Counted,
+    | Counted
+    | Rows,
     Field(discriminator="event"),
 ]
 """An event of a worker."""
