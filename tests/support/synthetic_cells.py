@@ -46,6 +46,7 @@ def cell(name: str, values: Sequence[float | None], factors: dict[str, Any] | No
         "bottleneck": None,
         "rows_per_transaction": None,
         "rows_standard_error": None,
+        "rows_differ": {},
         "rounds": [_round(block, value, **changes) for block, value in enumerate(values)],
     }
     return from_json(Cell, made)

@@ -30,6 +30,7 @@ from dbdyno.run.rate_search import Searcher, search_estimate
 from dbdyno.run.record import check_prepared, new_record, stored_request
 from dbdyno.run.request import STATEMENTS_SHARE, Prepared, Request, prepare
 from dbdyno.run.resume_checks import check_is_free, check_load_machines, check_machine, check_resumable
+from dbdyno.run.row_checks import check_rows, has_rows_to_compare
 from dbdyno.run.runner import carry_out
 from dbdyno.run.statement_checks import check_each_statement, check_programs, check_statements
 from dbdyno.run.trial import Plan
@@ -227,6 +228,7 @@ class _Execution:
                         store.update_run(
                             plan.run_id, options=store.run(plan.run_id).options | {"slice_s": plan.slice_s}
                         )
+                seen += self._compare_rows(display)
                 done = searcher is not None or (fixer is not None and fixer.has_begun)
                 ended_by = None if done else carry_out(plan, store, provisioners, display, interrupted)
             if not interrupted:
@@ -254,6 +256,25 @@ class _Execution:
             if not ended:
                 store.finish_run(plan.run_id, "failed")
         return read_run(store, plan.run_id, experiment), cut_short
+
+    def _compare_rows(self, display: Display) -> list[dict[str, Any]]:
+        """Compare the rows of statements; return the observations, and print the first rows that differ."""
+        request, plan = self.request, self.plan
+        if plan.done or request.why is not None or not has_rows_to_compare(plan.cells):
+            return []
+        found = check_rows(
+            plan.cells,
+            request.experiment.head.report.questions,
+            plan.seed,
+            self.provisioners,
+            of_sides=request.against is not None,
+            note=lambda statement: display.note(f"comparing the rows of {statement}"),
+        )
+        for each in found:
+            if each.found.example:
+                # The values of rows are shown, but not stored.
+                self.console.print(f"{each.statement}: {each.found.words}; {each.found.example}", soft_wrap=True)
+        return [each.observation for each in found]
 
     def _searcher(self) -> Searcher | None:
         slo, experiment, searched = self.request.slo, self.request.experiment, self.prepared.searched

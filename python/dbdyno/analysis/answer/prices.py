@@ -39,10 +39,12 @@ def price_of(
 ) -> tuple[list[str], list[str]]:
     """Return the costs and the gains of the second cell of each pair compared with the first, as clauses.
 
-    Costs are a weaker durability class, more failures, a longer p99 or slowest request, and more memory.
+    Costs are other rows, a weaker durability class, more failures, a longer p99 or slowest request, and more memory.
     ``confidence``: confidence of the p99's interval; ``noise``: noise of a trial's p99.
     """
-    price, gain = [], []
+    # Statements may return other rows on purpose, so they are ranked with that price.
+    price = [f"returns other rows ({a.rows_differ[b.id]})" for a, b in pairs if b.id in a.rows_differ]
+    gain = []
     changes = {(class_of(a), class_of(b)) for a, b in pairs if durability_differs(a, b)}
     for a, b in sorted(changes, key=str):
         if a in _CLASSES and b in _CLASSES and _CLASSES.index(b) > _CLASSES.index(a):

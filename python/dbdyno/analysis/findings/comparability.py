@@ -17,7 +17,7 @@ from dbdyno.analysis.findings.searching import (
     same_statements,
     shown,
 )
-from dbdyno.analysis.measured.comparisons import FAILED, ROWS, other_factors, why_not_comparable
+from dbdyno.analysis.measured.comparisons import FAILED, ROWS, VALUES, other_factors, why_not_comparable
 from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.metrics import done
 from dbdyno.engines import known_engine
@@ -161,7 +161,7 @@ def _differences(group: Sequence[Cell], told: Container[str]) -> Iterator[tuple[
     for what, hits in found.items():
         apart = [cell for cell in group if any(cell is a or cell is b for a, b, _ in hits)]
         differences = [difference for _, _, difference in hits]
-        if len(apart) == 2:
+        if len(apart) == 2 or what == VALUES:
             a, b, difference = hits[0]
             names = f"{a.system.name} and {b.system.name}"
             text = f"{names} are not comparable ({difference}); they are not ranked.{_why_rows(what, apart)}"

@@ -19,6 +19,7 @@ from dbdyno.analysis.measured.operations import cell_operations
 from dbdyno.analysis.measured.rounds import Measure, build_round
 from dbdyno.analysis.measured.statements import cell_load, cell_statements, other_plans
 from dbdyno.analysis.measured.trial import ReadTrial
+from dbdyno.analysis.row_differences import ROWS_COMPARED
 from dbdyno.engines.lookup import engine_of_product
 from dbdyno.model.events import watched
 from dbdyno.model.events.facts import Facts, LostUpdates
@@ -41,7 +42,18 @@ from dbdyno.model.result.cell import (
     Time,
     Waits,
 )
-from dbdyno.model.result.reading import JsonObject, count, mean, number, objects, part, ratio, shown_times, text
+from dbdyno.model.result.reading import (
+    JsonObject,
+    count,
+    mean,
+    number,
+    objects,
+    part,
+    ratio,
+    shown_times,
+    text,
+    texts,
+)
 from dbdyno.stats import outliers, rate_interval, standard_error
 from dbdyno.stats.rates import merged_rate
 from dbdyno.store.records import RunRecord
@@ -105,6 +117,7 @@ def build_cell(
         ),
         rows_per_transaction=ratio(_sum(each.rows for each in done), sum(each.completed for each in done)),
         rows_standard_error=_rows_standard_error(done),
+        rows_differ=_rows_differ(run, str(planned.get("id", ""))),
         retries_per_transaction=ratio(sum(each.retries for each in done), sum(each.completed for each in done)),
         time=time,
         mutex=_mutex(within),
@@ -128,6 +141,15 @@ def build_cell(
 
 def _engine_counts(result: TrialResult | ProgramResult) -> EngineCounts | None:
     return result.observed if isinstance(result, TrialResult) else None
+
+
+def _rows_differ(run: RunRecord, cell: str) -> dict[str, str]:
+    found = {}
+    for seen in run.observations:
+        cells = texts(seen.get("cells"))
+        if seen.get("kind") == ROWS_COMPARED and seen.get("verdict") == "differ" and cell in cells:
+            found.update({each: text(seen, "words") or "" for each in cells if each != cell})
+    return found
 
 
 def _rows_standard_error(done: Sequence[Round]) -> float | None:

@@ -57,6 +57,9 @@ _APART = 0.1
 ROWS = "rows returned per transaction"
 """The start of the text that describes a difference in rows."""
 
+VALUES = "values of the rows"
+"""The start of the text that describes rows with other values or in another order."""
+
 FAILED = "failed transactions"
 """The start of the text that describes a difference in failures."""
 
@@ -215,6 +218,7 @@ def _lacking(pair: Pair, ratio: Ratio | None) -> str:
 class Comparable:
     """Properties of a cell that decide whether it may be ranked with another one."""
 
+    id: str
     system: str
     """The system's name."""
     factors: dict[str, object]
@@ -227,6 +231,8 @@ class Comparable:
     """Rows returned per transaction."""
     rows_error: float
     """Standard error of ``rows``; 0 if unknown."""
+    rows_differ: dict[str, str]
+    """How its rows differ from those of other cells, by id."""
     failing: list[float]
     """Share of failed transactions in each round that started any."""
     lost: float
@@ -243,6 +249,7 @@ def comparable(cell: Cell | Comparable) -> Comparable:
         return cell
     failing = failing_by_round(cell)
     return Comparable(
+        id=cell.id,
         system=cell.system.name,
         factors=cell.factors,
         durability=class_of(cell),
@@ -250,6 +257,7 @@ def comparable(cell: Cell | Comparable) -> Comparable:
         writes=_writes(cell),
         rows=cell.rows_per_transaction,
         rows_error=cell.rows_standard_error or 0.0,
+        rows_differ=cell.rows_differ,
         failing=failing,
         lost=_nothing_but_failures(cell) if any(failing) else 0.0,
         queued=_queue_share(cell),
@@ -299,11 +307,12 @@ def durability_differs(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
 
 
 def rows_differ(a: Cell | Comparable, b: Cell | Comparable) -> list[str]:
-    """Return the numbers of rows if two systems differ in them for the same work; otherwise empty."""
+    """Return how the rows of two systems differ for the same work, in number or in values; empty if they don't."""
     a, b = comparable(a), comparable(b)
     if a.system == b.system or _without_system(a.factors) != _without_system(b.factors):
         return []
-    return other_rows(a, b)
+    values = [f"{VALUES}: {a.rows_differ[b.id]}"] if b.id in a.rows_differ else []
+    return other_rows(a, b) or values
 
 
 def other_rows(a: Cell | Comparable, b: Cell | Comparable, work: int = 1) -> list[str]:

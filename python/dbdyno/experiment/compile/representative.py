@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 from dbdyno.experiment.compile.generators import PlanGenerator
@@ -47,6 +48,23 @@ def representative(generator: PlanGenerator) -> Value:  # noqa: PLR0911 - one pe
             if isinstance(number, int):
                 return int(start + step * number)
     raise NoValueError(generator.get("kind"))
+
+
+def drawn(generator: PlanGenerator, source: Random) -> Value:
+    """Draw a value of a plan's generator. Raises NoValueError.
+
+    Each value of a range is equally likely, whatever the generator's distribution.
+    """
+    match generator:
+        case {"kind": "pick", "values": values}:
+            return _plain(source.choices(values, generator.get("weights"))[0])
+        case {"kind": "uniform" | "gaussian" | "zipf", "low": low, "high": high}:
+            return source.randint(low, high)
+        case {"kind": "uniform_real", "low": low, "high": high}:
+            return source.uniform(low, high)
+        case {"kind": "nullable", "share": share, "of": of}:
+            return None if source.random() < share else drawn(of, source)
+    return representative(generator)
 
 
 def _plain(value: Any) -> Value:

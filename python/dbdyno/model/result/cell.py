@@ -727,6 +727,8 @@ class Cell:
     """Rows returned per successful transaction, over all rounds."""
     rows_standard_error: float | None
     """The standard error of ``rows_per_transaction``; null if the squares were not counted."""
+    rows_differ: dict[str, str]
+    """How its rows differ from those of other cells for the same values, by the other cell's id."""
     retries_per_transaction: float | None
     """Further attempts per successful transaction, over all rounds; null if no transaction succeeded."""
     time: Time | None

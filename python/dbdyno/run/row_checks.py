@@ -1,0 +1,203 @@
+"""Run statements for the same values on all systems, and compare the rows that they return.
+
+`queries`, `try` and `upgrade` do this before the first trial.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dbdyno.analysis.answer.short import STATEMENT
+from dbdyno.analysis.measured.cell_pairs import baselines, side_pairs
+from dbdyno.analysis.row_differences import ROWS_COMPARED, Ordering, RowVerdict, compare_rows, ordering_of
+from dbdyno.base.errors import DbdynoError, InputError, SystemFailed
+from dbdyno.base.sql_tree import VALUE
+from dbdyno.engines import engine_of
+from dbdyno.engines.statements import numbered
+from dbdyno.engines.writes import writing_transactions
+from dbdyno.experiment.compile.representative import NoValueError, drawn
+from dbdyno.model.events.answers import ExecutionRows, Rows
+from dbdyno.model.plan.cell import PLAN, CompiledCell, not_analyzed
+from dbdyno.run.provisioners import Provisioners
+from dbdyno.runtime.worker import ask
+
+# Executions of a statement with parameters, each for other values.
+_EXECUTIONS = 5
+# Seconds for the executions of one statement.
+_LONGEST_S = 60.0
+
+
+@dataclass(frozen=True)
+class RowComparison:
+    """The verdict on the rows of two cells, by their ids. ``statement``: the name of the second one's."""
+
+    a: str
+    b: str
+    statement: str
+    found: RowVerdict
+
+    @property
+    def observation(self) -> dict[str, Any]:
+        """The observation to store, without values of rows."""
+        return {
+            "kind": ROWS_COMPARED,
+            "cells": [self.a, self.b],
+            "verdict": self.found.verdict,
+            "words": self.found.words,
+        }
+
+
+def has_rows_to_compare(compiled: Sequence[CompiledCell]) -> bool:
+    """Whether the cells are statements on existing databases, of which several may return the same rows."""
+    return len(compiled) > 1 and all(_is_statement(each) for each in compiled)
+
+
+def _is_statement(compiled: CompiledCell) -> bool:
+    grammar = engine_of(compiled.cell.system.engine).grammar
+    return STATEMENT in compiled.cell.factors and not compiled.tables and grammar is not None
+
+
+def check_rows(
+    compiled: Sequence[CompiledCell],
+    questions: Sequence[str],
+    seed: int,
+    provisioners: Provisioners,
+    *,
+    of_sides: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+) -> list[RowComparison]:
+    """Compare the rows of each cell with its baseline's, on the same engine.
+
+    ``questions``: the factors whose levels are never compared; ``of_sides``: compare candidate with
+    baseline cells; ``note``: called before each statement. The rows of a failing system are unknown.
+    """
+    levels = [each.cell.factors for each in compiled]
+    places = side_pairs(levels) if of_sides else baselines(levels, questions)
+    reader = _Reader(seed, provisioners, note)
+    found = []
+    for a, b in places:
+        one, other = compiled[a], compiled[b]
+        if one.cell.system.engine == other.cell.system.engine and not provisioners.interrupted:
+            verdict = _compare(one, other, reader)
+            found.append(RowComparison(one.cell.id, other.cell.id, str(other.cell.factors[STATEMENT]), verdict))
+    return found
+
+
+def compare_cells(a: CompiledCell, b: CompiledCell, seed: int, provisioners: Provisioners) -> RowVerdict:
+    """Compare the rows of two cells. Raises InputError for an unusable system."""
+    return _compare(a, b, _Reader(seed, provisioners, lambda _: None))
+
+
+def _compare(a: CompiledCell, b: CompiledCell, reader: _Reader) -> RowVerdict:
+    try:
+        if any(_writes(each, reader.provisioners) for each in (a, b)):
+            return RowVerdict("unknown", "the statement may write")
+        rows_a, rows_b = reader.rows(a), reader.rows(b)
+        verdict = compare_rows(rows_a, rows_b, _ordering(a), _ordering(b))
+        if verdict.verdict == "differ":
+            again = compare_rows(rows_a, reader.rows(a, again=True), _ordering(a), _ordering(a))
+            if again.verdict == "differ":
+                return RowVerdict("unknown", "the rows differ each time that the statement is executed")
+    except InputError:
+        raise
+    except DbdynoError as error:
+        return RowVerdict("unknown", str(error))
+    return verdict
+
+
+def _writes(compiled: CompiledCell, provisioners: Provisioners) -> bool:
+    """Whether running a cell's statement once more could change the user's data. Files are copied first."""
+    if not engine_of(compiled.cell.system.engine).is_server:
+        return False
+    return any(writing_transactions(compiled, provisioners).values())
+
+
+def _ordering(compiled: CompiledCell) -> Ordering:
+    engine = engine_of(compiled.cell.system.engine)
+    (statement, *_) = compiled.trial["statements"]
+    return ordering_of(numbered(statement["sql"], VALUE, engine.name), engine.grammar)
+
+
+class _Reader:
+    """Runs statements and keeps their rows."""
+
+    def __init__(self, seed: int, provisioners: Provisioners, note: Callable[[str], None]) -> None:
+        self._seed, self.provisioners, self._note = seed, provisioners, note
+        self._known: dict[Hashable, list[ExecutionRows]] = {}
+
+    def rows(self, compiled: CompiledCell, *, again: bool = False) -> list[ExecutionRows]:
+        """Return the rows of the executions that changed nothing. Raises DbdynoError."""
+        key = (compiled.cell.system.name, compiled.cell.id, compiled.added)
+        if again or key not in self._known:
+            self._note(str(compiled.cell.factors[STATEMENT]))
+            rows = read_rows(compiled, self._seed, self.provisioners)
+            if again:
+                return rows
+            self._known[key] = rows
+        return self._known[key]
+
+
+def read_rows(compiled: CompiledCell, seed: int, provisioners: Provisioners) -> list[ExecutionRows]:
+    """Run a cell's transaction for a few values and return the rows of the executions that changed nothing.
+
+    Cells with the same parameters get the same values. Raises DbdynoError.
+    """
+    with provisioners.of(compiled).ready(compiled, 0) as ready:
+        trial = compiled.trial
+        steps = trial["transactions"][0]["steps"]
+        executions = _EXECUTIONS if _varies(steps) else 1
+        task = trial | {
+            "target": ready.target,
+            "clients": 1,
+            "warmup": {},
+            "window": {"transactions": 1},
+            "statements": not_analyzed(trial["statements"]),
+            "transactions": [
+                {
+                    "name": "rows",
+                    "steps": [step for number in range(executions) for step in _drawn(steps, seed, number)],
+                }
+            ],
+            "record": {"rows": True, "operations": False, "io": False, "waits": False, "mutexes": False},
+        }
+        plan = {"schema": PLAN, "seed": seed, "task": task}
+        try:
+            read = ask(plan, Rows, _LONGEST_S, provisioners.interrupted)
+        except SystemFailed as error:
+            raise SystemFailed(f"the rows could not be read: {error}") from error
+    return [each for each in read.executions if not each.changed]
+
+
+def _varies(steps: Sequence[Mapping[str, Any]]) -> bool:
+    return any(
+        each.get("kind") not in ("constant", "variable")
+        for step in steps
+        for each in (*step.get("params", ()), *((step["value"],) if "value" in step else ()))
+    )
+
+
+def _drawn(steps: Sequence[Mapping[str, Any]], seed: int, number: int) -> list[dict[str, Any]]:
+    """Return steps with constants for their values, which depend only on the generators and their order."""
+    used: dict[str, int] = {}
+
+    def constant(generator: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(generator, sort_keys=True)
+        used[text] = used.get(text, -1) + 1
+        try:
+            value = drawn(generator, random.Random(f"{seed}/{number}/{used[text]}/{text}"))
+        except NoValueError:
+            return generator
+        return {"kind": "constant", "value": value}
+
+    made = copy.deepcopy(list(map(dict, steps)))
+    for step in made:
+        if "params" in step:
+            step["params"] = [constant(each) for each in step["params"]]
+        if "value" in step:
+            step["value"] = constant(step["value"])
+    return made
