@@ -17,7 +17,7 @@ from dbdyno.cli.completion import complete_systems
 from dbdyno.cli.cpu_command import cpu
 from dbdyno.cli.describe_command import describe, init, list_experiments
 from dbdyno.cli.help import GROUPS, PlainGroup, epilog
-from dbdyno.cli.judge_command import gate, noise
+from dbdyno.cli.judge_command import gate, noise, upgrade
 from dbdyno.cli.options import AllowWritesOption
 from dbdyno.cli.passwords import hide_passwords
 from dbdyno.cli.predict_command import predict
@@ -93,6 +93,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "describe": describe,
     "predict": predict,
     "compare": compare,
+    "upgrade": upgrade,
     "history": history,
     "noise": noise,
     "gate": gate,

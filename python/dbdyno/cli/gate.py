@@ -72,7 +72,7 @@ class Gated:
     """The verdicts of a gate.
 
     ``judged``: by the name of each comparison; ``advice``: how to settle open verdicts; ``document``: the run, unless
-    instructions were compared.
+    instructions were compared; ``command``: the command that judged; ``statements``: what `upgrade` found about each.
     """
 
     experiment: str
@@ -84,6 +84,8 @@ class Gated:
     advice: str = ""
     document: Document | None = None
     plan_changes: list[dict[str, str]] = field(default_factory=list)
+    command: str = "gate"
+    statements: list[dict[str, Any]] | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -169,7 +171,7 @@ class GateOptions:
             from dbdyno.report.html import write_html
 
             document = gated.document
-            sentences = [f"Gate: {gated.headline}.", *gated.lines]
+            sentences = [f"{gated.command.capitalize()}: {gated.headline}.", *gated.lines]
             write_html(replace(document, answer=text_answer(sentences, document.cells)), self.report)
         summary = os.environ.get(_SUMMARY)
         if summary:
@@ -199,7 +201,7 @@ def gate_run(run: str, baseline: str, across_machines: bool, store_place: str | 
             noise=noise,
             earlier=earlier,
         )
-        gated = _of_compared(compared, options)
+        gated = of_compared(compared, options)
         again = f"`dbdyno gate {compared.b.experiment} --against COMMIT` measures both sides together"
         if gated.verdict == "not settled":
             gated = replace(gated, advice=again)
@@ -217,34 +219,65 @@ def gate_against(
     command: list[str],
 ) -> int:
     """Measure an experiment and its baseline in the same rounds; return the exit code. Raises DbdynoError."""
+    options.check()
+    console = options.console
+    with writing_store(store_place) as store:
+        sides = measure_sides(
+            run, reference, build, store=store, store_place=store_place, options=options, command=command
+        )
+        if sides is None:
+            console.print("interrupted: no verdict")
+            return INTERRUPTED
+        document, compared, other = sides.document, sides.compared, sides.other
+        words = Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}")
+        gated = of_compared(compared, options)
+        about = f"{document.experiment}: run {document.id} against {other.name} ({other.what}), {compared.metric}"
+        gated = replace(gated, about=about, advice=advice(gated, document, command))
+        code = _conclude(gated, options, console, [words, *_differences(compared, console)])
+        if code:
+            # Print the verdicts before problems with the store.
+            report_store_errors(store, console)
+        return code
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A baseline and a candidate that were measured in the same rounds. ``observations``: of the run."""
+
+    document: Document
+    compared: Compared
+    other: Against
+    observations: list[dict[str, Any]]
+
+
+def measure_sides(
+    run: RunCommand,
+    reference: str,
+    build: str | None,
+    *,
+    store: Store,
+    store_place: str | None,
+    options: GateOptions,
+    command: list[str],
+) -> Sides | None:
+    """Measure a baseline and a candidate until every verdict is settled; None if interrupted. Raises DbdynoError."""
     from dbdyno.run.gate_baseline import against
 
-    options.check()
     measured = replace(run.options, margin=options.share, instructions=options.metric == "instructions")
     request = replace(run, options=measured).request(command)
     if measured.rounds == "auto":
         budget_s = _USUAL_BUDGET_S if measured.budget_s is None else measured.budget_s
         rule = Stopping(maximum=_MOST_ROUNDS, budget_s=budget_s, margin=options.share, metric=options.metric)
         request = replace(request, rule=rule)
-    console = options.console
-    with writing_store(store_place) as store:
-        with against(reference, request.experiment, request.systems, build, run.read) as other:
-            document, interrupted = execute(replace(request, against=other), store, Console(stderr=True))
-        if interrupted:
-            console.print("interrupted: no verdict")
-            return INTERRUPTED
-        with closing(open_store(place_of_run(store, document, store_place), make=False)) as holding:
-            definitions = _definitions(holding, document.id, other)
-        compared = compare_sides(document, definitions, margin=options.share, metric=options.metric)
-        sides = Text(f"a  baseline: {other.name}, {other.what}\nb  candidate: what is here; {_rounds(document)}")
-        gated = _of_compared(compared, options)
-        about = f"{document.experiment}: run {document.id} against {other.name} ({other.what}), {compared.metric}"
-        gated = replace(gated, about=about, advice=_advice(gated, document, command))
-        code = _conclude(gated, options, console, [sides, *_differences(compared, console)])
-        if code:
-            # Print the verdicts before problems with the store.
-            report_store_errors(store, console)
-        return code
+    with against(reference, request.experiment, request.systems, build, run.read) as other:
+        document, interrupted = execute(replace(request, against=other), store, Console(stderr=True))
+    if interrupted:
+        return None
+    with closing(open_store(place_of_run(store, document, store_place), make=False)) as holding:
+        definitions = _definitions(holding, document.id, other)
+        observations = holding.run(document.id).observations
+    compared = compare_sides(document, definitions, margin=options.share, metric=options.metric)
+    return Sides(document, compared, other, observations)
 
 
 def gate_plans(run: RunCommand | str, *, store_place: str | None, options: GateOptions, command: list[str]) -> int:
@@ -289,7 +322,7 @@ def _rounds(document: Document) -> str:
     return f"both were measured in the same {rounds} rounds"
 
 
-def _advice(gated: Gated, document: Document, command: list[str]) -> str:
+def advice(gated: Gated, document: Document, command: list[str]) -> str:
     """Return the command that probably settles the open verdicts, with its duration; empty if none does."""
     unsettled = [each.more for _, each in gated.judged if each.verdict == "not settled"]
     times = [more for more in unsettled if more is not None]
@@ -337,7 +370,7 @@ def gate_count(name: str, baseline: str, counts: Path | None, options: GateOptio
 def _conclude(gated: Gated, options: GateOptions, console: Console, details: Sequence[RenderableType] = ()) -> int:
     """Print the verdicts with their reasons and the differences; return the exit code."""
     style = _STYLES[gated.verdict]
-    console.print(Text.assemble("gate: ", (gated.headline, style)))
+    console.print(Text.assemble(f"{gated.command}: ", (gated.headline, style)))
     for name, each in gated.judged:
         console.print(Text.assemble((each.verdict, _STYLES[each.verdict]), f"  {name}: {each.reason}"))
     if gated.advice:
@@ -351,12 +384,14 @@ def _conclude(gated: Gated, options: GateOptions, console: Console, details: Seq
 def _differences(compared: Compared, console: Console) -> list[RenderableType]:
     found = differences_view(compared, console.width)
     notes = [Text(f"! not judged, the baseline has no such cell: {without_side(each)}") for each in _new(compared)]
+    notes += [Text(f"! {each}") for each in _other_rows(compared)]
     notes += [Text(f"plan of {each}") for each in plan_change_lines(compared)]
     weaker = [Text(each, style="dim") for each in compared.weaker]
     return [*([found] if found is not None else []), *notes, *weaker]
 
 
-def _of_compared(compared: Compared, options: GateOptions) -> Gated:
+def of_compared(compared: Compared, options: GateOptions) -> Gated:
+    """Return the verdicts on all cells of a comparison. Raises InputError."""
     names = _names(compared.b)
     judged = [
         (names.get(comparison.b, comparison.b), each)
@@ -373,6 +408,7 @@ def _of_compared(compared: Compared, options: GateOptions) -> Gated:
     about = f"{compared.b.experiment}: run {compared.b.id} against {compared.a.id}, {compared.metric}"
     notes = [f"Differs: {each.what}: {each.a} → {each.b}" for each in compared.differences]
     notes += [f"Not judged, the baseline has no such cell: {without_side(cell)}" for cell in _new(compared)]
+    notes += _other_rows(compared)
     notes += [f"Plan of {each}" for each in plan_change_lines(compared)]
     notes += [*compared.weaker, *compared.said]
     return Gated(
@@ -385,6 +421,13 @@ def _of_compared(compared: Compared, options: GateOptions) -> Gated:
         document=compared.b,
         plan_changes=plan_changes_json(compared),
     )
+
+
+def _other_rows(compared: Compared) -> list[str]:
+    """Return the statements that return other rows in b for the same values."""
+    of_a, names = {cell.id: cell for cell in compared.a.cells}, _names(compared.b)
+    differing = ((names[each.b], of_a[each.a].rows_differ.get(each.b)) for each in compared.comparisons)
+    return [f"other rows of {name}: {words}" for name, words in differing if words is not None]
 
 
 def _cell_pairs(compared: Compared) -> list[tuple[Cell | None, Cell]]:
@@ -422,7 +465,7 @@ def _names(document: Document) -> dict[str, str]:
 
 def _markdown(gated: Gated) -> str:
     lines = [
-        f"### dbdyno gate: {gated.headline}",
+        f"### dbdyno {gated.command}: {gated.headline}",
         "",
         gated.about,
         "",
@@ -465,6 +508,7 @@ def _json(gated: Gated) -> dict[str, Any]:
         "plan_changes": gated.plan_changes,
         "advice": gated.advice,
         "notes": gated.notes,
+        **({} if gated.statements is None else {"statements": gated.statements}),
     }
 
 
@@ -477,7 +521,7 @@ def _junit(gated: Gated) -> str:
     open_tag = "error" if gated.fail_if_not_settled else "skipped"
     suite = ElementTree.Element(
         "testsuite",
-        name=f"dbdyno gate {gated.experiment}",
+        name=f"dbdyno {gated.command} {gated.experiment}",
         tests=str(len(verdicts)),
         failures=str(verdicts.count("regression") + verdicts.count("failed")),
         errors=str(sum(_tag(each, open_tag) == "error" for _, each in gated.judged)),

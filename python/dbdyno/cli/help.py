@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 GROUPS: Mapping[str, Sequence[str]] = {
     "Measure": ("run", "try", "queries", "init", "tour"),
     "Understand": ("why", "show", "runs", "report", "list", "describe", "cpu", "predict"),
-    "Compare": ("compare", "history", "noise"),
+    "Compare": ("compare", "upgrade", "history", "noise"),
     "CI": ("gate", "baseline"),
     "Engines": ("systems", "check", "sqlite", "duckdb", "web"),
     "Files": ("store", "cache"),
@@ -38,6 +38,10 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "describe": ("describe pk-lookup", "describe ./my.toml --system postgresql: --check"),
     "predict": ("predict --from last", "predict key-order --rows 100000000"),
     "compare": ("compare RUN_A RUN_B", "compare last/clients=1 last/clients=8"),
+    "upgrade": (
+        'upgrade q.sql --from "sqlite:my.db?source=$(dbdyno sqlite get 3.40.1)" --to sqlite:my.db --bisect',
+        "upgrade q.sql --from postgresql://me@old/shop --to postgresql://me@new/shop",
+    ),
     "history": ("history pk-lookup", "history pk-lookup --metric p99 --report history.html"),
     "noise": ("noise ./my.toml --rounds 10", "noise ./my.toml --runs 10"),
     "gate": (

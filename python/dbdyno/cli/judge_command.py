@@ -15,6 +15,7 @@ from dbdyno.cli.options import (
     DirOption,
     InterleaveOption,
     JsonOption,
+    JunitOption,
     MarginOption,
     MarkdownOption,
     MetricOption,
@@ -24,6 +25,7 @@ from dbdyno.cli.options import (
     SetOption,
     StoreOption,
     SystemOption,
+    ValuesOption,
 )
 from dbdyno.cli.strict_command import refuse_typed
 from dbdyno.model.run_options import RunOptions
@@ -95,9 +97,7 @@ def gate(
     metric: MetricOption = None,
     across_machines: AcrossOption = False,
     store: StoreOption = None,
-    junit: Annotated[
-        Path | None, typer.Option("--junit", metavar="FILE", help="Write the verdicts as JUnit XML")
-    ] = None,
+    junit: JunitOption = None,
     markdown: MarkdownOption = None,
     report: ReportOption = None,
     json: Annotated[
@@ -170,6 +170,83 @@ def gate(
         code = gate_count(run, baseline, counts, options)
     else:
         code = gate_run(run, baseline, across_machines, store, options)
+    if code:
+        raise typer.Exit(code)
+
+
+def upgrade(
+    file: Annotated[str, typer.Argument(metavar="FILE.sql", help="Statements that end with `;`")],
+    old: Annotated[
+        str, typer.Option("--from", metavar="URL", help="The system as it is", autocompletion=complete_systems)
+    ],
+    new: Annotated[
+        str, typer.Option("--to", metavar="URL", help="The system to upgrade to", autocompletion=complete_systems)
+    ],
+    values: ValuesOption = None,
+    bisect: Annotated[
+        bool, typer.Option("--bisect", help="Name the release in which each statement changed (SQLite, or --via)")
+    ] = False,
+    via: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--via",
+            metavar="URL",
+            help="--bisect: a system between both, oldest first (repeatable)",
+            autocompletion=complete_systems,
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="Time for measuring, and again for trying changes")
+    ] = "2m",
+    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="Largest loss allowed")] = "5%",
+    inconclusive: Annotated[
+        str,
+        typer.Option(
+            "--inconclusive",
+            metavar="pass|fail",
+            help="Exit code for verdicts that are not settled: 0 with a notice, or 4",
+        ),
+    ] = "pass",
+    interleaving: InterleaveOption = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    allow_writes: AllowWritesOption = False,
+    store: StoreOption = None,
+    junit: JunitOption = None,
+    markdown: MarkdownOption = None,
+    report: ReportOption = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the verdicts; `-`: to the standard output")
+    ] = None,
+) -> None:
+    """Compare statements on two versions or settings: rows, times, plans. Exit code 3: slower, or other rows.
+
+    For a slower statement with another plan, it tries settings and fresh statistics on copies, and prints what brings
+    the old plan back.
+    """
+    from dbdyno.base.errors import InputError
+    from dbdyno.cli.experiment_source import ExperimentSource, is_sql_file
+    from dbdyno.cli.gate import GateOptions
+    from dbdyno.cli.run import RunCommand
+    from dbdyno.cli.upgrade import UpgradeOptions, upgrade_statements
+
+    if not is_sql_file(file):
+        raise InputError(file, "its name does not end in `.sql`", "name a SQL file; `dbdyno gate` takes experiments")
+    budget_s = read_duration(budget, "--budget")
+    measured = RunOptions(
+        systems=[new],
+        seed=seed,
+        directory=directory,
+        interleaving=read_interleaving(interleaving),
+        allow_writes=allow_writes,
+    )
+    code = upgrade_statements(
+        RunCommand(source=ExperimentSource([file], values=values or [], directory=directory), options=measured),
+        UpgradeOptions(old, new, budget_s or 0.0, bisect, via or []),
+        store_place=store,
+        options=GateOptions(margin, inconclusive, None, junit, markdown, report, json),
+        command=sys.argv,
+    )
     if code:
         raise typer.Exit(code)
 

@@ -43,6 +43,7 @@ SystemOption = Annotated[
 JsonOption = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the result document; `-`: to the standard output")
 ]
+JunitOption = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write the verdicts as JUnit XML")]
 CsvOption = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write a row a round")]
 MarkdownOption = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write a table in Markdown")]
 ReportOption = Annotated[

@@ -133,6 +133,12 @@ class Engine:
     escape_words: Collection[str] | None = None
     """A statement without these words can't access another database, so dbdyno needn't ask; ``None``: unknown."""
 
+    fresh_statistics: str | None = None
+    """The statement that samples all tables for the planner, on a copy of the user's file; ``None``: there is none."""
+
+    build_settings = frozenset({"cflags", "library", "library_threading", "program", "source"})
+    """The settings that select the library or the server's program, and so the version."""
+
     check_settings: Mapping[str, str] = {}
     """The settings that ``dbdyno check`` needs on a server that dbdyno starts."""
 
@@ -412,6 +418,13 @@ class Engine:
         # PostgreSQL's planner switches to a scan at 5 to 20% of the rows, depending on their physical order. The other
         # planners switch no later.
         return 0.2 * rows
+
+    def planner_switches(self, was: Mapping[str, str], now: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+        """Return settings that let the planner choose other plans, each to be tried alone on the new system.
+
+        ``was``, ``now``: the settings in effect on the old and the new system.
+        """
+        return ()
 
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Return what may improve the planner's row estimate for a plan step; ``None``: nothing is known to.

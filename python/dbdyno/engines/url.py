@@ -175,6 +175,11 @@ def with_settings(spec: SystemSpec, settings: Mapping[str, str]) -> SystemSpec:
     return _named(replace(spec, settings={**spec.settings, **settings})) if settings else spec
 
 
+def without_setting(spec: SystemSpec, name: str) -> SystemSpec:
+    """Return a system without one of its settings."""
+    return _named(replace(spec, settings={each: value for each, value in spec.settings.items() if each != name}))
+
+
 def same_system(a: SystemSpec, b: SystemSpec) -> bool:
     """Whether two systems have the same engine and settings, regardless of their location."""
     return a.engine == b.engine and dict(a.settings) == dict(b.settings)

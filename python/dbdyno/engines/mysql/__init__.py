@@ -203,6 +203,12 @@ class Mysql(ServerEngine):
 
         return sample_query("json_arrayagg(v)", table, column, most, "rand()")
 
+    def planner_switches(self, was: Mapping[str, str], now: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+        """Return each flag of ``optimizer_switch`` with its other value; flags with other values before come first."""
+        from dbdyno.engines.mysql.statistics import other_switches
+
+        return other_switches(was, now)
+
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Advise to update statistics, also on columns without an index."""
         from dbdyno.engines.mysql.statistics import better_estimates

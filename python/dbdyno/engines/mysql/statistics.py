@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dbdyno.engines.conditions import Conditions
 
 
@@ -13,3 +15,15 @@ def better_estimates(product: str, on: Conditions) -> str:
     if not on.unindexed:
         return words
     return f"{words}, and `analyze table {on.table} update histogram on {', '.join(on.unindexed)}` creates histograms"
+
+
+def other_switches(was: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return each flag of ``optimizer_switch`` with its other value. Flags that differ from ``was`` come first."""
+    before, after = _flags(was), _flags(now)
+    names = sorted(after, key=lambda name: before.get(name) in (None, after[name]))
+    return [("optimizer_switch", f"{name}={'off' if after[name] == 'on' else 'on'}") for name in names]
+
+
+def _flags(settings: Mapping[str, str]) -> dict[str, str]:
+    pairs = (each.partition("=") for each in settings.get("optimizer_switch", "").split(",") if "=" in each)
+    return {name: value for name, _, value in pairs if value in ("on", "off")}

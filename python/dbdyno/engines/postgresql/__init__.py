@@ -209,6 +209,12 @@ class Postgresql(ServerEngine):
 
         return sample_query("json_agg(v)", table, column, most, "random()")
 
+    def planner_switches(self, was: Mapping[str, str], now: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+        """Return the planner's methods, which can be forbidden, and its cost of random reads."""
+        from dbdyno.engines.postgresql.planner import SWITCHES
+
+        return SWITCHES
+
     def better_estimates(self, product: str, on: "Conditions | None") -> str | None:
         """Advise to update statistics, and to create multi-column ones."""
         from dbdyno.engines.postgresql.statistics import better_estimates

@@ -56,6 +56,12 @@ class Sqlite(Engine):
     # With `full`, a power failure can undo at most the last commit. In WAL mode, it equals `extra`.
     also_durable = frozenset({(POWER_SAFE, "synchronous", "full")})
 
+    fresh_statistics = "analyze"
+
+    def planner_switches(self, was: Mapping[str, str], now: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+        """Return the PRAGMA that allows or forbids temporary indexes."""
+        return (("automatic_index", "off"), ("automatic_index", "on"))
+
     def control_text(self, verb: str, mode: str) -> str:
         """Return the verb, and for ``begin`` the mode of the transaction."""
         return f"begin {mode}" if verb == "begin" and mode != "deferred" else verb
