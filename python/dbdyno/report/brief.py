@@ -92,6 +92,7 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
         yield from slo_lines(document.slo, width)
         yield from _warnings(document, width, rest)
         return
+    yield from measured_index_lines(document, width)
     table = list(_table(document, width, rest, max(_LINES - len(answer) - 2, _FEWEST)))
     yield from table
     yield Text("")
@@ -232,7 +233,6 @@ def _bottlenecks(document: Document, width: int) -> Iterator[Text]:
 
 def _indexes(document: Document, width: int, rest: str) -> Iterator[Text]:
     """Yield the statements that create the indexes which would avoid a costly scan or sort."""
-    yield from measured_index_lines(document, width)
     missing = index_lines(document)
     if missing:
         yield from wrapped("Missing indexes (not measured):", width)

@@ -25,7 +25,7 @@ from dbdyno.report.charts import (
 )
 from dbdyno.report.data_columns import DATA_NOTE
 from dbdyno.report.export import write_text
-from dbdyno.report.indexes import index_lines, index_sentences, index_table, statements_to_paste
+from dbdyno.report.indexes import index_conclusions, index_lines, index_sentences, index_table, statements_to_paste
 from dbdyno.report.measured import legend, measured_line
 from dbdyno.report.operations import NOTE
 from dbdyno.report.page import render_page
@@ -74,6 +74,7 @@ def _context(document: Document) -> dict[str, Any]:
         "lead": lead,
         "indexes": index_lines(document),
         "index_table": index_table(document),
+        "index_conclusions": index_conclusions(document),
         "index_sentences": index_sentences(document),
         "index_statements": [line for each in document.indexes for line in statements_to_paste(each)],
         "throughput": throughput_chart(document, lead=lead is None) if document.slo is None else None,

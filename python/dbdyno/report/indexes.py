@@ -58,18 +58,15 @@ def measured_index_lines(document: Document, width: int) -> Iterator[Text]:
                 yield from wrapped(f"Indexes not measured: {each.not_measured}.", width, "yellow", "  ")
             yield from _idle_lines(each, width)
             continue
-        yield Text("")
-        head = f"Indexes{_of_system(each, document)}: {summary(each)}"
-        yield from wrapped(head, width, "", "  ")
-        rows = _rows(each, document)
-        yield from laid_out([Row(label, values) for label, values in rows], width, _SPARE)
         for sentence in conclusions(each, document):
-            yield from wrapped(sentence, width, "bold" if sentence.startswith("Take") else "", "  ")
+            yield from wrapped(f"{_of_system(each, document)}{sentence}", width, "bold", "  ")
         for line in statements_to_paste(each):
             yield from wrapped(f"  {line}", width, "green", "    ")
-        for sentence in remarks(each):
+        rows = [Row(label, values) for label, values in _rows(each, document)]
+        yield from laid_out(rows, width, _SPARE)
+        for sentence in (*remarks(each), *idle_sentences(each), summary(each) + "."):
             yield from wrapped(sentence, width, "", "  ")
-        yield from _idle_lines(each, width)
+        yield Text("")
 
 
 def _idle_lines(found: Indexes, width: int) -> Iterator[Text]:
@@ -81,11 +78,12 @@ def summary(found: Indexes) -> str:
     """Say how many candidates were measured, on what, and in which time."""
     count = len(found.tried)
     copied = "" if found.copied_bytes is None else f" of {size(found.copied_bytes)}"
-    return f"{count} candidate{'s' * (count != 1)} built and measured on a copy{copied}, in {duration(found.seconds)}"
+    indexes = f"{count} candidate index{'es' * (count != 1)}"
+    return f"{indexes} built and measured on a copy{copied}, in {duration(found.seconds)}"
 
 
 def _of_system(found: Indexes, document: Document) -> str:
-    return f" on {document.answer.systems.get(found.system, found.system)}" if len(document.indexes) > 1 else ""
+    return f"{document.answer.systems.get(found.system, found.system)}: " if len(document.indexes) > 1 else ""
 
 
 def _before(found: Indexes, document: Document) -> dict[str, float]:
@@ -115,8 +113,10 @@ def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]
                 _INDEX: ", ".join(used),
             }
         else:
-            why = _reason(found, name)
-            values = {_NOW: time_words(ms), _WITH: "", _TIMES: "", _INDEX: why}
+            values = {_NOW: time_words(ms), _WITH: "", _TIMES: "", _INDEX: _reason(found, name)}
+            if speed is not None and speed.ci95 is not None and speed.ci95[1] < 1:
+                # A statement that also updates the new indexes.
+                values |= {_WITH: time_words(ms / speed.times), _TIMES: speed_words(speed), _INDEX: "writes them"}
         rows.append((name, values))
     return rows
 
@@ -124,7 +124,7 @@ def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]
 def _reason(found: Indexes, statement: str) -> str:
     """Say why a statement has no new index."""
     if statement in found.without_candidates:
-        return "no index can serve it"
+        return "no candidate"
     helped = [
         each
         for each in found.tried
@@ -233,10 +233,17 @@ def index_table(document: Document) -> CellTable:
 
 
 def index_sentences(document: Document) -> list[str]:
-    """Return all sentences on measured indexes, for the report."""
+    """Return the sentences on what else was measured, for the report."""
     said: list[str] = []
     for found in document.indexes:
         if found.not_measured is None:
-            said += [summary(found) + ".", *conclusions(found, document), *remarks(found)]
+            said += remarks(found)
         said += idle_sentences(found)
+        if found.not_measured is None:
+            said.append(summary(found) + ".")
     return said
+
+
+def index_conclusions(document: Document) -> list[str]:
+    """Return the sentences on the indexes to take, for the report."""
+    return [each for found in document.indexes if found.not_measured is None for each in conclusions(found, document)]

@@ -37,8 +37,8 @@ _SLOW_S = 0.5
 # Pairs of windows: at least, and at most unless the interval decides.
 _LEAST_PAIRS, _MOST_PAIRS = 3, 8
 _WRITE_PAIRS = 5
-# Statements that take this share of the total or less are not worth an index.
-_NEGLIGIBLE = 0.001
+# Statements that take less are not worth an index: with weights a share of the total, otherwise milliseconds.
+_NEGLIGIBLE_SHARE, _NEGLIGIBLE_MS = 0.001, 0.05
 _CANDIDATES_PER_STATEMENT = 6
 _WRITTEN_ROWS = 1000
 # The share of the time that one statement may take with one candidate.
@@ -144,6 +144,10 @@ class _SystemTrials:
         self._engine = engine_of(first.compiled.cell.system.engine)
         self._catalog: JsonObject = _merged(each.cell.system.catalog for each in statements)
 
+    @property
+    def _weighted(self) -> bool:
+        return any(each.weight != 1 for each in self._statements)
+
     def measure(self) -> Indexes:
         """Measure the candidates; return what was found."""
         plans = [each.plan for each in self._statements]
@@ -197,7 +201,7 @@ class _SystemTrials:
         total = sum(each.total_ms for each in self._statements)
         engine = self._statements[0].cell.system.engine or self._engine.name
         for each in self._statements:
-            if each.total_ms > _NEGLIGIBLE * total:
+            if (each.total_ms > _NEGLIGIBLE_SHARE * total) if self._weighted else (each.ms > _NEGLIGIBLE_MS):
                 plan = self._engine.read_plan(each.plan)
                 each.candidates = index_candidates(
                     each.sql, engine, dict(self._catalog), plan=plan, limit=_CANDIDATES_PER_STATEMENT
@@ -232,7 +236,7 @@ class _SystemTrials:
                 [_measured(each) for each in useful],
                 {each.name: each.total_ms for each in self._statements},
                 self._budget_bytes,
-                weighted=any(each.weight != 1 for each in self._statements),
+                weighted=self._weighted,
             )
             result.over_budget = list(choice.over_budget)
             chosen = [each for each in useful if each.name in choice.chosen]
@@ -302,7 +306,12 @@ class _SystemTrials:
         if ratio is None:
             return None
         return StatementSpeed(
-            statement=statement.name, pairs_ms=pairs, times=ratio.mean, ci95=ratio.ends, plan=plan, uses=uses
+            statement=statement.name,
+            pairs_ms=pairs,
+            times=ratio.mean,
+            ci95=ratio.ends if len(pairs) >= _LEAST_PAIRS else None,
+            plan=plan,
+            uses=uses,
         )
 
     def _far_pairs(self, lab: _Copies, statement: _Statement) -> list[list[float]] | None:
@@ -321,7 +330,7 @@ class _SystemTrials:
                 break
             ms = told
             pairs.append([before, told])
-            if len(pairs) > 1 and (far_apart(pairs) is None or ms > _SLOW_S * 1e3):
+            if len(pairs) > 1 and (far_apart(pairs) is None or max(ms, before) > _SLOW_S * 1e3):
                 break
         return pairs
 
@@ -342,7 +351,8 @@ class _SystemTrials:
                 pairs.append(pair)
                 statement.without_ms.append(pair[0])
             is_over = time.monotonic() - began > max(self._budget_s * _SHARE_OF_ONE, 1.0)
-            if far_apart(pairs) is not None or (len(pairs) >= _LEAST_PAIRS and (is_decided(pairs) or is_over)):
+            is_far = far_apart(pairs) is not None and max(pair) > _SLOW_S * 1e3
+            if is_far or (len(pairs) >= _LEAST_PAIRS and (is_decided(pairs) or is_over)):
                 break
         return pairs
 

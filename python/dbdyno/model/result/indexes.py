@@ -21,7 +21,7 @@ class StatementSpeed:
     times: float
     """How many times as fast it is with the indexes."""
     ci95: list[float] | None
-    """The interval of ``times``; null after a single pair."""
+    """The interval of ``times``; null after one or two pairs."""
     plan: list[str]
     """The plan with the indexes, in the engine's own form."""
     uses: list[str]
