@@ -113,14 +113,17 @@ def _is_table(node: PlanNode, name: str) -> bool:
 
 # A statement that a LIMIT ends early; MySQL, PostgreSQL and SQLite, and FETCH FIRST.
 _LIMITED = re.compile(r"\b(limit|fetch\s+(first|next))\b", re.IGNORECASE)
+# A condition that the index doesn't serve may leave hardly any row, so that all are read in spite of a LIMIT.
+_FILTERED = re.compile(r"\bwhere\b", re.IGNORECASE)
 
 
 def _reads_all(node: PlanNode, nodes: Sequence[PlanNode], statement: CellStatement) -> bool:
     """Whether a step reads a whole table. A LIMIT may end reading in the order of an index early."""
     if node.kind != "scan" or node.table is None:
         return False
-    is_ended = node.index is not None and _LIMITED.search(statement.sql) and all(each.kind != "sort" for each in nodes)
-    return not is_ended
+    sql = statement.sql
+    is_limited = _LIMITED.search(sql) is not None and _FILTERED.search(sql) is None
+    return not (is_limited and node.index is not None and all(each.kind != "sort" for each in nodes))
 
 
 def _plan_changes(condition: Condition, pairs: Pairs) -> Iterator[Violation]:

@@ -16,7 +16,7 @@ LEAST_GAIN = 1.1
 # Two pairs that differ by this factor in the same direction are no noise.
 _FAR, _LEAST_FAR = 3.0, 2
 # What an index must save: with weights, of the time of all statements; otherwise, of the time of one of them.
-_LEAST_OF_ALL, _LEAST_OF_ONE = 0.02, 0.3
+_LEAST_OF_ALL, _LEAST_OF_ONE = 0.01, 0.2
 # Sets of up to this many useful candidates are compared exhaustively.
 _EXHAUSTIVE = 12
 
@@ -89,8 +89,12 @@ def choose(
     """
     fitting = [each for each in found if budget_bytes is None or (each.bytes or 0) <= budget_bytes]
 
+    largest = max((each.bytes or 0 for each in fitting), default=0) or 1
+
     def cost(taken: Sequence[Measured]) -> float:
-        return _cost(taken, total_ms, weighted=weighted)
+        # The largest index is charged twice as much as a tiny one.
+        charged = sum(1 + (each.bytes or 0) / largest for each in taken)
+        return _cost(taken, total_ms, charged, weighted=weighted)
 
     if len(fitting) <= _EXHAUSTIVE:
         sets = (list(each) for count in range(len(fitting) + 1) for each in combinations(fitting, count))
@@ -102,16 +106,16 @@ def choose(
     return Choice(tuple(each.name for each in best), tuple(over))
 
 
-def _cost(taken: Sequence[Measured], total_ms: Mapping[str, float], *, weighted: bool) -> float:
-    """Return what is left of the statements' time, plus a charge for each index.
+def _cost(taken: Sequence[Measured], total_ms: Mapping[str, float], charged: float, *, weighted: bool) -> float:
+    """Return what is left of the statements' time, plus a charge for the indexes.
 
     With weights, the time of all statements counts. Without them nobody knows how often each one runs, so that the
     logarithms of their times count: a fast statement matters as much as a slow one.
     """
     left = {name: _left_of(name, ms, taken) for name, ms in total_ms.items()}
     if weighted:
-        return sum(left.values()) / sum(total_ms.values()) + _LEAST_OF_ALL * len(taken)
-    return sum(math.log(left[name] / ms) for name, ms in total_ms.items()) - math.log(1 - _LEAST_OF_ONE) * len(taken)
+        return sum(left.values()) / sum(total_ms.values()) + _LEAST_OF_ALL * charged
+    return sum(math.log(left[name] / ms) for name, ms in total_ms.items()) - math.log(1 - _LEAST_OF_ONE) * charged
 
 
 def _greedy(

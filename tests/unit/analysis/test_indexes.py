@@ -23,8 +23,14 @@ def test_an_index_that_serves_two_statements_beats_two_indexes_that_hardly_save_
     assert choose(found, TIMES, None).chosen == ("both",)
 
 
+def test_a_wider_index_must_be_clearly_faster() -> None:
+    found = [Measured("wide", {"a": 51.0}, 140), Measured("narrow", {"a": 50.0}, 100)]
+    assert choose(found, TIMES, None).chosen == ("narrow",)
+    assert choose([Measured("wide", {"a": 90.0}, 140), found[1]], TIMES, None).chosen == ("wide",)
+
+
 def test_the_budget_holds_and_what_does_not_fit_is_named() -> None:
-    found = [Measured("x", {"a": 50.0}, 80), Measured("y", {"b": 50.0}, 30)]
+    found = [Measured("x", {"a": 500.0}, 80), Measured("y", {"b": 50.0}, 30)]
     choice = choose(found, TIMES, 100)
     assert choice.chosen == ("x",)
     assert choice.over_budget == ("y",)
