@@ -256,11 +256,13 @@ impl<S: Session> Session for RowSession<S> {
     }
 
     async fn close(self) -> Result<(), Failure> {
-        let mut executions = self.executions.lock().unwrap_or_else(PoisonError::into_inner);
-        executions.extend(self.rows.done);
-        drop(executions);
+        append(&self.executions, self.rows.done);
         self.session.close().await
     }
+}
+
+fn append(executions: &Mutex<Vec<ExecutionRows>>, more: Vec<ExecutionRows>) {
+    executions.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
 }
 
 fn every(rows: &mut RowCollector) -> Wanted<'_> {
