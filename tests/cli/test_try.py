@@ -125,3 +125,30 @@ def test_a_column_whose_name_needs_quotes_gives_values(cli: Cli) -> None:
     assert "executions/s" in out
     said = cli("try", *asked, "--set", "mail=@id of order", code=2)
     assert "quoted as in SQL" in said
+
+
+def test_statements_that_return_other_rows_are_ranked_with_that_price(cli: Cli, shop: Path) -> None:
+    """As many rows, but others; the first that differs is shown, and not stored."""
+    first, second = "select id from orders where customer = 7", "select id + 1 from orders where id % 500 = 7"
+    arguments = ("--system", "sqlite:shop.db", "--budget", "3s", "--json", "out.json", "--store", "runs.db")
+    made = cli.invoke("try", first, second, *arguments)
+    assert made.code == 0
+    assert "second: 100 of 100 rows differ; was (7); is (8)" in made.errors
+    document = (Path(cli.directory) / "out.json").read_text()
+    assert json.loads(document)["answer"]["configurations"][1]["price"] == [
+        "returns other rows (100 of 100 rows differ)"
+    ]
+    assert "was (7)" not in document
+    same = cli.invoke("try", first, "select id from orders where id % 500 = 7 order by id desc", *arguments)
+    assert "rows differ" not in same.errors
+    assert json.loads((Path(cli.directory) / "out.json").read_text())["answer"]["configurations"][1]["price"] == []
+
+
+def test_a_statement_with_other_rows_on_another_system_is_not_ranked(cli: Cli, shop: Path) -> None:
+    cli.write("q.sql", "-- name: any\nselect max('A' like 'a'), count(*) from orders;")
+    systems = ("--system", "sqlite:shop.db", "--system", "sensitive=sqlite:shop.db?case_sensitive_like=on")
+    said = cli("queries", "q.sql", *systems, "--budget", "3s", "--store", "runs.db", "--json", "out.json")
+    (compared,) = json.loads((Path(cli.directory) / "out.json").read_text())["comparisons"]
+    assert compared["verdict"] is None
+    assert compared["not_comparable"] == ["values of the rows: 1 of 1 row differs"]
+    assert "values of the rows: 1 of 1 row differs" in " ".join(said.split())
