@@ -92,7 +92,7 @@ def compare_rows(a: Sequence[ExecutionRows], b: Sequence[ExecutionRows], of_a: O
     Floating-point numbers may differ by rounding. Rows that an ORDER BY or LIMIT leaves open may differ.
     """
     if not a or not b:
-        return RowVerdict("unknown", "no execution was compared")
+        return RowVerdict("unknown", "the statement failed, or dbdyno can't read its values")
     found = EQUAL
     for one, other in zip(a, b, strict=False):
         verdict = _compare(one, other, of_a, of_b)
