@@ -71,21 +71,27 @@ def candidates(old: SystemSpec, new: SystemSpec, was: Mapping[str, str], now: Ma
     """
     engine = engine_of(new.engine)
     builds = engine.build_settings
-    tried: set[tuple[str, str]] = set()
+    tried: list[tuple[str, str]] = []
+
+    def read(name: str, value: str) -> str | None:
+        """Return a value in the engine's form; None if the engine doesn't accept it."""
+        try:
+            settings = engine.read_settings({**new.settings, name: value}, "", named=new.host is not None)
+        except InputError:
+            return None
+        return dict(settings.shown()).get(name, value)
 
     def fits(name: str, value: str) -> bool:
-        if name in builds or (name, value) in tried or now.get(name) == value:
+        known = [each for of, each in (*now.items(), *tried) if of == name]
+        wanted = None if name in builds else read(name, value)
+        if wanted is None or wanted in [read(name, each) for each in known]:
             return False
-        tried.add((name, value))
-        try:
-            engine.read_settings({**new.settings, name: value}, "", named=new.host is not None)
-        except InputError:
-            return False
+        tried.append((name, value))
         return True
 
     for name, value in new.settings.items():
         if name not in builds and name not in old.settings:
-            tried.add((name, was.get(name, "")))
+            tried += [(name, was[name])] if name in was else []
             yield Candidate(f"without {name}={value}", without_setting(new, name))
     for name, value in {**old.settings, **differing_settings(was, now)}.items():
         if new.settings.get(name) != value and fits(name, value):
@@ -225,7 +231,9 @@ class Tries:
                 if verdict.verdict == "equal":
                     yield name, Remedy(candidate.words, "rows")
             elif each.change is not None and has_plan_of(each.old, name, prepared):
-                ratio = time_ratio(old_cells[name], cells[name], self.provisioners, self.seed)
+                # Without time to measure it, the plan alone is reported.
+                spent = self.budget.is_spent
+                ratio = None if spent else time_ratio(old_cells[name], cells[name], self.provisioners, self.seed)
                 yield name, Remedy(candidate.words, "plan", ratio)
 
 
