@@ -105,7 +105,7 @@ def _check_systems(old: SystemSpec, new: SystemSpec, upgrade: UpgradeOptions) ->
         raise InputError("upgrade", f"`{new.name}` takes no SQL", "name a database")
     if old == new:
         raise InputError("upgrade", "`--from` and `--to` name the same system", "name two versions or settings")
-    if upgrade.bisect and not upgrade.via and new.engine != "sqlite":
+    if upgrade.bisect and not upgrade.via and not engine_of(new.engine).builds_releases:
         hint = "add the systems between both, oldest first: `--via SYSTEM --via SYSTEM`"
         raise InputError("--bisect", f"dbdyno can't find the releases of {engine_of(new.engine).title}", hint)
     if upgrade.via and not upgrade.bisect:

@@ -105,6 +105,9 @@ class Engine:
     message_calls = False
     """Whether the worker counts its clients' messages and connections, and can delay them."""
 
+    builds_releases = False
+    """Whether dbdyno can get and build its releases."""
+
     original: str | None = None
     """The product that defined the protocol, if other products implement it too."""
 

@@ -44,6 +44,7 @@ class Sqlite(Engine):
     file_calls = True
     locks: Locks = "file"
     grammar = "sqlite"
+    builds_releases = True
     # The statements and functions that crates/engines/src/sqlite/external_access.rs detects. SQLite has no other names.
     escape_words = (
         *("attach", "pragma", "vacuum", "virtual", "edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile"),
