@@ -205,7 +205,6 @@ mod tests {
                 slots,
                 variables,
                 every: None,
-                every: None,
             };
             session.answer(dbdyno_engine::Capture::new(wanted), &mut marks).await
         });
