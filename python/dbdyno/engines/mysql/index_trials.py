@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, WriteScript, column_names, write_script
+from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, Operation, WriteScript, column_names, write_script
 from dbdyno.engines.lookup import known_engine
 from dbdyno.engines.sql_lexer import significant, tokenize
 from dbdyno.model.events.answers import Loaded
@@ -71,7 +71,7 @@ class MysqlIndexTrials:
         )
         changed = ", ".join(f"t.{_quoted(each)} = r.{_quoted('new_' + each)}" for each in changeable)
         own = ", ".join(map(_quoted, keys))
-        steps: list[tuple[str | None, str]] = [
+        steps: list[tuple[Operation | None, str]] = [
             (None, "set foreign_key_checks = 0"),
             (None, f"create temporary table {ROWS} as select * from ({found}) r order by {spread} limit {rows}"),
             (None, f"alter table {ROWS} add primary key ({own})"),
@@ -90,7 +90,7 @@ class MysqlIndexTrials:
             ("insert", f"insert into {name} ({listed}) select {listed} from {ROWS}"),
             (None, "rollback"),
         ]
-        return write_script(steps)  # type: ignore[arg-type]
+        return write_script(steps)
 
 
 def _quoted(name: str) -> str:

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 from dbdyno.base.errors import SystemFailed
 from dbdyno.engines.fixes import standard_quote as quoted
-from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, WriteScript, column_names, write_script
+from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, Operation, WriteScript, column_names, write_script
 from dbdyno.model.plan.cell import Target
 from dbdyno.model.result.reading import JsonObject
-
-# Spreads the sampled rows over the table, and takes the same rows on each copy.
-_SPREAD = "(dbdyno_id * 7919) % 1000003"
 
 
 class SqliteIndexTrials:
@@ -39,27 +36,33 @@ class SqliteIndexTrials:
         return f"drop index {quoted(index)}"
 
     def write_script(self, table: JsonObject, columns: Sequence[str], rows: int) -> WriteScript:
-        """Return a script that finds rows by their rowid."""
+        """Return a script that finds rows by their rowid, or by the primary key of a table without rowids."""
         name = quoted(str(table["name"]))
         listed = ", ".join(map(quoted, column_names(table)))
-        found = f"select rowid as dbdyno_id, * from {name} limit {SAMPLED_FROM}"
-        moved = ", ".join(
-            f"lead({quoted(each)}, 1, {quoted(each)}) over (order by {_SPREAD}) as {quoted(each)}" for each in columns
-        )
-        changed = ", ".join(
-            f"{quoted(each)} = (select {quoted(each)} from temp.{NEW} where dbdyno_id = {name}.rowid)"
-            for each in columns
-        )
-        return write_script(
-            [
-                (None, "begin"),
-                (None, f"create temp table {ROWS} as select * from ({found}) order by {_SPREAD} limit {rows}"),
-                (None, f"create unique index temp.{ROWS}_by_id on {ROWS} (dbdyno_id)"),
-                (None, f"create temp table {NEW} as select dbdyno_id, {moved} from {ROWS}"),
-                (None, f"create unique index temp.{NEW}_by_id on {NEW} (dbdyno_id)"),
-                ("update", f"update {name} set {changed} where rowid in (select dbdyno_id from temp.{NEW})"),
-                ("delete", f"delete from {name} where rowid in (select dbdyno_id from temp.{ROWS})"),
-                ("insert", f"insert into {name} ({listed}) select {listed} from temp.{ROWS}"),
-                (None, "rollback"),
-            ]
-        )
+        # Only tables without rowids have no number of rows.
+        keys = [str(each) for each in table.get("primary_key", [])] if table.get("rows") is None else []
+        own = [quoted(each) for each in keys] or ["rowid"]
+        saved = [quoted(each) for each in keys] or ["dbdyno_id"]
+        ids = ", ".join(saved)
+        spread = f"(dbdyno_id * 7919) % 1000003, {ids}" if not keys else f"substr(hex({saved[0]}), -3), {ids}"
+        found = f"select {'*' if keys else 'rowid as dbdyno_id, *'} from {name} limit {SAMPLED_FROM}"
+        changeable = [quoted(each) for each in columns if each not in keys]
+        moved = "".join(f", lead({each}, 1, {each}) over (order by {spread}) as {each}" for each in changeable)
+        same = " and ".join(f"n.{kept} = {name}.{column}" for kept, column in zip(saved, own, strict=True))
+        changed = ", ".join(f"{each} = (select n.{each} from temp.{NEW} n where {same})" for each in changeable)
+        within = f"({', '.join(own)}) in (select {ids} from temp."
+        steps: list[tuple[Operation | None, str]] = [
+            (None, "begin"),
+            (None, f"create temp table {ROWS} as select * from ({found}) order by {spread} limit {rows}"),
+            (None, f"create unique index temp.{ROWS}_by_id on {ROWS} ({ids})"),
+            (None, f"create temp table {NEW} as select {ids}{moved} from {ROWS}"),
+            (None, f"create unique index temp.{NEW}_by_id on {NEW} ({ids})"),
+        ]
+        if changeable:
+            steps.append(("update", f"update {name} set {changed} where {within}{NEW})"))
+        steps += [
+            ("delete", f"delete from {name} where {within}{ROWS})"),
+            ("insert", f"insert into {name} ({listed}) select {listed} from temp.{ROWS}"),
+            (None, "rollback"),
+        ]
+        return write_script(steps)
