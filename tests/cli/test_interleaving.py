@@ -63,7 +63,7 @@ def test_a_window_is_as_long_as_its_interleaving(cli: Cli, small: Small) -> None
         assert each["client_s"] <= (0.2 + longest) * each["window"]["clients"] + 1e-6
         assert each["intervals"][-1]["end_s"] < each["interleaving"]["real_s"]
         assert each["disk"]["device"] is None
-    assert "in slices of 5 ms" in cli("show", "last", "--store", "runs.db", "--verbose")
+    assert "in time slices of 5 ms" in cli("show", "last", "--store", "runs.db", "--verbose")
 
 
 def test_a_statement_that_outlasts_its_turn_goes_on_in_the_next(cli: Cli, small: Small) -> None:

@@ -89,7 +89,7 @@ def choose(
     """
     fitting = [each for each in found if budget_bytes is None or (each.bytes or 0) <= budget_bytes]
 
-    largest = max((each.bytes or 0 for each in fitting), default=0) or 1
+    largest = max((each.bytes or 0 for each in found), default=0) or 1
 
     def cost(taken: Sequence[Measured]) -> float:
         # The largest index is charged twice as much as a tiny one.

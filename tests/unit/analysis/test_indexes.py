@@ -34,6 +34,7 @@ def test_the_budget_holds_and_what_does_not_fit_is_named() -> None:
     choice = choose(found, TIMES, 100)
     assert choice.chosen == ("x",)
     assert choice.over_budget == ("y",)
+    assert choose(found, TIMES, 10).over_budget == ("x", "y")
 
 
 def test_with_weights_a_statement_that_hardly_counts_gets_no_index() -> None:
