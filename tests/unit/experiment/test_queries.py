@@ -130,7 +130,18 @@ def shop(path: Path) -> Iterator[sqlite3.Connection]:
 
 def run_queries(cli: Cli, text: str, *arguments: str) -> tuple[str, dict[str, Any]]:
     cli.write("my.sql", text)
-    told = cli("queries", "my.sql", *arguments, "--budget", "1s", "--json", "out.json", "--store", "runs.db")
+    told = cli(
+        "queries",
+        "my.sql",
+        *arguments,
+        "--no-try-indexes",
+        "--budget",
+        "1s",
+        "--json",
+        "out.json",
+        "--store",
+        "runs.db",
+    )
     return told, json.loads((Path(cli.directory) / "out.json").read_text())
 
 
