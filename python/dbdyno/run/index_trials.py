@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -139,7 +140,6 @@ class _SystemTrials:
         self._began = self._trials_began = time.monotonic()
         self._budget_s = budget_s
         self._budget_bytes = budget_bytes
-        self._by_name = {each.name: each for each in statements}
         first = statements[0]
         self._engine = engine_of(first.compiled.cell.system.engine)
         self._catalog: JsonObject = _merged(each.cell.system.catalog for each in statements)
@@ -276,7 +276,7 @@ class _SystemTrials:
             tried.statements = self._speeds(lab, [tried])
         finally:
             lab.drop(tried)
-        tried.verdict = verdict_of([each.pairs_ms for each in tried.statements])
+        tried.verdict = verdict_of([each.pairs_ms for each in tried.statements if each.uses])
         return tried
 
     def _speeds(self, lab: _Copies, indexes: Sequence[TriedIndex]) -> list[StatementSpeed]:
@@ -286,7 +286,7 @@ class _SystemTrials:
         found = []
         for each in self._statements:
             plan = plans.get(each.sql, [])
-            uses = [one.name for one in indexes if any(name in line for name in one.names for line in plan)]
+            uses = [one.name for one in indexes if _is_used(one, plan)]
             if each.facts.changes:
                 # Plans don't show the rows that a foreign key searches for.
                 uses += [one.name for one in indexes if one.name not in uses and each.may_use(one)]
@@ -504,6 +504,12 @@ class _Copies:
 
 def _measured(index: TriedIndex) -> Measured:
     return Measured(index.name, {each.statement: each.times for each in index.statements}, index.bytes)
+
+
+def _is_used(index: TriedIndex, plan: Sequence[str]) -> bool:
+    """Whether a plan names one of an index's names as a whole word."""
+    words = {word for line in plan for word in re.findall(r"\w+", line)}
+    return any(name in words for name in index.names)
 
 
 def _is_slower(speed: StatementSpeed) -> bool:
