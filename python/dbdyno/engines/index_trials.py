@@ -1,4 +1,4 @@
-"""What an engine needs to say so that candidate indexes can be built and measured on copies of its data."""
+"""The interface through which candidate indexes are built and measured on copies of an engine's data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ROWS = "dbdyno_rows"
 """The temporary table with the rows that are written."""
 
 NEW = "dbdyno_new"
-"""The temporary table with other values for the indexed columns of these rows."""
+"""The temporary table with new values of the indexed columns."""
 
-# Rows are sampled from this many rows of a table at most.
+# Maximum number of rows from which rows are sampled.
 SAMPLED_FROM = 1_000_000
 
 
@@ -42,7 +42,7 @@ class IndexTrials(Protocol):
         """Whether a statement names its database, so that it would use the user's tables instead of the copy's."""
 
     def index_bytes(self, index: str) -> str | None:
-        """Return the query for the size of an index in bytes; ``None``: the engine does not tell it."""
+        """Return the query for the size of an index in bytes; ``None``: unknown."""
 
     def refresh_statistics(self, table: JsonObject) -> Sequence[str]:
         """Return the statements that a user would run after creating an index; ``table``: its entry in the catalog."""

@@ -75,7 +75,7 @@ def _idle_lines(found: Indexes, width: int) -> Iterator[Text]:
 
 
 def summary(found: Indexes) -> str:
-    """Say how many candidates were measured, on what, and in which time."""
+    """Return the number of measured candidates, the size of the copy, and the duration."""
     count = len(found.tried)
     copied = "" if found.copied_bytes is None else f" of {size(found.copied_bytes)}"
     indexes = f"{count} candidate index{'es' * (count != 1)}"
@@ -122,7 +122,7 @@ def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]
 
 
 def _reason(found: Indexes, statement: str) -> str:
-    """Say why a statement has no new index."""
+    """Return why a statement doesn't get a new index."""
     if statement in found.without_candidates:
         return "no candidate"
     helped = [
@@ -143,7 +143,7 @@ def speed_words(speed: StatementSpeed) -> str:
 
 
 def conclusions(found: Indexes, document: Document) -> list[str]:
-    """Say which indexes to take, what all statements take then, and the price."""
+    """Return the recommended indexes, the time of all statements with them, and the price, as sentences."""
     chosen = [each for each in found.tried if each.name in found.chosen]
     if not chosen:
         return ["Take none: no candidate makes a statement at least a tenth faster."]
@@ -184,7 +184,7 @@ def statements_to_paste(found: Indexes) -> list[str]:
 
 
 def remarks(found: Indexes) -> list[str]:
-    """Say what was tried in vain, what does harm, and what was left out."""
+    """Return sentences about harmful, useless and untried candidates."""
     said = []
     for each in found.tried:
         if each.verdict == "slower":
@@ -212,7 +212,7 @@ def _listed(indexes: Sequence[TriedIndex]) -> str:
 
 
 def idle_sentences(found: Indexes) -> list[str]:
-    """Say which existing indexes the statements do not need."""
+    """Return sentences about existing indexes that the statements don't need."""
     covered = [f"{each.name} (covered by {each.covered_by})" for each in found.idle if each.covered_by is not None]
     unused = [f"{each.name} on {each.table}" for each in found.idle if each.covered_by is None]
     said = [f"Existing indexes that another one covers: {', '.join(covered)}."] if covered else []
@@ -233,7 +233,7 @@ def index_table(document: Document) -> CellTable:
 
 
 def index_sentences(document: Document) -> list[str]:
-    """Return the sentences on what else was measured, for the report."""
+    """Return the remarks on all candidates, for the report."""
     said: list[str] = []
     for found in document.indexes:
         if found.not_measured is None:

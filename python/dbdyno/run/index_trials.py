@@ -197,7 +197,7 @@ class _SystemTrials:
         )
 
     def _candidates(self) -> list[list[Index]]:
-        """Return the candidates, those of the costliest statement first; arms of an ``or`` are one candidate."""
+        """Return the candidates, starting with the costliest statement; arms of an ``or`` are one candidate."""
         total = sum(each.total_ms for each in self._statements)
         engine = self._statements[0].cell.system.engine or self._engine.name
         for each in self._statements:
@@ -280,7 +280,7 @@ class _SystemTrials:
         return tried
 
     def _speeds(self, lab: _Copies, indexes: Sequence[TriedIndex]) -> list[StatementSpeed]:
-        """Measure the statements whose plans use the indexes that the copy has, and those that write their tables."""
+        """Measure the statements whose plans use the indexes, and the statements that write to the tables."""
         tables = {each.table.lower() for each in indexes}
         plans = lab.plans([each.compiled for each in self._statements])
         found = []
@@ -335,7 +335,7 @@ class _SystemTrials:
         return pairs
 
     def _pairs(self, lab: _Copies, statement: _Statement) -> list[list[float]]:
-        """Measure a statement on both copies in turn, until the difference is certain; empty if it fails."""
+        """Measure a statement on both copies alternately, until the difference is certain; empty if it fails."""
         pairs: list[list[float]] = []
         ms = [statement.ms, statement.ms]
         began = time.monotonic()
@@ -357,7 +357,7 @@ class _SystemTrials:
         return pairs
 
     def _measure_set(self, lab: _Copies, chosen: list[TriedIndex], result: Indexes) -> None:
-        """Measure all chosen indexes together; leave out those that no plan uses then, or that do harm."""
+        """Measure all chosen indexes together; drop unused and harmful ones."""
         while chosen:
             for each in chosen:
                 lab.create(each)
@@ -374,7 +374,7 @@ class _SystemTrials:
             chosen = kept
 
     def _measure_writes(self, lab: _Copies, chosen: Sequence[TriedIndex], result: Indexes) -> None:
-        """Measure what writing the tables of the chosen indexes costs with them."""
+        """Measure the cost of writing to the tables of the chosen indexes."""
         for table in dict.fromkeys(each.table for each in chosen):
             entry = _table(self._catalog, table)
             if entry is None:
@@ -418,7 +418,7 @@ class _Copies:
         return _table(self._catalog, index.table) or {"name": index.table}
 
     def index_bytes(self, index: TriedIndex) -> int | None:
-        """Return the size of an index; None if the engine doesn't tell it."""
+        """Return the size of an index; None if it is unknown."""
         total = 0
         for name in index.names:
             query = self._sql.index_bytes(name)
@@ -507,7 +507,7 @@ def _measured(index: TriedIndex) -> Measured:
 
 
 def _is_used(index: TriedIndex, plan: Sequence[str]) -> bool:
-    """Whether a plan names one of an index's names as a whole word."""
+    """Whether a plan contains the name of an index as a whole word."""
     words = {word for line in plan for word in re.findall(r"\w+", line)}
     return any(name in words for name in index.names)
 
@@ -528,7 +528,7 @@ def _merged(catalogs: Iterable[JsonObject]) -> JsonObject:
 
 
 def _copied_tables(catalog: JsonObject) -> list[JsonObject]:
-    """Return the tables of the statements, and those whose foreign keys refer to them."""
+    """Return the tables in the statements, and all tables whose foreign keys refer to them."""
     tables = list(objects(catalog.get("tables")))
     known = {(each.get("schema"), each.get("name")) for each in tables}
     for each in objects(catalog.get("foreign_keys")):

@@ -1,4 +1,4 @@
-"""The SQL with which indexes of MariaDB and MySQL are measured."""
+"""SQL statements that measure indexes in MariaDB and MySQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SQL with which indexes of PostgreSQL are measured."""
+"""SQL statements that measure PostgreSQL indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SQL with which indexes of SQLite are measured."""
+"""SQL statements that measure SQLite indexes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SqliteIndexTrials:
         return f"select sum(pgsize) from dbstat where name = '{name}'"
 
     def refresh_statistics(self, table: JsonObject) -> Sequence[str]:
-        """Return nothing: SQLite plans without statistics, and copies of analyzed files have those of the file."""
+        """Return nothing: SQLite plans without statistics, and a copy keeps the statistics of an analyzed file."""
         return ()
 
     def drop(self, index: str, table: JsonObject) -> str:
@@ -39,7 +39,7 @@ class SqliteIndexTrials:
         """Return a script that finds rows by their rowid, or by the primary key of a table without rowids."""
         name = quoted(str(table["name"]))
         listed = ", ".join(map(quoted, column_names(table)))
-        # Only tables without rowids have no number of rows.
+        # The catalog lacks the number of rows only for tables without rowids.
         keys = [str(each) for each in table.get("primary_key", [])] if table.get("rows") is None else []
         own = [quoted(each) for each in keys] or ["rowid"]
         saved = [quoted(each) for each in keys] or ["dbdyno_id"]
