@@ -13,9 +13,11 @@ from dbdyno.cli.options import (
     AllowWritesOption,
     ClientsOption,
     DirOption,
+    InconclusiveOption,
     InterleaveOption,
     JsonOption,
     JunitOption,
+    LossOption,
     MarginOption,
     MarkdownOption,
     MetricOption,
@@ -26,6 +28,7 @@ from dbdyno.cli.options import (
     StoreOption,
     SystemOption,
     ValuesOption,
+    VerdictsOption,
 )
 from dbdyno.cli.strict_command import refuse_typed
 from dbdyno.model.run_options import RunOptions
@@ -76,15 +79,8 @@ def gate(
     interleaving: InterleaveOption = None,
     seed: SeedOption = None,
     directory: DirOption = None,
-    inconclusive: Annotated[
-        str,
-        typer.Option(
-            "--inconclusive",
-            metavar="pass|fail",
-            help="Exit code for verdicts that are not settled: 0 with a notice, or 4",
-        ),
-    ] = "pass",
-    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="Largest loss allowed")] = "5%",
+    inconclusive: InconclusiveOption = "pass",
+    margin: LossOption = "5%",
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,9 +96,7 @@ def gate(
     junit: JunitOption = None,
     markdown: MarkdownOption = None,
     report: ReportOption = None,
-    json: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the verdicts; `-`: to the standard output")
-    ] = None,
+    json: VerdictsOption = None,
     count: Annotated[bool, typer.Option("--count", help="RUN and baseline are counts kept by `dbdyno cpu`")] = False,
     counts: Annotated[Path | None, typer.Option("--counts", metavar="DIR", help="Directory of those counts")] = None,
 ) -> None:
@@ -198,15 +192,8 @@ def upgrade(
     budget: Annotated[
         str, typer.Option("--budget", metavar="TIME", help="Time for measuring, and again for trying changes")
     ] = "2m",
-    margin: Annotated[str, typer.Option("--margin", metavar="SHARE", help="Largest loss allowed")] = "5%",
-    inconclusive: Annotated[
-        str,
-        typer.Option(
-            "--inconclusive",
-            metavar="pass|fail",
-            help="Exit code for verdicts that are not settled: 0 with a notice, or 4",
-        ),
-    ] = "pass",
+    margin: LossOption = "5%",
+    inconclusive: InconclusiveOption = "pass",
     interleaving: InterleaveOption = None,
     seed: SeedOption = None,
     directory: DirOption = None,
@@ -215,9 +202,7 @@ def upgrade(
     junit: JunitOption = None,
     markdown: MarkdownOption = None,
     report: ReportOption = None,
-    json: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the verdicts; `-`: to the standard output")
-    ] = None,
+    json: VerdictsOption = None,
 ) -> None:
     """Compare statements on two versions or settings: rows, times, plans. Exit code 3: slower, or other rows.
 

@@ -75,6 +75,18 @@ AllowWritesOption = Annotated[
 MarginOption = Annotated[
     str | None, typer.Option("--margin", metavar="SHARE", help="The difference that matters, as 2%")
 ]
+InconclusiveOption = Annotated[
+    str,
+    typer.Option(
+        "--inconclusive",
+        metavar="pass|fail",
+        help="Exit code for verdicts that are not settled: 0 with a notice, or 4",
+    ),
+]
+LossOption = Annotated[str, typer.Option("--margin", metavar="SHARE", help="Largest loss allowed")]
+VerdictsOption = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write the verdicts; `-`: to the standard output")
+]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="A run's id, the end of it, or `last`", autocompletion=complete_runs)
 ]

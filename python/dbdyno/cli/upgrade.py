@@ -194,12 +194,15 @@ def _steps(found: Sequence[StatementUpgrade], old: SystemSpec, new: SystemSpec, 
     """Return the systems between both, oldest first. Raises InputError."""
     if upgrade.via:
         return [_named_step(parse_url(each)) for each in upgrade.via]
-    measured = next(((each.old, each.new) for each in found if each.old is not None and each.new is not None), None)
-    if measured is not None:
-        first, last = (cell.system.version or "" for cell in measured)
-    else:
-        first, last = (sqlite_version(each) for each in (old, new))
+    first, last = _versions(found) or (sqlite_version(old), sqlite_version(new))
     return sqlite_steps(new, first, last)
+
+
+def _versions(found: Sequence[StatementUpgrade]) -> tuple[str, str] | None:
+    """Return the versions that both systems report; None if no statement was measured on both."""
+    cells = ((each.old, each.new) for each in found)
+    versions = ((old.system.version or "", new.system.version or "") for old, new in cells if old and new)
+    return next(versions, None)
 
 
 def _named_step(system: SystemSpec) -> Step:
@@ -208,11 +211,11 @@ def _named_step(system: SystemSpec) -> Step:
 
 def _names(found: Sequence[StatementUpgrade], old: SystemSpec, new: SystemSpec) -> tuple[str, str]:
     """Return what to call both systems: by version if that distinguishes them, otherwise by their URLs."""
-    title = engine_of(new.engine).title
-    known = next(((each.old, each.new) for each in found if each.old is not None and each.new is not None), None)
-    if known is None or known[0].system.version == known[1].system.version:
+    versions = _versions(found)
+    if versions is None or versions[0] == versions[1]:
         return old.label or old.name, new.label or new.name
-    return f"{title} {known[0].system.version}", f"{title} {known[1].system.version}"
+    title = engine_of(new.engine).title
+    return f"{title} {versions[0]}", f"{title} {versions[1]}"
 
 
 def _conclude(done: Upgrade, sides: Sides | None, options: GateOptions, console: Console, command: list[str]) -> int:
