@@ -730,21 +730,21 @@ def _collated(node: exp.Expr) -> tuple[exp.Expr, str]:
 def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     from sqlglot import exp
 
-    node = node.unnest()
-    if isinstance(node, exp.And):
-        yield from _conjuncts(node.left)
-        yield from _conjuncts(node.right)
-    else:
-        yield node
+    return _operands(node, exp.And)
 
 
 def _disjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     from sqlglot import exp
 
+    return _operands(node, exp.Or)
+
+
+def _operands(node: exp.Expr, connector: type[exp.Connector]) -> Iterator[exp.Expr]:
+    """Yield the operands of nested connectors of one kind, such as the three of ``a and (b and c)``."""
     node = node.unnest()
-    if isinstance(node, exp.Or):
-        yield from _disjuncts(node.left)
-        yield from _disjuncts(node.right)
+    if isinstance(node, connector):
+        yield from _operands(node.left, connector)
+        yield from _operands(node.right, connector)
     else:
         yield node
 

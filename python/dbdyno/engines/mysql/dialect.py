@@ -23,6 +23,11 @@ SQL = SqlTarget(
 )
 
 
+def quoted(name: str) -> str:
+    """Return a name in backquotes."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 class MysqlDialect(TranspiledDialect):
     """The SQL of MariaDB and MySQL."""
 
@@ -45,7 +50,7 @@ class MysqlDialect(TranspiledDialect):
 
     def quote(self, name: str) -> str:
         """Return a name in backquotes."""
-        return "`" + name.replace("`", "``") + "`"
+        return quoted(name)
 
     def column_type(self, column: Column) -> str:
         """Return the type with MySQL's name."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, Operation, WriteScript, column_names, write_script
 from dbdyno.engines.lookup import known_engine
+from dbdyno.engines.mysql.dialect import quoted
 from dbdyno.engines.sql_lexer import significant, tokenize
 from dbdyno.model.events.answers import Loaded
 from dbdyno.model.plan.cell import PLAN, Target
@@ -20,9 +21,9 @@ class MysqlIndexTrials:
     def copy_tables(self, source: Target, copy: Target, tables: Sequence[JsonObject]) -> None:
         """Copy tables on the server, without foreign keys and triggers. Raises SystemFailed."""
         for table in tables:
-            name = _quoted(str(table["name"]))
-            origin = f"{_quoted(str(source['database']))}.{name}"
-            columns = ", ".join(map(_quoted, column_names(table)))
+            name = quoted(str(table["name"]))
+            origin = f"{quoted(str(source['database']))}.{name}"
+            columns = ", ".join(map(quoted, column_names(table)))
             steps = [
                 f"create table {name} like {origin}",
                 f"insert into {name} ({columns}) select {columns} from {origin}",
@@ -47,30 +48,30 @@ class MysqlIndexTrials:
 
     def refresh_statistics(self, table: JsonObject) -> Sequence[str]:
         """Return ``ANALYZE TABLE``."""
-        return (f"analyze table {_quoted(str(table['name']))}",)
+        return (f"analyze table {quoted(str(table['name']))}",)
 
     def drop(self, index: str, table: JsonObject) -> str:
         """Return the statement that removes an index."""
-        return f"drop index {_quoted(index)} on {_quoted(str(table['name']))}"
+        return f"drop index {quoted(index)} on {quoted(str(table['name']))}"
 
     def write_script(self, table: JsonObject, columns: Sequence[str], rows: int) -> WriteScript | None:
         """Return a script that finds rows by the primary key."""
         keys = [str(each) for each in table.get("primary_key", [])]
         if not keys:
             return None
-        name = _quoted(str(table["name"]))
+        name = quoted(str(table["name"]))
         names = column_names(table)
-        listed = ", ".join(map(_quoted, names))
-        spread = f"crc32(concat_ws(',', {', '.join(map(_quoted, keys))}))"
+        listed = ", ".join(map(quoted, names))
+        spread = f"crc32(concat_ws(',', {', '.join(map(quoted, keys))}))"
         found = f"select * from {name} limit {SAMPLED_FROM}"
-        same = " and ".join(f"t.{_quoted(each)} = r.{_quoted(each)}" for each in keys)
+        same = " and ".join(f"t.{quoted(each)} = r.{quoted(each)}" for each in keys)
         changeable = [each for each in columns if each not in keys]
         moved = ", ".join(
-            f"coalesce(lead({_quoted(each)}) over (order by {spread}), {_quoted(each)}) as {_quoted('new_' + each)}"
+            f"coalesce(lead({quoted(each)}) over (order by {spread}), {quoted(each)}) as {quoted('new_' + each)}"
             for each in changeable
         )
-        changed = ", ".join(f"t.{_quoted(each)} = r.{_quoted('new_' + each)}" for each in changeable)
-        own = ", ".join(map(_quoted, keys))
+        changed = ", ".join(f"t.{quoted(each)} = r.{quoted('new_' + each)}" for each in changeable)
+        own = ", ".join(map(quoted, keys))
         steps: list[tuple[Operation | None, str]] = [
             (None, "set foreign_key_checks = 0"),
             (None, f"create temporary table {ROWS} as select * from ({found}) r order by {spread} limit {rows}"),
@@ -91,7 +92,3 @@ class MysqlIndexTrials:
             (None, "rollback"),
         ]
         return write_script(steps)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
