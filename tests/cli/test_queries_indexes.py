@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import Cli
+from measured_indexes import measured_indexes
 
 STATEMENTS = """
 -- name: latest
@@ -37,21 +38,7 @@ def shop(cli: Cli) -> Path:
 
 
 def measured(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any]]:
-    told = cli(
-        "queries",
-        "q.sql",
-        "--system",
-        "sqlite:shop.db",
-        "--budget",
-        "2m",
-        "--target",
-        "90%",
-        "--json",
-        "out.json",
-        *arguments,
-    )
-    (found,) = json.loads((Path(cli.directory) / "out.json").read_text())["indexes"]
-    return told, found
+    return measured_indexes(cli, "sqlite:shop.db", *arguments)
 
 
 def test_only_what_helps_is_taken_with_its_price_and_the_file_stays_as_it_is(cli: Cli, shop: Path) -> None:
@@ -124,17 +111,5 @@ def test_the_index_of_a_foreign_key_is_found_by_deleting_the_parent(cli: Cli, sh
             "insert into items (order_id) select id from orders;"
         )
     cli.write("q.sql", "-- :id = 1..40000\ndelete from orders where id = :id;\n")
-    cli(
-        "queries",
-        "q.sql",
-        "--system",
-        "sqlite:shop.db?foreign_keys=on",
-        "--budget",
-        "2m",
-        "--target",
-        "90%",
-        "--json",
-        "o",
-    )
-    (found,) = json.loads((Path(cli.directory) / "o").read_text())["indexes"]
+    _, found = measured_indexes(cli, "sqlite:shop.db?foreign_keys=on")
     assert [each["keys"] for each in found["tried"] if each["name"] in found["chosen"]] == ["items (order_id)"]

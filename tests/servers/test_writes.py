@@ -5,7 +5,6 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from dbdyno.runtime.workspace.interruption import Interruption
 from directories import server_directory
 from fresh_data import fresh_data
 from installed_servers import needs_ferretdb, needs_mysql, needs_postgresql
+from measured_indexes import measured_indexes
 from test_provisioners import compiled
 
 HEAD = 'name = "mine"\ntitle = "On tables of my own"\nrounds = 1\n[load]\nstop = { transactions = 3 }\n'
@@ -521,31 +521,13 @@ select count(*) from calls where c = 7;
 """
 
 
-def measured_indexes(cli: Cli, served: Served, *arguments: str) -> tuple[str, dict[str, Any]]:
-    cli.write("q.sql", STATEMENTS)
-    told = cli(
-        "queries",
-        "q.sql",
-        "--system",
-        served.url,
-        "--budget",
-        "2m",
-        "--target",
-        "90%",
-        "--json",
-        "out.json",
-        *arguments,
-    )
-    (found,) = json.loads((Path(cli.directory) / "out.json").read_text())["indexes"]
-    return told, found
-
-
 def check_indexes_of_copies(cli: Cli, served: Served, databases: str) -> None:
     before = served.sql(databases)
-    told, found = measured_indexes(cli, served)
+    cli.write("q.sql", STATEMENTS)
+    told, found = measured_indexes(cli, served.url)
     assert "allow it with `--allow-writes`" in " ".join(told.split())
     assert found["tried"] == []
-    _, found = measured_indexes(cli, served, "--allow-writes")
+    _, found = measured_indexes(cli, served.url, "--allow-writes")
     assert found["not_measured"] is None
     helpful = [each for each in found["tried"] if each["verdict"] == "helps"]
     assert any(each["keys"].replace('"', "").replace("`", "").startswith("calls (a") for each in helpful)
