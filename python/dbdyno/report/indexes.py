@@ -56,7 +56,8 @@ def measured_index_lines(document: Document, width: int) -> Iterator[Text]:
         if each.not_measured is not None:
             if each.untried:
                 yield from wrapped(f"Indexes not measured: {each.not_measured}.", width, "yellow", "  ")
-            yield from _idle_lines(each, width)
+            for sentence in idle_sentences(each):
+                yield from wrapped(sentence, width, "", "  ")
             continue
         for sentence in conclusions(each, document):
             yield from wrapped(f"{_of_system(each, document)}{sentence}", width, "bold", "  ")
@@ -64,14 +65,9 @@ def measured_index_lines(document: Document, width: int) -> Iterator[Text]:
             yield from wrapped(f"  {line}", width, "green", "    ")
         rows = [Row(label, values) for label, values in _rows(each, document)]
         yield from laid_out(rows, width, _SPARE)
-        for sentence in (*remarks(each), *idle_sentences(each), summary(each) + "."):
+        for sentence in remarks(each):
             yield from wrapped(sentence, width, "", "  ")
         yield Text("")
-
-
-def _idle_lines(found: Indexes, width: int) -> Iterator[Text]:
-    for sentence in idle_sentences(found):
-        yield from wrapped(sentence, width, "", "  ")
 
 
 def summary(found: Indexes) -> str:
@@ -105,10 +101,9 @@ def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]
         speed = together.get(name)
         used = [definitions[each].keys for each in speed.uses] if speed is not None else []
         if speed is not None and used:
-            after = speed.pairs_ms[-1][1] if len(speed.pairs_ms) == 1 else ms / speed.times
             values = {
                 _NOW: time_words(ms),
-                _WITH: time_words(after),
+                _WITH: time_words(ms / speed.times),
                 _TIMES: speed_words(speed),
                 _INDEX: ", ".join(used),
             }
@@ -184,11 +179,11 @@ def statements_to_paste(found: Indexes) -> list[str]:
 
 
 def remarks(found: Indexes) -> list[str]:
-    """Return sentences about harmful, useless and untried candidates."""
+    """Return sentences about the candidates that are not recommended, existing indexes, and the measuring."""
     said = []
     for each in found.tried:
         if each.verdict == "slower":
-            worst = min(each.statements, key=lambda speed: speed.times)
+            worst = min((speed for speed in each.statements if speed.uses), key=lambda speed: speed.times)
             said.append(f"Harmful: {each.keys} makes {worst.statement} {rough(1 / worst.times)} times as slow.")
     vain = [each for each in found.tried if each.verdict in ("no gain", "not used")]
     useful = [each for each in found.tried if each.verdict == "helps" and each.name not in found.chosen]
@@ -204,7 +199,7 @@ def remarks(found: Indexes) -> list[str]:
     said += [f"Cost of writes to {table} not measured: {why}." for table, why in found.unmeasured_writes.items()]
     if found.untried:
         said.append(f"Not tried for lack of time (`--budget`): {'; '.join(found.untried)}.")
-    return said
+    return [*said, *idle_sentences(found), summary(found) + "."]
 
 
 def _listed(indexes: Sequence[TriedIndex]) -> str:
@@ -234,14 +229,11 @@ def index_table(document: Document) -> CellTable:
 
 def index_sentences(document: Document) -> list[str]:
     """Return the remarks on all candidates, for the report."""
-    said: list[str] = []
-    for found in document.indexes:
-        if found.not_measured is None:
-            said += remarks(found)
-        said += idle_sentences(found)
-        if found.not_measured is None:
-            said.append(summary(found) + ".")
-    return said
+    return [
+        sentence
+        for found in document.indexes
+        for sentence in (remarks(found) if found.not_measured is None else idle_sentences(found))
+    ]
 
 
 def index_conclusions(document: Document) -> list[str]:
