@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -149,7 +150,6 @@ def idle_indexes(catalog: JsonObject, plans: Sequence[Sequence[str]], tables: fr
     rule.
     """
     found: list[IdleIndex] = []
-    words = {word for plan in plans for line in plan for word in _words(line)}
     for table in objects(catalog.get("tables")):
         name = str(table.get("name"))
         if name.lower() not in tables:
@@ -157,19 +157,20 @@ def idle_indexes(catalog: JsonObject, plans: Sequence[Sequence[str]], tables: fr
         indexes = objects(table.get("indexes"))
         for index in indexes:
             own = str(index.get("name"))
-            if index.get("unique") or index.get("primary") or own.lower().startswith("sqlite_autoindex_"):
+            if index.get("unique"):
                 continue
             covering = next(
                 (str(other["name"]) for other in indexes if other is not index and _covers(other, index)), None
             )
-            if covering is not None or own not in words:
+            if covering is not None or not any(names_index(plan, own) for plan in plans):
                 found.append(IdleIndex(name=own, table=name, covered_by=covering))
     return found
 
 
-def _words(line: str) -> set[str]:
-    """Return the words of a plan's line as names may occur in it."""
-    return {each.strip('()"`,;') for each in line.split()} | set(line.split("`")[1::2])
+def names_index(plan: Sequence[str], name: str) -> bool:
+    """Whether a plan contains the name of an index as a whole."""
+    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return any(whole.search(line) for line in plan)
 
 
 def _covers(other: JsonObject, index: JsonObject) -> bool:

@@ -49,12 +49,19 @@ class _Candidate:
 
 
 def index_candidates(
-    sql: str, engine: str, catalog: JsonObject, *, plan: PlanRead | None = None, limit: int = 8
+    sql: str,
+    engine: str,
+    catalog: JsonObject,
+    *,
+    plan: PlanRead | None = None,
+    limit: int = 8,
+    known: Sequence[Index] = (),
 ) -> list[Index]:
     """Return the indexes that could help a statement, the most promising ones first.
 
     ``engine``: the name of the engine or of its product; ``catalog``: the catalog as read back; ``plan``: the
-    statement's plan without them. Indexes whose conditions an existing one serves are left out. The list is empty if
+    statement's plan without them; ``known``: candidates of other statements, which are returned instead of equal ones,
+    and whose names are taken. Indexes whose conditions an existing one serves are left out. The list is empty if
     the statement can't be parsed.
     """
     found = _advice(sql, engine, catalog)
@@ -66,7 +73,8 @@ def index_candidates(
         if len(made) == limit:
             break
         if found.existing(each, used) is None:
-            index = found.index(each, {other.name for other in made})
+            index = found.index(each, {other.name for other in (*known, *made)})
+            index = next((other for other in known if other.is_like(index)), index)
             if not any(other.is_like(index) for other in made):
                 made.append(index)
     return made

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from dbdyno.analysis.answer.short import STATEMENT
-from dbdyno.analysis.indexes import Measured, choose, far_apart, idle_indexes, is_decided, speedup, verdict_of
+from dbdyno.analysis.indexes import (
+    Measured,
+    choose,
+    far_apart,
+    idle_indexes,
+    is_decided,
+    names_index,
+    speedup,
+    verdict_of,
+)
 from dbdyno.base.console import Console
 from dbdyno.base.errors import DbdynoError, RunInterrupted, SystemFailed
 from dbdyno.base.numbers import duration
@@ -21,14 +29,16 @@ from dbdyno.engines.index_advice import index_candidates
 from dbdyno.engines.index_trials import IndexTrials, Operation, column_names
 from dbdyno.engines.provisioner import CopyingProvisioner
 from dbdyno.model.events.answers import Answer, Loaded
+from dbdyno.model.events.reading import E
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN, CompiledCell, Target
+from dbdyno.model.plan.cell import PLAN, CompiledCell, Target, not_analyzed
 from dbdyno.model.result import Document
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.convert import to_json
 from dbdyno.model.result.indexes import Indexes, StatementSpeed, TriedIndex, WriteCost
 from dbdyno.model.result.reading import JsonObject, objects, part
 from dbdyno.run.provisioners import Provisioners
+from dbdyno.run.statement_checks import prepare_on
 from dbdyno.runtime.worker import ask
 
 # Seconds that a window should last, and the most executions in it.
@@ -200,16 +210,14 @@ class _SystemTrials:
         """Return the candidates, starting with the costliest statement; arms of an ``or`` are one candidate."""
         total = sum(each.total_ms for each in self._statements)
         engine = self._statements[0].cell.system.engine or self._engine.name
-        for each in self._statements:
+        ranked = sorted(self._statements, key=lambda each: -each.total_ms)
+        for each in ranked:
             if (each.total_ms > _NEGLIGIBLE_SHARE * total) if self._weighted else (each.ms > _NEGLIGIBLE_MS):
                 plan = self._engine.read_plan(each.plan)
+                known = [index for other in ranked for index in other.candidates]
                 each.candidates = index_candidates(
-                    each.sql, engine, dict(self._catalog), plan=plan, limit=_CANDIDATES_PER_STATEMENT
+                    each.sql, engine, dict(self._catalog), plan=plan, limit=_CANDIDATES_PER_STATEMENT, known=known
                 )
-        ranked = sorted(self._statements, key=lambda each: -each.total_ms)
-        known: list[Index] = []
-        for each in ranked:
-            each.candidates = [_shared(index, known) for index in each.candidates]
         groups: dict[tuple[str, ...], list[Index]] = {}
         for place in range(_CANDIDATES_PER_STATEMENT):
             for each in ranked:
@@ -286,7 +294,7 @@ class _SystemTrials:
         found = []
         for each in self._statements:
             plan = plans.get(each.sql, [])
-            uses = [one.name for one in indexes if _is_used(one, plan)]
+            uses = [one.name for one in indexes if any(names_index(plan, name) for name in one.names)]
             if each.facts.changes:
                 # Plans don't show the rows that a foreign key searches for.
                 uses += [one.name for one in indexes if one.name not in uses and each.may_use(one)]
@@ -401,7 +409,7 @@ class _Copies:
         self, without: Target, copy: Target, provisioners: Provisioners, sql: IndexTrials, catalog: JsonObject
     ) -> None:
         self._targets = (without, copy)
-        self._interrupted = provisioners.interrupted
+        self._provisioners = provisioners
         self._sql = sql
         self._catalog = catalog
 
@@ -424,9 +432,8 @@ class _Copies:
             query = self._sql.index_bytes(name)
             if query is None:
                 return None
-            task = {"kind": "ask", "target": self._targets[1], "sql": query}
             try:
-                answer = ask({"schema": PLAN, "seed": 1, "task": task}, Answer, interrupted=self._interrupted).answer
+                answer = self._ask(1, {"kind": "ask", "sql": query}, Answer).answer
             except SystemFailed:
                 return None
             if not answer:
@@ -436,18 +443,13 @@ class _Copies:
 
     def plans(self, compiled: Sequence[CompiledCell]) -> Mapping[str, list[str]]:
         """Return the plan of each statement on the second copy, by its SQL."""
-        statements: list[dict[str, Any]] = []
-        for each in compiled:
-            statements += [one for one in each.trial["statements"] if one["sql"] not in {s["sql"] for s in statements}]
-        task = compiled[0].trial | {
-            "window": {"transactions": 1},
-            "warmup": {"seconds": 0, "transactions": 0},
-            "statements": [dict(each) | {"name": each["sql"], "analyze": []} for each in statements],
-            "transactions": [{"name": "nothing", "steps": []}],
-            "target": self._targets[1],
+        statements = {
+            one["sql"]: one | {"name": one["sql"]}
+            for each in compiled
+            for one in not_analyzed(each.trial["statements"])
         }
-        told = ask({"schema": PLAN, "seed": 1, "task": task}, TrialResult, interrupted=self._interrupted)
-        return {sql: list(plan) for sql, plan in told.engine.plans.items()}
+        prepared = prepare_on(self._targets[1], list(statements.values()), self._provisioners)
+        return {sql: list(plan) for sql, plan in prepared.engine.plans.items()}
 
     def time(self, side: int, compiled: CompiledCell, ms: float, *, seed: int, writes: bool) -> float | None:
         """Return the mean milliseconds of a statement on a copy; None if it fails. ``ms``: about how long it takes."""
@@ -463,7 +465,7 @@ class _Copies:
                 each | {"steps": [{"do": "begin", "mode": "deferred"}, *each["steps"], {"do": "rollback"}]}
                 for each in task["transactions"]
             ]
-        told = ask(plan | {"task": task}, TrialResult, interrupted=self._interrupted)
+        told = ask(plan | {"task": task}, TrialResult, interrupted=self._provisioners.interrupted)
         if not told.accounting.ok or told.failures:
             return None
         return told.elapsed_s * 1e3 / told.completed
@@ -497,19 +499,16 @@ class _Copies:
 
     def _run(self, side: int, statements: Sequence[str]) -> list[float]:
         """Run statements in one session; return the seconds of each. Raises SystemFailed."""
-        task = {"kind": "load", "target": self._targets[side], "before": [], "tables": [], "after": list(statements)}
-        done = ask({"schema": PLAN, "seed": 1, "task": task}, Loaded, interrupted=self._interrupted)
-        return [each.seconds for each in done.tables[: len(statements)]]
+        task = {"kind": "load", "before": [], "tables": [], "after": list(statements)}
+        return [each.seconds for each in self._ask(side, task, Loaded).tables[: len(statements)]]
+
+    def _ask(self, side: int, task: dict[str, Any], answer: type[E]) -> E:
+        plan = {"schema": PLAN, "seed": 1, "task": task | {"target": self._targets[side]}}
+        return ask(plan, answer, interrupted=self._provisioners.interrupted)
 
 
 def _measured(index: TriedIndex) -> Measured:
     return Measured(index.name, {each.statement: each.times for each in index.statements}, index.bytes)
-
-
-def _is_used(index: TriedIndex, plan: Sequence[str]) -> bool:
-    """Whether a plan contains the name of an index as a whole word."""
-    words = {word for line in plan for word in re.findall(r"\w+", line)}
-    return any(name in words for name in index.names)
 
 
 def _is_slower(speed: StatementSpeed) -> bool:
@@ -541,20 +540,6 @@ def _copied_tables(catalog: JsonObject) -> list[JsonObject]:
 def _definitions(indexes: Sequence[Index]) -> str:
     """Return what follows `on` in the statements that create indexes."""
     return " + ".join(each.sql.partition(" on ")[2] for each in indexes)
-
-
-def _shared(index: Index, known: list[Index]) -> Index:
-    """Return the known candidate that is like an index, or else the index with a name that no other one has."""
-    like = next((each for each in known if each.is_like(index)), None)
-    if like is not None:
-        return like
-    names = {each.name.lower() for each in known}
-    fresh, number = index.name, 2
-    while fresh.lower() in names:
-        fresh, number = f"{index.name}_{number}", number + 1
-    head, on, rest = index.sql.partition(" on ")
-    known.append(replace(index, name=fresh, sql=head.replace(index.name, fresh) + on + rest))
-    return known[-1]
 
 
 def _table(catalog: JsonObject, name: str) -> JsonObject | None:

@@ -20,19 +20,17 @@ from dbdyno.experiment import Experiment
 from dbdyno.experiment.compile import compile_cell
 from dbdyno.experiment.design import make_cells
 from dbdyno.model.events.trial import TrialResult
-from dbdyno.model.plan.cell import PLAN, CompiledCell, not_analyzed
+from dbdyno.model.plan.cell import CompiledCell, not_analyzed
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.model.result.cell import Cell
 from dbdyno.run.interleaving import USUAL_SLICE_S
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.row_checks import compare_cells
 from dbdyno.run.runner import measure
+from dbdyno.run.statement_checks import prepare_on
 from dbdyno.run.trial import Plan, Trial, Watcher
-from dbdyno.runtime.worker import ask
 from dbdyno.stats import Ratio, paired_ratio
 
-# Seconds for preparing the statements on a system.
-_LONGEST_S = 600.0
 # Rounds of a timed change, and seconds of each window.
 _ROUNDS, _WINDOW_S = 6, 0.25
 # Maximum number of changes to report per statement.
@@ -128,15 +126,7 @@ def prepare_statements(cells: Mapping[str, CompiledCell], provisioners: Provisio
         for each in not_analyzed(compiled.trial["statements"])[:1]
     ]
     with provisioner.ready(first, 0) as ready:
-        task = {
-            "kind": "trial",
-            "target": ready.target,
-            "clients": 1,
-            "window": {"transactions": 1},
-            "statements": statements,
-            "transactions": [{"name": "nothing", "steps": []}],
-        }
-        return ask({"schema": PLAN, "seed": 1, "task": task}, TrialResult, _LONGEST_S, provisioners.interrupted)
+        return prepare_on(ready.target, statements, provisioners)
 
 
 def rejected_statements(cells: Mapping[str, CompiledCell], provisioners: Provisioners) -> dict[str, str]:

@@ -218,7 +218,7 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
     with provisioner.ready(compiled, 0) as ready:
         statements = compiled.trial["statements"]
         try:
-            return _connect(ready.target, statements, provisioners)
+            return prepare_on(ready.target, statements, provisioners)
         except SystemFailed as error:
             wrong = [
                 InputError(
@@ -236,16 +236,19 @@ def _prepare(compiled: CompiledCell, provisioners: Provisioners) -> TrialResult:
 def _refused(target: Mapping[str, Any], statement: Mapping[str, Any] | None, provisioners: Provisioners) -> str | None:
     """Return the error of opening a target with a statement, or without one; ``None`` on success."""
     try:
-        _connect(target, [] if statement is None else [statement], provisioners)
+        prepare_on(target, [] if statement is None else [statement], provisioners)
     except SystemFailed as error:
         return _words(error)
     return None
 
 
-def _connect(
+def prepare_on(
     target: Mapping[str, Any], statements: Sequence[Mapping[str, Any]], provisioners: Provisioners
 ) -> TrialResult:
-    """Let one client open a session and prepare all statements without executing one."""
+    """Let one client open a session and prepare all statements without executing one; the result has their plans.
+
+    ``statements``: as in a plan. Raises SystemFailed.
+    """
     task = {
         "kind": "trial",
         "target": target,
