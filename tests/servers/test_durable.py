@@ -138,6 +138,15 @@ def seen(commits: int, syncs: float, clients: int = 1, plan: Any = None, **chang
     return looked([replace(made, window={"clients": clients})], plan)
 
 
+def test_flushes_of_the_window_are_compared_with_its_commits_without_those_of_the_warm_up() -> None:
+    disk = {"device": "vda", "flushes": 100, "forced_writes": 0}
+    counted = {"acknowledged": 1000, "counters": {"syncs": 1000.0, "rows": 1000.0}}
+    made = a_round(0, 1.0, completed=100, transactions_changing=100, observed=counted, flushes=disk)
+    found = looked([replace(made, window={"clients": 1})])
+    assert not found.contradiction
+    assert found.flushes_per_commit == pytest.approx(1.0)
+
+
 def test_clients_share_syncs_and_a_few_commits_contradict_nothing() -> None:
     assert seen(1000, 100).contradiction == "1,000 commits were acknowledged, but the server counted 100 syncs"
     assert not seen(1000, 100, clients=8).contradiction

@@ -63,22 +63,24 @@ class _Counted:
         alone = not each.interleaving
         files, disk = each.io.get("syncs"), each.flushes
         flushes = None if not disk else float(disk["flushes"] + disk["forced_writes"])
-        commits = changing
+        commits = in_window = changing
         if files is not None:
             # A row updated to the same value counts as changed, but the engine writes nothing for it.
             written = each.io.get("writes")
-            commits = changing if written is None else min(changing, float(written))
+            commits = in_window = changing if written is None else min(changing, float(written))
             self.sync_s += each.segments.get("sync") or 0.0
             self._add_syncs(commits, files, "files", 1.0)
         elif alone and "syncs" in counters:
             # As above: the server counts only the rows that it wrote.
             share = ratio(changing, each.completed) or 0.0
             commits = min(acknowledged * share, counters.get("rows", acknowledged))
+            # The server's counts include the warm-up, the disk's don't.
+            in_window = commits * (ratio(each.completed, acknowledged) or 0.0)
             self._add_syncs(commits, counters["syncs"], "server", clients)
         elif alone and flushes is not None:
             self._add_syncs(commits, flushes, "device", clients)
         if flushes is not None:
-            self.flushed_commits, self.flushes = self.flushed_commits + commits, (self.flushes or 0.0) + flushes
+            self.flushed_commits, self.flushes = self.flushed_commits + in_window, (self.flushes or 0.0) + flushes
             self.disk, self.clients = disk["device"], max(self.clients, float(clients))
 
     def _add_syncs(self, commits: float, syncs: float, seen_by: str, most_per_sync: float) -> None:
