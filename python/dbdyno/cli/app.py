@@ -25,7 +25,7 @@ from dbdyno.cli.run_command import queries, run, tour, try_statements
 from dbdyno.cli.store_command import store
 from dbdyno.cli.stored_command import baseline, compare, history, report_command, runs, show
 from dbdyno.cli.strict_command import StrictCommand, refuse_typed
-from dbdyno.cli.why_command import why
+from dbdyno.cli.why_command import tune, why
 from dbdyno.engines import all_engines
 from dbdyno.runtime.process_limits import check_address_space
 
@@ -86,6 +86,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init,
     "tour": tour,
     "why": why,
+    "tune": tune,
     "show": show,
     "runs": runs,
     "report": report_command,

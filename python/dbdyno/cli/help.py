@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 # Groups in the order of the help, with their commands in order.
 GROUPS: Mapping[str, Sequence[str]] = {
     "Measure": ("run", "try", "queries", "init", "tour"),
-    "Understand": ("why", "show", "runs", "report", "list", "describe", "cpu", "predict"),
+    "Understand": ("why", "tune", "show", "runs", "report", "list", "describe", "cpu", "predict"),
     "Compare": ("compare", "upgrade", "history", "noise"),
     "CI": ("gate", "baseline"),
     "Engines": ("systems", "check", "sqlite", "duckdb", "web"),
@@ -31,6 +31,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "init": ("init my.toml", "init settings.toml --template settings"),
     "tour": ("tour", "tour --budget 5m --report tour.html"),
     "why": ("why last", "why ./my.toml --system sqlite: --fix --budget 2m"),
+    "tune": ("tune load.sql --system sqlite:my.db --clients 8", "tune pk-update --system postgresql: --budget 5m"),
     "show": ("show last", "show last --verbose --json last.json"),
     "runs": ("runs", "runs pk-lookup --limit 5"),
     "report": ("report last", "report last --report run.html"),

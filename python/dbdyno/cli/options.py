@@ -106,6 +106,10 @@ MixOption = Annotated[bool, typer.Option("--mix", help="Run a .sql file as one w
 ClientsOption = Annotated[
     str | None, typer.Option("--clients", metavar="N,…", help="Concurrent clients; the same as --set clients=N,…")
 ]
+IndexBudgetOption = Annotated[
+    str | None,
+    typer.Option("--index-budget", metavar="SIZE", help="Largest size of all new indexes together, e.g. 200MB"),
+]
 ValuesOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -15,6 +15,7 @@ from dbdyno.cli.options import (
     DefineOption,
     DirOption,
     ExperimentsOrNoneArgument,
+    IndexBudgetOption,
     InterleaveOption,
     JsonOption,
     MarginOption,
@@ -231,10 +232,7 @@ def queries(
             "--try-indexes/--no-try-indexes", help="Build candidate indexes on a copy of the data, and measure them"
         ),
     ] = True,
-    index_budget: Annotated[
-        str | None,
-        typer.Option("--index-budget", metavar="SIZE", help="Largest size of all new indexes together, e.g. 200MB"),
-    ] = None,
+    index_budget: IndexBudgetOption = None,
     directory: DirOption = None,
     allow_writes: AllowWritesOption = False,
     translate: TranslateOption = False,

@@ -1,4 +1,4 @@
-"""The command that proves a cell's bottleneck."""
+"""The commands that prove a cell's bottleneck, and find what makes it faster."""
 
 import sys
 from typing import Annotated
@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from dbdyno.cli.completion import complete_runs_and_experiments
-from dbdyno.cli.option_values import read_duration, read_rounds
+from dbdyno.cli.option_values import read_bytes, read_duration, read_rounds
 from dbdyno.cli.options import (
     AllowWritesOption,
     ClientsOption,
     DirOption,
+    IndexBudgetOption,
     JsonOption,
     MarkdownOption,
     MixOption,
@@ -22,19 +23,22 @@ from dbdyno.cli.options import (
     VerboseOption,
 )
 
+_Subject = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXPERIMENT|RUN",
+        help="A built-in experiment, a file: ./my.toml or load.sql, or a run that is stored",
+        autocompletion=complete_runs_and_experiments,
+    ),
+]
+_CellOption = Annotated[
+    str | None, typer.Option("--cell", metavar="ID", help="The cell, if the experiment has several: threads=2")
+]
+
 
 def why(
-    subject: Annotated[
-        str,
-        typer.Argument(
-            metavar="EXPERIMENT|RUN",
-            help="A built-in experiment, a file: ./my.toml, or a run that is stored",
-            autocompletion=complete_runs_and_experiments,
-        ),
-    ] = "last",
-    cell: Annotated[
-        str | None, typer.Option("--cell", metavar="ID", help="The cell, if the experiment has several: threads=2")
-    ] = None,
+    subject: _Subject = "last",
+    cell: _CellOption = None,
     chosen: SetOption = None,
     system: SystemOption = None,
     mix: MixOption = False,
@@ -76,6 +80,54 @@ def why(
         allow_writes=allow_writes,
         cell=cell,
         fix=fix,
+    )
+    exports = Exports(json=json, markdown=markdown, report=report)
+    source = ExperimentSource([subject], values=values, directory=directory, mix=mix)
+    code = answer_why(source, options, store, exports, sys.argv, verbose=verbose)
+    if code:
+        raise typer.Exit(code)
+
+
+def tune(
+    subject: _Subject,
+    cell: _CellOption = None,
+    chosen: SetOption = None,
+    system: SystemOption = None,
+    clients: ClientsOption = None,
+    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="Time that the run may take, e.g. 5m")] = "3m",
+    index_budget: IndexBudgetOption = None,
+    seed: SeedOption = None,
+    directory: DirOption = None,
+    allow_writes: AllowWritesOption = False,
+    store: StoreOption = None,
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    report: ReportOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Find what makes a load faster: settings, forms of transactions and indexes, alone and together.
+
+    A .sql file runs as one workload: its transactions by weight.
+    """
+    from dbdyno.cli.experiment_source import ExperimentSource, divide_chosen, is_sql_file
+    from dbdyno.cli.exports import Exports
+    from dbdyno.cli.why import answer_why
+    from dbdyno.model.run_options import RunOptions
+
+    mix = is_sql_file(subject)
+    levels, values = divide_chosen([subject], chosen or [], mix=mix, clients=clients)
+    options = RunOptions(
+        set=levels,
+        systems=system or [],
+        rounds="auto",
+        seed=seed,
+        directory=directory,
+        budget_s=read_duration(budget, "--budget"),
+        interleaving="none",
+        allow_writes=allow_writes,
+        cell=cell,
+        tune=True,
+        index_budget_bytes=read_bytes(index_budget, "--index-budget"),
     )
     exports = Exports(json=json, markdown=markdown, report=report)
     source = ExperimentSource([subject], values=values, directory=directory, mix=mix)

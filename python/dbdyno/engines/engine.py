@@ -242,6 +242,13 @@ class Engine:
         """Yield the lines that apply settings in the engine's own syntax; by default, lines of a configuration file."""
         yield from (f"{name} = {value}" for name, value in settings.items())
 
+    def configuration(self, settings: Mapping[str, str], begins: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield configuration files, of the engine and of frameworks, with the lines that apply settings in them.
+
+        ``begins``: the mode in which transactions begin; empty for the default.
+        """
+        yield from ()
+
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Return the size of its own page cache in bytes, from the settings in effect; ``None``: unknown."""
         return None

@@ -17,8 +17,8 @@ class RunOptions:
     ``set``: levels as `factor=level,…`; ``systems``: URLs, empty for the experiment's own systems. Stored URLs have no
     passwords. ``margin`` and ``target``: shares; ``interleaving``: seconds of a slice; ``cluster``: an address such as
     `local:3`; ``slo``: an objective such as `p99 < 50 ms`; ``cell``: the cell that `dbdyno why` changes; ``fix``: then
-    measure fixes, too; ``try_indexes``: build and measure candidate indexes for statements; ``index_budget_bytes``: the
-    largest size of the chosen ones.
+    measure fixes, too; ``tune``: measure fixes only; ``try_indexes``: build and measure candidate indexes for
+    statements; ``index_budget_bytes``: the largest size of the chosen ones.
     """
 
     set: list[str] = field(default_factory=list)
@@ -41,6 +41,7 @@ class RunOptions:
     slo: str | None = None
     cell: str | None = None
     fix: bool = False
+    tune: bool = False
     try_indexes: bool = False
     index_budget_bytes: int | None = None
 

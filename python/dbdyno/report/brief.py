@@ -7,7 +7,7 @@ narrow, columns are dropped in a fixed order, and then labels get lines of their
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.text import Text
 
@@ -18,8 +18,9 @@ from dbdyno.analysis.measured.cell_groups import varied
 from dbdyno.analysis.measured.comparisons import DURABILITY
 from dbdyno.base.console import Console
 from dbdyno.base.numbers import bracketed, percent
-from dbdyno.model.result.effects import Advice, Effect
+from dbdyno.model.result.effects import Effect
 from dbdyno.model.result.shape import Document, Finding
+from dbdyno.report.advice_lines import advice_lines
 from dbdyno.report.answer_table import answer_table, has_choices
 from dbdyno.report.fix_lines import fix_lines
 from dbdyno.report.indexes import index_lines, measured_index_lines
@@ -38,11 +39,6 @@ _ROWS = 12
 # Maximum number of lines of answer and table together, and minimum number of rows of the table.
 _LINES = 12
 _FEWEST = 3
-# Maximum number of choices with a price.
-_PRICED = 2
-# Width of the action with the spaces around it, in characters.
-_ACTION = 9
-_ACTIONS = {"take": "bold green", "maybe": "yellow", "skip": "dim", "open": "cyan"}
 _EFFECTS = 4
 _CURVES = 3
 _NARROWEST = 40
@@ -77,14 +73,15 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
         for place, sentence in enumerate(document.answer.text)
         for line in wrapped(sentence, width, "bold" if place == 0 else "")
     ]
-    answer += _advice(document.answer.advice, width)
+    answer += advice_lines(document.answer.advice, width)
     yield from answer
     if document.why is not None:
-        yield Text("")
-        yield from why_lines(document.why, width)
+        if document.why.tests:
+            yield Text("")
+            yield from why_lines(document.why, width)
         if document.why.fixes is not None:
             yield Text("")
-            yield from fix_lines(document.why.fixes, width)
+            yield from fix_lines(document.why.fixes, width, answered=not document.why.tests)
         yield from _warnings(document, width, rest)
         return
     if document.slo is not None:
@@ -106,29 +103,6 @@ def brief_lines(document: Document, width: int, rest: str = "with --verbose") ->
     yield from _indexes(document, width, rest)
     yield from _bottlenecks(document, width)
     yield from _warnings(document, width, rest)
-
-
-def _advice(rows: Sequence[Advice], width: int) -> Iterator[Text]:
-    """Yield one line per choice: action, change, effect and price."""
-    shown = [each for each in rows if each.action != "maybe"]
-    priced = [each for each in rows if each.action == "maybe"][:_PRICED]
-    shown = [each for each in rows if each in shown or each in priced]
-    change = min(max((len(each.change) for each in shown), default=0), width // 2)
-    effect = max((len(each.effect) for each in shown if len(each.change) <= change), default=0)
-    for each in shown:
-        start = f"{each.change:<{change}}  {each.effect:<{effect}}"
-        line = f"{start}  {each.price}".rstrip()
-        lines = [line] if len(line) + _ACTION <= width else list(_folded(start, each.price, width - _ACTION))
-        for place, text in enumerate(lines):
-            action = f"  {each.action:<5}  " if place == 0 else " " * _ACTION
-            yield Text.assemble((action, _ACTIONS[each.action]), text)
-
-
-def _folded(start: str, rest: str, width: int) -> Iterator[str]:
-    """Yield a long line as two parts, each wrapped."""
-    for part in (start.rstrip(), rest):
-        fits = len(part) <= width
-        yield from [part] if fits else textwrap.wrap(" ".join(part.split()), width, break_long_words=False)
 
 
 def _applied(document: Document, width: int) -> Iterator[Text]:

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from dbdyno.analysis.why.fix_sentences import gain_words, price_words
+from dbdyno.analysis.why.fix_sentences import price_words, reasons
 from dbdyno.base.numbers import NONE, bracketed
 from dbdyno.model.result.fixes import FixEffect, Fixes
 from dbdyno.model.result.shape import Document
+from dbdyno.report.advice_lines import advice_lines
 from dbdyno.report.rows import wrapped
 from dbdyno.report.sections import CellTable, Column
-
-_TIMES = "\N{MULTIPLICATION SIGN}"
 
 # Maximum number of further fixes to show; --verbose shows all.
 _MOST = 4
@@ -24,24 +23,24 @@ VERDICTS = {"helps": "helps", "no": "doesn't help", "inconclusive": "inconclusiv
 """Verdicts as tables write them."""
 
 
-def fix_lines(found: Fixes, width: int, most: int = _MOST) -> Iterator[Text]:
-    """Yield the lines for a terminal: the recommended fix, other fixes that help, then the rest."""
-    yield from wrapped(found.text[0], width, "green", "  ")
+def fix_lines(found: Fixes, width: int, most: int = _MOST, *, answered: bool = False) -> Iterator[Text]:
+    """Yield the lines for a terminal: the recommendation, a row of advice per fix, and the lines that apply it.
+
+    ``answered``: the recommendation is shown already.
+    """
+    if not answered:
+        yield from wrapped(found.text[0], width, "green", "  ")
+    yield from advice_lines(found.advice, width, most)
+    others = sum(each.action == "maybe" for each in found.advice) - most
+    if others > 0:
+        yield Text(f"… {others} more that help with --verbose", style="dim")
     named = {each.fix: each for each in found.tried}
     chosen = [named[name] for name in (found.recommended, found.at_a_price) if name is not None]
-    if chosen:
-        yield from _snippet(chosen[0])
-    if found.at_a_price is not None:
-        yield from wrapped(found.text[1], width, "yellow", "  ")
-        yield from _snippet(chosen[1])
-    others = [each for each in found.tried if each.verdict == "helps" and each not in chosen]
-    for each in others[:most]:
-        sign = f" {_TIMES}" if found.metric == "throughput" else ""
-        yield from wrapped(f"{gain_words(each, found)}{sign}: {each.fix}{price_words(each)}.", width, "", "  ")
+    for each in chosen:
+        yield Text("")
+        yield from wrapped(f"To apply {each.fix}:", width, "", "  ")
         yield from _snippet(each)
-    if len(others) > most:
-        yield Text(f"… {len(others) - most} more that help with --verbose", style="dim")
-    for sentence in found.text[2 if found.at_a_price is not None else 1 :]:
+    for sentence in reasons(found):
         yield from wrapped(sentence, width, "dim", "  ")
 
 
@@ -51,6 +50,10 @@ def _snippet(each: FixEffect) -> Iterator[Text]:
         yield Text(f"    {line}", style="cyan")
     if len(each.snippet) > _LINES:
         yield Text(f"    … {len(each.snippet) - _LINES} more lines with --verbose", style="dim")
+    for one in each.configuration:
+        yield Text(f"  {one.place}:")
+        for line in one.lines:
+            yield Text(f"    {line}", style="cyan")
 
 
 def fix_table(document: Document) -> CellTable:

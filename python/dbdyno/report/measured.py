@@ -25,7 +25,9 @@ _DURABLE = {POWER_SAFE: "commits survive power loss", PROCESS_SAFE: "commits sur
 
 def measured_line(document: Document) -> str:
     """Return the description of the measurement, its parts separated by dots. Unknown parts are left out."""
-    cells = [cell for cell in document.cells if done(cell)] or document.cells
+    # The cells of a `why` are one cell and its changes.
+    own = [cell for cell in document.cells if document.why is None or cell.id == document.why.unchanged]
+    cells = [cell for cell in own if done(cell)] or own
     parts = [_systems(cells), _clients(cells), _mix(cells), _durability(cells), time_measured(document)]
     return " · ".join(each for each in parts if each)
 

@@ -19,7 +19,7 @@ from dbdyno.model.plan.fix import is_fix
 from dbdyno.model.plan.system import SystemSpec
 from dbdyno.model.result import Document
 from dbdyno.run.cluster_checks import load_machine_facts, load_machines
-from dbdyno.run.estimate import estimate
+from dbdyno.run.estimate import duration, estimate
 from dbdyno.run.fix_trials import Fixer
 from dbdyno.run.index_trials import try_indexes
 from dbdyno.run.interleaving import decide, differing_syncs
@@ -320,6 +320,10 @@ class _Execution:
 
     def _estimate(self, trials: int) -> str:
         plan, prepared = self.plan, self.prepared
+        if self.request.options.tune:
+            budget_s = self.request.options.budget_s
+            words = "" if budget_s is None else f" in about {duration(budget_s)}"
+            return f"the load as it is, then each change that may help, then the promising ones together{words}"
         if self.request.slo is not None:
             return search_estimate(self.request.slo, len(prepared.searched))
         by_verdicts = plan.keeps or (plan.stopping is not None and plan.stopping.margin is not None)

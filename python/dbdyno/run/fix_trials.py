@@ -1,4 +1,4 @@
-"""Trials of fixes, after the changes of a `dbdyno why`: each fix alone, then the helpful ones together."""
+"""Trials of fixes, after the changes of a `dbdyno why`: each fix alone, then the promising ones, also together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dbdyno.analysis.document.run import read_run
 from dbdyno.analysis.why.cells import Why
 from dbdyno.analysis.why.fix_cells import Planned, Stage, fix_cell
-from dbdyno.analysis.why.fix_results import groups_of
+from dbdyno.analysis.why.fix_results import groups_of, promising
 from dbdyno.analysis.why.fixes import choose
 from dbdyno.analysis.why.situation import situation_of
 from dbdyno.base.console import Console
@@ -28,16 +28,30 @@ from dbdyno.run.progress import Display
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.runner import carry_out
 from dbdyno.run.trial import Plan
+from dbdyno.stats import Stopping
 from dbdyno.store import Store
+
+# The share of a tuning's budget for measuring each fix alone, and the minimum rounds for that.
+_ALONE_SHARE = 0.45
+_ALONE_ROUNDS = 3
+# Maximum number of unsettled fixes that get more rounds.
+_MOST_UNSETTLED = 3
 
 
 @dataclass(frozen=True)
 class Fixing:
-    """The cell whose fixes are measured, and its experiment."""
+    """The cell whose fixes are measured, and its experiment.
+
+    ``tuning``: the rule for the fixes of a run that measures only these; its budget holds for the whole run. None if
+    fixes follow the changes of a `dbdyno why`, whose rule then holds for each part. ``index_budget_bytes``: the largest
+    size of all new indexes together.
+    """
 
     experiment: Experiment
     cell: ResolvedCell
     why: Why
+    tuning: Stopping | None = None
+    index_budget_bytes: int | None = None
 
 
 class Fixer:
@@ -87,21 +101,26 @@ class Fixer:
         fixes, refused = self._possible_fixes(useful)
         left_out = [*chosen.left_out, *useless, *refused]
         stages = [Stage(self._next_block(), fixes, {})] if fixes else []
-        return self._keep(Planned(stages, left_out))
+        engine, budget = self._base.cell.system.engine, self._fixing.index_budget_bytes
+        return self._keep(Planned(stages, left_out, engine, budget))
 
     def _plan_together(self, planned: Planned) -> Planned:
-        """Add the combination of the helpful fixes, next to the best single fix."""
+        """Add combinations of the promising fixes, next to the best single fix and the unsettled ones."""
         document = read_run(self._store, self._plan.run_id, self._fixing.experiment)
         found = _fixes(document)
-        named = {each.name: each for each in planned.fixes}
-        groups = groups_of(found, named) if found is not None else []
-        if not groups or found is None:
+        if found is None:
             return planned
+        named = {each.name: each for each in planned.fixes}
+        groups = groups_of(found, named, planned.index_budget_bytes)
+        single = promising(found)
+        again = [each for each in single if each.verdict == "inconclusive"][:_MOST_UNSETTLED]
+        if not groups and not again:
+            return planned
+        again += [each for each in single if each.verdict == "helps"][:1]
         fixes, refused = self._possible_fixes([fix for fix, _ in groups])
-        best = [named[each.fix] for each in found.tried if each.verdict == "helps"][:1]
         members = {fix.name: names for fix, names in groups}
-        stage = Stage(self._next_block(), [*best, *fixes], members)
-        return self._keep(Planned([*planned.stages, stage], [*planned.left_out, *refused]))
+        stage = Stage(self._next_block(), [*(named[each.fix] for each in again), *fixes], members)
+        return self._keep(replace(planned, stages=[*planned.stages, stage], left_out=[*planned.left_out, *refused]))
 
     def _useful_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
         """Leave out indexes that no plan would use, if the engine knows that without creating them."""
@@ -162,22 +181,33 @@ class Fixer:
         names = {each.cell.id for each in cells}
         stages = self._planned()
         ends = [each.first for each in stages.stages if each.first > stage.first] if stages is not None else []
-        last = min(ends, default=stage.first + self._plan.rounds)
+        stopping = self._rule(stage)
+        most = self._plan.rounds if stopping is None else stopping.maximum
+        last = min(ends, default=stage.first + most)
         done = {
             (trial.cell, trial.block): trial
             for trial in self._store.trials(self._plan.run_id)
             if trial.status == "done" and stage.first <= trial.block < last and trial.cell in names
         }
-        rounds = self._plan.rounds if not ends else last - stage.first
-        # The budget holds for each part.
-        began = time.monotonic()
-        plan = replace(self._plan, cells=cells, rounds=rounds, done=done, first=stage.first, began=began)
+        rounds = most if not ends else last - stage.first
+        plan = replace(
+            self._plan,
+            cells=cells,
+            rounds=rounds,
+            done=done,
+            first=stage.first,
+            began=time.monotonic(),
+            stopping=stopping,
+        )
         measure = self._base.definition.measure
         label = measure.label or f"{measure.unit}s"
         trials = len(cells) * rounds - len(done)
-        what = "together" if stage.members else "alone"
-        count = len(stage.fixes)
-        note = f"{count} fix{'es' * (count != 1)} {what}, {_rounds(plan)}"
+        combined = len(stage.members)
+        count = len(stage.fixes) - combined
+        note = f"{count} fix{'es' * (count != 1)} alone"
+        if combined:
+            note += f" and {combined} combination{'s' * (combined != 1)}"
+        note += f", {_rounds(plan)}"
         self._console.print(note, style="dim", soft_wrap=True)
         interrupted = self._provisioners.interrupted
         ends_at = stage.first + rounds
@@ -185,6 +215,16 @@ class Fixer:
             self._console, trials=trials, rounds=ends_at, unit=measure.unit, label=label, stopping=plan.stopping
         ) as display:
             carry_out(plan, self._store, self._provisioners, display, interrupted)
+
+    def _rule(self, stage: Stage) -> Stopping | None:
+        """Return the rule for a stage: a tuning divides its budget between the stages."""
+        tuning = self._fixing.tuning
+        if tuning is None or tuning.budget_s is None:
+            return self._plan.stopping
+        left_s = max(tuning.budget_s - (time.monotonic() - self._plan.began), 0.0)
+        if stage.members or len((self._planned() or Planned([], [])).stages) > 1:
+            return replace(tuning, budget_s=left_s)
+        return replace(tuning, budget_s=left_s * _ALONE_SHARE, minimum=_ALONE_ROUNDS, kept=_ALONE_ROUNDS)
 
 
 def _is_index(fix: Fix) -> bool:

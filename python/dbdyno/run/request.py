@@ -30,6 +30,9 @@ from dbdyno.stats import Stopping
 # Minimum rounds of a `dbdyno why`, whatever its budget; with fewer, the interval is useless.
 _LEAST_ROUNDS_OF_WHY = 4
 
+# Rounds of the unchanged cell from which a tuning learns its plans, its settings and its bottleneck.
+_ROUNDS_BEFORE_TUNING = 2
+
 # The share of the budget for measuring statements if indexes are tried afterwards.
 STATEMENTS_SHARE = 0.5
 
@@ -176,6 +179,9 @@ def _of_why(request: Request, why: Why, cells: Cells) -> Prepared:
     compiled = why_cells(request.experiment, cell, why)
     made = Cells(tuple(each.cell for each in compiled))
     rounds = request.options.rounds if request.options.rounds is not None else "auto"
+    if request.options.tune:
+        tuned = Fixing(request.experiment, cell, why, request.stopping, request.options.index_budget_bytes)
+        return Prepared(made, compiled, _ROUNDS_BEFORE_TUNING, None, [], len(compiled), tuned)
     fixing = Fixing(request.experiment, cell, why) if request.options.fix else None
     if rounds == "auto":
         return Prepared(made, compiled, request.stopping.maximum, request.stopping, [], len(compiled), fixing)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.analysis.why.cells import Why, base_cell
-from dbdyno.analysis.why.changes import changes_of
+from dbdyno.analysis.why.changes import CandidateChanges, UntestedResource, changes_of
+from dbdyno.analysis.why.fixes import MOST
 from dbdyno.analysis.why.pilot import Assumed, Pilot, read_pilot
 from dbdyno.analysis.why.round_trip import round_trip_us
 from dbdyno.base.errors import InputError, RunInterrupted, SystemFailed
@@ -92,13 +93,14 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
         pilot, target = _pilot(base, seed, provisioners)
         socket = engine.unix_socket(target)
     tried = changes_of(base, pilot, is_local=runs_here(cell.system.host), socket=socket)
+    if options.tune:
+        tried = _untested(tried)
     # The unchanged cell is measured twice. Changes that don't affect the system share one.
     apart = [each for each in tried.changes if each.settings or each.processors or each.level == "flush free"]
     start_s = pilot.around_s + (FRESH_WARMUP_S if engine.is_server else 0.0)
     enough_s = _FEW * pilot.time_us / 1e6 if arrival is None else max(_ARRIVALS / arrival.rate, _SHORTEST_OPEN_S)
-    window = _window(
-        pilot, len(tried.changes) + 2, 1 + len(apart), start_s=start_s, budget_s=budget_s, enough_s=enough_s
-    )
+    cells, starts = (MOST + 2, MOST + 1) if options.tune else (len(tried.changes) + 2, 1 + len(apart))
+    window = _window(pilot, cells, starts, start_s=start_s, budget_s=budget_s, enough_s=enough_s)
     return Why(
         cell.id,
         pilot,
@@ -110,6 +112,12 @@ def plan_why(experiment: Experiment, picked: Picked, options: RunOptions, seed: 
         planted,
         [picked.note] if picked.note else [],
     )
+
+
+def _untested(tried: CandidateChanges) -> CandidateChanges:
+    """Return no changes; each resource that would be changed is untested and may be the bottleneck."""
+    used = dict.fromkeys(each.resource for each in tried.changes)
+    return CandidateChanges([], [*(UntestedResource(each, "not changed", None) for each in used), *tried.untried])
 
 
 def _check(experiment: Experiment, cell: ResolvedCell) -> None:

@@ -17,8 +17,8 @@ from dbdyno.model.result.effects import Advice, Effect
 
 # More rounds are not worthwhile if the largest possible gain is at most this ratio.
 _SMALL_GAIN = 1.1
-# From this ratio on, the largest possible gain carries no information.
-_UNKNOWN = 100
+UNKNOWN = 100
+"""From this ratio on, the largest possible gain carries no information."""
 # Modes of SQLite's BEGIN, which decide when it takes locks.
 _BEGINS = frozenset({"deferred", "immediate", "exclusive", "concurrent"})
 
@@ -110,7 +110,7 @@ def advise(
         first = open_ones[0]
         alone = len(open_ones) == 1
         most = max(each.most for each in open_ones)
-        effect = _ratio(first) if alone else f"at most {times(most)}x" if most < _UNKNOWN else "too noisy to tell"
+        effect = _ratio(first) if alone else f"at most {times(most)}x" if most < UNKNOWN else "too noisy to tell"
         rows.append(_named_row("open", open_ones, effect, settle(open_ones)))
     return Advised(rows, levels)
 

@@ -159,7 +159,10 @@ def _slo(design: JsonObject, cells: Sequence[Cell], measure: Measure) -> Slo | N
 def _sentences(why: Why | None, slo: Slo | None) -> list[str]:
     """Return the sentences of a `why` or a search; with several searches, the first sentence of each."""
     if why is not None:
-        return why.text
+        if why.tests or why.fixes is None:
+            return why.text
+        # A tuning changes no resource; what to do about the load is its answer.
+        return [why.fixes.text[0], *why.text]
     searches = slo.searches if slo is not None else []
     return searches[0].text if len(searches) == 1 else [each.text[0] for each in searches]
 

@@ -42,19 +42,32 @@ class Stage:
 
 @dataclass(frozen=True)
 class Planned:
-    """The fixes a run measures: each alone, then combinations of fixes that helped. ``left_out``: other fixes."""
+    """The fixes a run measures: each alone, then promising fixes again, and their combinations.
+
+    ``left_out``: other fixes; ``engine``: the system's; ``index_budget_bytes``: the largest size of all new indexes
+    together, None without a limit.
+    """
 
     stages: Sequence[Stage]
     left_out: Sequence[str]
+    engine: str = ""
+    index_budget_bytes: int | None = None
 
     def stored(self) -> dict[str, Any]:
         """Return it as a run's design has it."""
-        return {"stages": [each.stored() for each in self.stages], "left_out": list(self.left_out)}
+        return {
+            "stages": [each.stored() for each in self.stages],
+            "left_out": list(self.left_out),
+            "engine": self.engine,
+            "index_budget_bytes": self.index_budget_bytes,
+        }
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:
         """Read it from a run's design."""
-        return cls([Stage.read(each) for each in stored["stages"]], list(stored["left_out"]))
+        stages = [Stage.read(each) for each in stored["stages"]]
+        # Runs stored by earlier versions have neither an engine nor a budget.
+        return cls(stages, list(stored["left_out"]), stored.get("engine", ""), stored.get("index_budget_bytes"))
 
     @property
     def fixes(self) -> list[Fix]:

@@ -19,16 +19,18 @@ from dbdyno.analysis.measured.comparisons import (
 )
 from dbdyno.analysis.measured.durable import class_of
 from dbdyno.analysis.measured.metrics import done, failing, keeps_up, rates_by_block, values_by_block
+from dbdyno.analysis.why.fix_advice import advise
 from dbdyno.analysis.why.fix_cells import Planned
 from dbdyno.analysis.why.fix_sentences import fix_sentences
 from dbdyno.analysis.why.metric import Metric, is_bounded, is_overloaded, metric_of, p99_beside
 from dbdyno.base.numbers import times
+from dbdyno.engines import engine_of
 from dbdyno.engines.fixes import StatementFacts
 from dbdyno.engines.server.facts import size
 from dbdyno.model.plan.change import CHANGE, UNCHANGED
 from dbdyno.model.plan.fix import SERIOUS, Fix, conflict, together
 from dbdyno.model.result.cell import Cell
-from dbdyno.model.result.fixes import FixEffect, Fixes, FixPrice, FixSource, FixVerdict
+from dbdyno.model.result.fixes import ConfigurationLines, FixEffect, Fixes, FixPrice, FixSource, FixVerdict
 from dbdyno.model.result.reading import number
 from dbdyno.stats import CONFIDENCE, Rates, Ratio, paired_rates, standard_error, verdict
 from dbdyno.stats.intervals import Noise
@@ -44,6 +46,8 @@ _SAME_CHANGES = 0.05
 _CHANCE = 4.0
 # Slowdown of writes (share) and growth of the data (bytes) from which they are reported as the price of an index.
 _SLOWER = 0.05
+# How far from none the gain of an unsettled fix must be to be part of a combination, in half widths of its interval.
+_DOUBT = 0.25
 _SPACE = 1 << 16
 
 
@@ -89,13 +93,14 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
     there = [each for each in planned.fixes if each.level in by_level and by_level[each.level].rounds]
     if not there and planned.fixes:
         return None
-    # The confidence is simultaneous over all gains.
-    confidence = 1 - (1 - confidence) / max(len(there), 1)
-    comparison = _Comparison(unit, metric, confidence)
-    measured = [_measure(fix, base, by_level[fix.level], comparison, noise) for fix in there]
-    tried = [_effect(each, base, planned.members, comparison) for each in measured]
+    # The confidence is simultaneous over all gains, but not over choices between fixes that are proven to help.
+    comparison = _Comparison(unit, metric, 1 - (1 - confidence) / max(len(there), 1))
+    choice = _Comparison(unit, metric, confidence)
+    most_bytes = planned.index_budget_bytes
+    measured = [_measure(fix, base, by_level[fix.level], comparison, noise, most_bytes) for fix in there]
+    tried = [_effect(each, base, planned, comparison) for each in measured]
     tried.sort(key=lambda each: (_ORDER.index(each.verdict), -(each.gain or 0.0)))
-    best, dearer = recommend(tried, {each.fix.name: each for each in measured}, comparison)
+    best, dearer = recommend(tried, {each.fix.name: each for each in measured}, choice)
     found: Fixes = Fixes(
         tried=tried,
         metric=metric,
@@ -104,8 +109,10 @@ def judge_fixes(planned: Planned, cells: Sequence[Cell], unit: str, confidence: 
         left_out=list(planned.left_out),
         recommended=None if best is None else best.fix,
         at_a_price=None if dearer is None else dearer.fix,
+        advice=[],
         text=[],
     )
+    found.advice = advise(found)
     found.text = fix_sentences(found)
     return found
 
@@ -135,23 +142,55 @@ def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
     return all(told.get(name, "inconclusive") != "inconclusive" for name in own)
 
 
-def groups_of(found: Fixes, fixes: Mapping[str, Fix]) -> list[tuple[Fix, list[str]]]:
-    """Return combinations of the fixes that helped: the ones without a serious price, and all.
+def promising(found: Fixes, least_doubt: float = 0.0) -> list[FixEffect]:
+    """Return the single fixes worth more rounds, best first: helpful fixes, and unsettled fixes with a gain.
 
-    If two fixes conflict, the combination contains the one with the larger gain.
+    ``least_doubt``: how far the gain of an unsettled fix must be from none, in half widths of its interval. With 0.25,
+    sixteen times as many rounds would prove a gain of that size.
     """
-    helped = [each for each in found.tried if each.verdict == "helps" and not each.members]
+    single = [each for each in found.tried if not each.members and each.gain is not None]
+    kept = [
+        each
+        for each in single
+        if each.verdict == "helps"
+        or (each.verdict == "inconclusive" and _exceeds(each.gain, each.gain_ci95, least_doubt))
+    ]
+    return sorted(kept, key=lambda each: -(each.gain or 0.0))
+
+
+def _exceeds(gain: float | None, ends: Sequence[float] | None, least_doubt: float) -> bool:
+    if gain is None or gain < 1 + LEAST:
+        return False
+    return least_doubt == 0 or (ends is not None and math.log(gain) >= least_doubt * math.log(ends[1] / gain))
+
+
+def groups_of(
+    found: Fixes, fixes: Mapping[str, Fix], index_budget_bytes: int | None = None
+) -> list[tuple[Fix, list[str]]]:
+    """Return combinations of the promising fixes: the ones without a serious price, and all.
+
+    If two fixes conflict, the combination contains the one with the larger gain. ``index_budget_bytes``: the largest
+    size of all indexes in it.
+    """
     made: dict[tuple[str, ...], tuple[Fix, list[str]]] = {}
     for serious in (False, True):
         taken: list[Fix] = []
-        for each in helped:
-            fix = fixes[each.fix]
-            if (serious or not each.serious) and not any(conflict(fix, other) for other in taken):
+        left_bytes = math.inf if index_budget_bytes is None else index_budget_bytes
+        for each in promising(found, _DOUBT):
+            fix, more_bytes = fixes[each.fix], _index_bytes(each)
+            fits = more_bytes <= left_bytes and not any(conflict(fix, other) for other in taken)
+            if (serious or not each.serious) and fits:
                 taken.append(fix)
+                left_bytes -= more_bytes
         if len(taken) > 1:
             names = [each.name for each in taken]
             made.setdefault(tuple(names), (together(" + ".join(names), taken), names))
     return list(made.values())
+
+
+def _index_bytes(each: FixEffect) -> float:
+    """Return the measured size of a fix's indexes in bytes."""
+    return sum(price.bytes or 0.0 for price in each.prices if price.kind == "space" and price.measured)
 
 
 def recommend(
@@ -200,10 +239,20 @@ def work_rates(cell: Cell, fix: Fix | None, unit: str) -> Rates:
     return {block: replace(rate, value=rate.value * multiple) for block, rate in rates.items()}
 
 
-def _measure(fix: Fix, base: Cell, cell: Cell, comparison: _Comparison, noise: Noise | None) -> _Measured:
+def _measure(
+    fix: Fix, base: Cell, cell: Cell, comparison: _Comparison, noise: Noise | None, index_budget_bytes: int | None
+) -> _Measured:
     ratio = comparison.ratio((base, None), (cell, fix), noise)
     carried = is_overloaded(base) and keeps_up(cell)
-    return _Measured(fix, cell, ratio, next(iter(_work_differences(fix, base, cell)), ""), carried)
+    reasons = [*_work_differences(fix, base, cell), *_oversize(fix, base, cell, index_budget_bytes)]
+    return _Measured(fix, cell, ratio, next(iter(reasons), ""), carried)
+
+
+def _oversize(fix: Fix, base: Cell, cell: Cell, index_budget_bytes: int | None) -> Iterator[str]:
+    """Yield a sentence if the indexes of a fix are larger than allowed."""
+    more = _more_bytes(base, cell) if fix.statements and done(cell) else None
+    if index_budget_bytes is not None and more is not None and more > index_budget_bytes:
+        yield f"its {size(round(more))} exceed the index budget of {size(index_budget_bytes)}"
 
 
 def _work_differences(fix: Fix, base: Cell, cell: Cell) -> Iterator[str]:
@@ -248,9 +297,8 @@ def _changes(cell: Cell) -> dict[str, _Changes]:
     return found
 
 
-def _effect(
-    measured: _Measured, base: Cell, members: Mapping[str, Sequence[str]], comparison: _Comparison
-) -> FixEffect:
+def _effect(measured: _Measured, base: Cell, planned: Planned, comparison: _Comparison) -> FixEffect:
+    members = planned.members
     fix, cell, ratio = measured.fix, measured.cell, measured.ratio
     prices = [*_documented_prices(fix), *_measured_prices(fix, base, cell)]
     p99 = ratio_of_pair(Pair(base, cell, metric="p99", confidence=comparison.confidence)) if fix.work == 1 else None
@@ -272,6 +320,12 @@ def _effect(
         prices=prices,
         serious=any(each.kind in SERIOUS for each in prices),
         snippet=fix.lines,
+        configuration=[
+            ConfigurationLines(place=place, lines=lines)
+            for place, lines in (
+                engine_of(planned.engine).configuration(fix.settings, fix.begins) if planned.engine else ()
+            )
+        ],
         source=None
         if fix.name in members
         else FixSource(title=fix.source.title, section=fix.source.section, url=fix.source.url),

@@ -34,6 +34,11 @@ def _other_fixes(found: Fixes) -> Iterator[str]:
     unsettled = [f"{each.fix} {gain_words(each, found)}" for each in found.tried if each.verdict == "inconclusive"]
     if unsettled:
         yield f"Not settled: {'; '.join(unsettled)}."
+    yield from reasons(found)
+
+
+def reasons(found: Fixes) -> Iterator[str]:
+    """Yield why fixes are disqualified or were not tried."""
     for each in found.tried:
         if each.verdict == "disqualified":
             yield f"{each.fix} is disqualified: {each.reason}."
@@ -60,10 +65,15 @@ def gain_words(each: FixEffect, found: Fixes) -> str:
     return f"p99 {becomes_words(found, each.p99, each.p99_ci95)}"
 
 
-def price_words(each: FixEffect) -> str:
-    """Return the price of a fix as the end of a sentence; durability and isolation come first."""
+def price_texts(each: FixEffect) -> list[str]:
+    """Return the prices of a fix, clauses, first durability and isolation."""
     ordered = sorted(each.prices, key=lambda one: one.kind not in ("durability", "isolation"))
-    texts = list(dict.fromkeys(_words(one.kind, one.text) for one in ordered))
+    return list(dict.fromkeys(_words(one.kind, one.text) for one in ordered))
+
+
+def price_words(each: FixEffect) -> str:
+    """Return the price of a fix as the end of a sentence."""
+    texts = price_texts(each)
     return f"; its price: {', '.join(texts)}" if texts else "; without a known price"
 
 

@@ -169,6 +169,10 @@ def choose(situation: Situation, most: int = MOST) -> Chosen:
         if situation.named and fix.settings
     ]
     found = [fix for entry in ENTRIES for fix in entry.fixes(situation)]
+    if not situation.may_index:
+        tables = "a table of a server that dbdyno didn't start; `dbdyno queries` measures it on a copy"
+        left_out += [f"{fix.name} ({tables})" for fix in found if fix.statements]
+        found = [fix for fix in found if not fix.statements]
     found += [fix for fix in own if not (situation.named and (fix.settings or fix.statements))]
     if situation.load.arrival is not None:
         # Merged transactions would do more work per arrival, and an arrival would have to wait for others.

@@ -14,8 +14,6 @@ from dbdyno.model.plan.fix import Fix
 
 def index_fixes(situation: Situation) -> Iterator[Fix]:
     """Yield the indexes that would avoid full scans and sorts."""
-    if not situation.may_index:
-        return
     engine = engine_of(situation.engine)
     for each in situation.statements:
         for _, index in avoidable_scans(engine, each.sql, each.plan, each.rows, dict(situation.catalog)):
@@ -25,8 +23,6 @@ def index_fixes(situation: Situation) -> Iterator[Fix]:
 
 def covering_fixes(situation: Situation) -> Iterator[Fix]:
     """Yield for each statement the best index that has all columns that the statement reads from a table."""
-    if not situation.may_index:
-        return
     for each in situation.statements:
         plan = engine_of(situation.engine).read_plan(each.plan)
         found = index_candidates(each.sql, situation.product or situation.engine, dict(situation.catalog), plan=plan)

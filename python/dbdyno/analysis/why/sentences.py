@@ -7,6 +7,7 @@ from math import inf
 
 from dbdyno.analysis.answer.words import served_words
 from dbdyno.analysis.measured.metrics import is_open_loop, keeps_up
+from dbdyno.analysis.why.inference import resource_of
 from dbdyno.analysis.why.metric import falls_words, gain_of, is_overloaded, was_words
 from dbdyno.analysis.why.pilot import Pilot
 from dbdyno.analysis.why.resource_names import RESOURCE_NAMES
@@ -28,6 +29,13 @@ def sentences(why: Why, base: Cell, pilot: Pilot) -> list[str]:
         word = "cannot" if overloaded else "did not"
         answer = f"The system {word} serve the offered rate: {served_words(base)}. {answer}"
     return [answer, *_further_sentences(why, base, answer)]
+
+
+def inferred_sentence(why: Why) -> str:
+    """Return the bottleneck of a run that changes no resource, as its report infers it."""
+    if resource_of(why.inferred, why.metric) is None:
+        return "The time spent doesn't show the bottleneck."
+    return f"Judged by the time spent, {why.inferred} limits it."
 
 
 def _answer(why: Why, pilot: Pilot, *, overloaded: bool) -> str:  # noqa: PLR0911 - the first rule that applies

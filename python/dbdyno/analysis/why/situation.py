@@ -48,10 +48,14 @@ def situation_of(compiled: CompiledCell, cell: Cell, why: Why, data_bytes: float
 
 
 def limiting(why: Why) -> tuple[Resource, ...]:
-    """Return the limiting resources: the bottleneck, then parts; without a bottleneck also inconclusive ones."""
+    """Return the limiting resources: the bottleneck, then parts; without a bottleneck also inconclusive ones.
+
+    Resources with equal verdicts begin with the bottleneck that the report inferred.
+    """
     settled = why.bottleneck is not None
     order = ("bottleneck", "part") if settled else ("bottleneck", "part", "inconclusive")
     found = [each for verdict in order for each in why.resources if each.verdict == verdict]
+    found.sort(key=lambda each: (order.index(each.verdict), not each.inferred))
     return tuple(_known(each.resource) for each in found)
 
 

@@ -1,6 +1,6 @@
 """MySQL, MariaDB and other servers with their protocol."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -102,6 +102,14 @@ class Mysql(ServerEngine):
         from dbdyno.engines.mysql.settings import MysqlSettings
 
         return MysqlDialect(definition, place, settings.storage_engine if isinstance(settings, MysqlSettings) else None)
+
+    def configuration(self, settings: Mapping[str, str], begins: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield lines of ``my.cnf``; for the isolation level also the option of Django."""
+        if settings:
+            yield "my.cnf", ["[mysqld]", *self.applying(settings)]
+        if settings.keys() == {"transaction_isolation"}:
+            level = settings["transaction_isolation"].lower().replace("-", " ")
+            yield "settings.py of Django", [f'"OPTIONS": {{"isolation_level": "{level}"}}']
 
     def analyzing(self, table: str) -> str:
         """Return ``ANALYZE TABLE``, as at the end of loading, but without an entry in the binary log."""

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from dbdyno.model.plan.change import Change
 
 
+# Parameters of the fixes that a session can set for itself.
+_OF_SESSION = frozenset({"synchronous_commit", "random_page_cost", "jit", "work_mem"})
+
+
 class Postgresql(ServerEngine):
     """PostgreSQL."""
 
@@ -106,7 +110,21 @@ class Postgresql(ServerEngine):
         """Yield ``ALTER SYSTEM`` for each parameter."""
         for name, value in settings.items():
             if name != "index_directory":
-                yield f"ALTER SYSTEM SET {name} = '" + value.replace("'", "''") + "';"
+                yield f"ALTER SYSTEM SET {name} = {_quoted_value(value)};"
+
+    def configuration(self, settings: Mapping[str, str], begins: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield lines of ``postgresql.conf``; for parameters of a session also the options of Django and Rails."""
+        kept = {name: value for name, value in settings.items() if name != "index_directory"}
+        if kept:
+            yield "postgresql.conf", [f"{name} = {_quoted_value(value)}" for name, value in kept.items()]
+        own = {name: value for name, value in kept.items() if name in _OF_SESSION}
+        if own and own == kept:
+            options = " ".join(f"-c {name}={value}" for name, value in own.items())
+            yield "settings.py of Django", [f'"OPTIONS": {{"options": "{options}"}}']
+            yield (
+                "database.yml of Rails",
+                ["variables: {" + ", ".join(f'{name}: "{value}"' for name, value in own.items()) + "}"],
+            )
 
     def analyzing(self, table: str) -> str:
         """Return ``ANALYZE``, as at the end of loading."""
@@ -244,3 +262,7 @@ class Postgresql(ServerEngine):
         from dbdyno.engines.postgresql.search_rules import PREFIX_RULES
 
         return PREFIX_RULES
+
+
+def _quoted_value(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -129,6 +129,12 @@ class Sqlite(Engine):
 
         return applying(settings)
 
+    def configuration(self, settings: Mapping[str, str], begins: str) -> Iterator[tuple[str, list[str]]]:
+        """Yield the options of Django and Rails."""
+        from dbdyno.engines.sqlite.settings import configuration
+
+        return configuration(settings, begins)
+
     def fixes(self) -> "Sequence[Entry]":
         """Return PRAGMAs, connection flags, and indexes in the collation of LIKE."""
         from dbdyno.engines.sqlite.fixes import ENTRIES

@@ -226,6 +226,28 @@ def applying(settings: Mapping[str, str]) -> Iterator[str]:
         yield _WHERE[name].format(value) if name in _WHERE else f"PRAGMA {name} = {value};"
 
 
+def configuration(settings: Mapping[str, str], begins: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the options of Django and Rails that set PRAGMAs for each connection, and how transactions begin.
+
+    Sources: Django documentation, SQLite notes; Rails guides, Configuring a SQLite3 Database.
+    """
+    pragmas = {name: value for name, value in settings.items() if name not in _WHERE}
+    timeout = pragmas.pop("busy_timeout", None)
+    django, rails = [], []
+    if pragmas:
+        django.append(f'"init_command": "{" ".join(f"PRAGMA {name}={value};" for name, value in pragmas.items())}"')
+        rails.append("pragmas: {" + ", ".join(f"{name}: {value}" for name, value in pragmas.items()) + "}")
+    if timeout is not None:
+        django.append(f'"timeout": {int(timeout) / 1000:g}')
+        rails.append(f"timeout: {timeout}")
+    if begins:
+        django.append(f'"transaction_mode": "{begins.upper()}"')
+        rails.append(f"default_transaction_mode: {begins}")
+    if django:
+        yield "settings.py of Django 5.1", [f'"OPTIONS": {{{", ".join(django)}}}']
+        yield "database.yml of Rails 7.2", rails
+
+
 def sets_syncing(statement: str) -> bool:
     """Whether a statement contains a PRAGMA that determines syncing."""
     text = statement.lower()

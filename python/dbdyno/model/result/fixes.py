@@ -1,4 +1,4 @@
-"""The types of the result of `dbdyno why --fix`: fixes with their gains and prices.
+"""The types of the result of `dbdyno tune` and `dbdyno why --fix`: fixes with their gains and prices.
 
 :mod:`dbdyno.model.result.shape` describes the conventions.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from dbdyno.model.result.effects import Advice
 
 FixVerdict = Literal["helps", "no", "inconclusive", "disqualified"]
 
@@ -35,6 +37,16 @@ class FixSource:
     """The section within it."""
     url: str
     """The address of the section."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ConfigurationLines:
+    """The lines that apply a fix in a configuration file."""
+
+    place: str
+    """The file, such as `postgresql.conf` or `settings.py of Django 5.1`."""
+    lines: list[str]
+    """The lines to add."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,13 +85,15 @@ class FixEffect:
     """Whether it costs durability or isolation."""
     snippet: list[str]
     """The lines that apply the fix."""
+    configuration: list[ConfigurationLines]
+    """The same settings as lines of configuration files, of the engine and of frameworks; empty without settings."""
     source: FixSource | None
     """The documentation that describes the fix; null for a combination."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Fixes:
-    """The result of `dbdyno why --fix`."""
+    """The result of `dbdyno tune` and `dbdyno why --fix`."""
 
     tried: list[FixEffect]
     """Fixes that help first, then by descending gain."""
@@ -95,5 +109,7 @@ class Fixes:
     """The fix with the largest gain without a price in durability or isolation; null if there is none."""
     at_a_price: str | None
     """A fix that gains more than ``recommended``, at such a price; null if there is none."""
+    advice: list[Advice]
+    """The choices: take, maybe, skip or open."""
     text: list[str]
     """Sentences; the first is the advice."""

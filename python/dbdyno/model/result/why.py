@@ -91,7 +91,7 @@ class WhyResource:
 
 @dataclass(slots=True, kw_only=True)
 class Why:
-    """The result of `dbdyno why`: what limits a cell, tested by changing it."""
+    """The result of `dbdyno why`: what limits a cell, tested by changing it. `dbdyno tune` only tests fixes."""
 
     cell: str
     """The id of the cell in its experiment."""
@@ -117,8 +117,8 @@ class Why:
     """1 - ``elasticities``: the share of the time that no test explains. Negative if some time counts twice, or if
     arrivals of an open loop wait for each other. Null if the sum is too uncertain."""
     tests: int
-    """Number of tests that were evaluated together."""
+    """Number of tests that were evaluated together; 0 for `dbdyno tune`."""
     fixes: Fixes | None
-    """The result of `dbdyno why --fix`; null without `--fix`."""
+    """The result of `dbdyno tune` and `dbdyno why --fix`; null without `--fix`."""
     text: list[str]
     """Sentences; the first is the answer."""

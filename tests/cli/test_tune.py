@@ -1,0 +1,76 @@
+"""`dbdyno tune` from the command line: a load of a .sql file, what makes it faster, and the lines to paste."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from conftest import Cli
+from repeated import repeated
+
+LOAD = """
+-- name: find
+-- weight: 8
+-- :n = 1..30000
+select * from items where n = :n;
+-- transaction: add
+-- weight: 2
+-- :n = 1..30000
+insert into items (n, v) values (:n, 0);
+update counts set c = c + 1 where id = 1;
+-- end
+"""
+
+
+def make_database(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            """
+            create table items (id integer primary key, n int, v int);
+            with recursive r(i) as (select 1 union all select i + 1 from r where i < 30000)
+            insert into items select i, i, 0 from r;
+            create table counts (id integer primary key, c int);
+            insert into counts values (1, 0);
+            """
+        )
+
+
+def tune(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any]]:
+    cli.write("load.sql", LOAD)
+    make_database(cli.directory / "my.db")
+    before = (cli.directory / "my.db").read_bytes()
+    out = cli("tune", "load.sql", *arguments, "--system", "sqlite:my.db", "--store", "w.db", "--json", "tune.json")
+    assert (cli.directory / "my.db").read_bytes() == before
+    document: dict[str, Any] = json.loads((cli.directory / "tune.json").read_text())
+    return out, document
+
+
+@repeated
+def test_the_missing_index_is_found_and_its_lines_are_printed(cli: Cli) -> None:
+    out, document = tune(cli, "--clients", "2", "--budget", "20s")
+    fixes = document["why"]["fixes"]
+    (index,) = [each for each in fixes["tried"] if each["fix"] == "index items (n)"]
+    assert index["gain"] > 2
+    assert "index items (n)" in (fixes["recommended"] or "")
+    assert document["answer"]["text"][0] == fixes["text"][0]
+    assert "create index on_items_n on items (n);" in out
+    assert document["why"]["tests"] == 0
+    # Fixes that were measured alone and then again have rounds of both stages.
+    assert index["blocks"] >= 3
+    shown = " ".join(cli("show", document["id"], "--store", "w.db").split())
+    assert fixes["text"][0] in shown
+
+
+def test_indexes_larger_than_the_budget_are_not_recommended(cli: Cli) -> None:
+    _, document = tune(cli, "--budget", "2s", "--index-budget", "50kB")
+    found = {each["fix"]: each for each in document["why"]["fixes"]["tried"]}
+    assert found["index items (n)"]["verdict"] == "disqualified"
+    assert "exceed the index budget of" in found["index items (n)"]["reason"]
+
+
+def test_tune_needs_a_file_and_a_size(cli: Cli) -> None:
+    assert "missing.sql" in cli("tune", "missing.sql", "--system", "sqlite:my.db", code=2)
+    cli.write("load.sql", LOAD)
+    assert "not a size" in cli("tune", "load.sql", "--system", "sqlite:my.db", "--index-budget", "much", code=2)
