@@ -307,15 +307,14 @@ def _decided_by_runs(pair: Pair) -> bool:
 
 def _warned(*sides: tuple[Document, Cell]) -> str:
     """Return warnings with which a run may have been slower for other reasons than the system."""
-    found = []
-    for document, cell in sides:
-        for each in document.findings:
-            own = not each.cells or cell.id in each.cells
-            kind = each.evidence.get("warning")
-            if own and kind in _SLOWER:
-                found.append(f"{document.id} was {_WARNED.get(kind, kind)}")
     queued = disturbed_by_queue(*([cell] for _, cell in sides))
-    found += [f"{each.id} was disturbed: {why}" for (each, _), why in zip(sides, queued, strict=True) if why]
+    found = []
+    for (document, cell), why in zip(sides, queued, strict=True):
+        kinds = [each.evidence.get("warning") for each in document.findings if not each.cells or cell.id in each.cells]
+        # The queue's sentence says the same, with the share of the time.
+        known = [kind for kind in kinds if kind in _SLOWER and not (why and kind == disturbed.name)]
+        found += [f"{document.id} was {_WARNED.get(kind, kind)}" for kind in known]
+        found += [f"{document.id} was disturbed: {why}"] if why else []
     return " and ".join(dict.fromkeys(found))
 
 
@@ -343,10 +342,18 @@ def _pairs(a: Side, b: Side) -> list[tuple[Cell, Cell]]:
         )
     of_b = {cell.id: cell for cell in b.document.cells}
     pairs = [(cell, of_b[cell.id]) for cell in a.document.cells if cell.id in of_b]
+    if not pairs and all(len({cell.system.name for cell in one.document.cells}) == 1 for one in (a, b)):
+        # Each run has one system, so other levels identify a cell.
+        of_b = {_apart_from_system(cell): cell for cell in b.document.cells}
+        pairs = [(cell, of_b[key]) for cell in a.document.cells if (key := _apart_from_system(cell)) in of_b]
     if not pairs:
         problem = f"{a.document.id} and {b.document.id} have no cell in common"
         raise InputError("compare", problem, "name the cells: `RUN_A/CELL RUN_B/CELL`")
     return pairs
+
+
+def _apart_from_system(cell: Cell) -> str:
+    return ",".join(f"{name}={level}" for name, level in cell.factors.items() if name != "system")
 
 
 def _cell(side: Side, other: Side) -> Cell:

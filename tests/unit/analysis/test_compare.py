@@ -266,6 +266,20 @@ def test_runs_without_a_cell_in_common_are_told() -> None:
         compare(Side(document("r1", {"1": STEADY})), Side(document("r2", {"2": STEADY})))
 
 
+def test_runs_of_one_system_each_are_compared_by_their_other_levels() -> None:
+    a, b = document("r1", {"1": STEADY, "2": STEADY}), document("r2", {"2": scaled(0.5)})
+    for each, name in ((a, "sqlite:a.db"), (b, "sqlite:b.db")):
+        for one in each.cells:
+            one.factors["system"] = one.system.name = name
+            one.id = f"{one.id},system={name}"
+    (found,) = compare(Side(a), Side(b)).comparisons
+    assert (found.a, found.b) == ("threads=2,system=sqlite:a.db", "threads=2,system=sqlite:b.db")
+    for one in b.cells:
+        one.factors["threads"] = "9"
+    with pytest.raises(InputError, match="have no cell in common"):
+        compare(Side(a), Side(b))
+
+
 def gated(factor: float, values: list[float] | None = None) -> Compared:
     return compare(Side(document("r1", {"1": STEADY})), Side(document("r2", {"1": values or scaled(factor)})))
 
