@@ -248,6 +248,8 @@ def noise(
     system: Annotated[
         str, typer.Option("--system", metavar="URL", help="What to measure", autocompletion=complete_systems)
     ] = "sqlite:",
+    mix: MixOption = False,
+    clients: ClientsOption = None,
     runs: Annotated[
         int | None,
         typer.Option("--runs", min=3, help="Measure how much N runs differ; the gate then allows for it"),
@@ -282,7 +284,7 @@ def noise(
         made, spec = load_experiment(experiment), parse_url(system)
         chosen = [f"{name}={level}" for name, level in _USUAL.items() if matters(made, name, spec)]
     named = [] if experiment is None else [experiment]
-    levels, values = divide_chosen(named, chosen or [])
+    levels, values = divide_chosen(named, chosen or [], mix=mix, clients=clients)
     options = RunOptions(
         set=levels,
         systems=[system] if runs is not None else [system, system],
@@ -294,7 +296,7 @@ def noise(
         interleaving=read_interleaving(interleaving),
         allow_writes=allow_writes,
     )
-    command = RunCommand(source=ExperimentSource(named, values=values, directory=directory), options=options)
+    command = RunCommand(source=ExperimentSource(named, values=values, directory=directory, mix=mix), options=options)
     if runs is not None:
         refuse_typed(("margin",), "with `--runs`")
         code = measure_noise_of_runs(command, runs, store, json, sys.argv)
