@@ -17,7 +17,7 @@ from dbdyno.stats import Rate
 
 Kind = Literal["exponential", "uniform", "steady", "lognormal"]
 
-MANY = 100
+MANY, COVERED_BY_MANY = 100, 0.9
 """As in ``crates/load/src/rate.rs``."""
 
 
@@ -67,8 +67,9 @@ def blocks(
 def _rates(counts: Any, spans: Any, squares: Any, within: Any, length: float) -> list[Rate]:
     """Read windows as those of a worker. ``squares``: of each window; all else: of each and its clients."""
     few = counts < MANY
+    covered = numpy.where(spans < COVERED_BY_MANY * length, within / length, counts / spans)
     columns = (
-        numpy.where(few, 0.0, counts / spans).sum(axis=1),
+        numpy.where(few, 0.0, covered).sum(axis=1),
         few.sum(axis=1),
         numpy.where(few, counts, 0).sum(axis=1),
         numpy.where(few, spans, 0.0).sum(axis=1),

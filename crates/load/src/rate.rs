@@ -24,6 +24,10 @@ pub use dbdyno_protocol::event::Rate;
 /// From this many transactions of a client on, its own quotient is accurate to a thousandth.
 pub const MANY: u64 = 100;
 
+/// If the transactions of a client with many cover less than this share of the window, it waited for another client's
+/// lock when the window began. Its transactions within the window are then counted.
+const COVERED_BY_MANY: f64 = 0.9;
+
 /// The rate of clients with a window of `seconds`, if its length was fixed. `elapsed_s`: actual length. `open`:
 /// transactions began by the clock.
 pub fn of(clients: &[ClientReport], seconds: Option<f64>, elapsed_s: f64, open: bool) -> Rate {
@@ -40,7 +44,12 @@ pub fn of(clients: &[ClientReport], seconds: Option<f64>, elapsed_s: f64, open: 
         if whole {
             rate.whole.completed += within;
         } else if client.completed >= MANY {
-            rate.many_per_s += client.completed as f64 / time;
+            let window_s = seconds.unwrap_or(elapsed_s);
+            rate.many_per_s += if time < COVERED_BY_MANY * window_s {
+                (client.led_in + within) / window_s
+            } else {
+                client.completed as f64 / time
+            };
         } else {
             rate.few.clients += 1;
             rate.few.completed += client.completed;
@@ -98,6 +107,20 @@ mod tests {
         }
         let rate = of(&clients, Some(2.0), 2.0, false);
         assert!(near(rate.per_s(), (15.0 + 3.0 * 0.7) / 2.0), "{rate:?}");
+    }
+
+    #[test]
+    fn a_client_that_waited_for_another_ones_lock_counts_within_the_window() {
+        // The second client waited until the window's end, and then completed one transaction of 64 µs.
+        let mut waiting = client(1, 64e-6);
+        (waiting.led_in, waiting.late, waiting.cut) = (0.5, true, 0.5);
+        let rate = of(&[client(139, 0.4), waiting], Some(0.4), 0.4, false);
+        assert!(near(rate.per_s(), (139.0 + 1.0) / 0.4), "{rate:?}");
+        // The second client waited for most of the window, and then completed many transactions.
+        let mut quick = client(200, 0.01);
+        quick.led_in = 0.9;
+        let rate = of(&[client(139, 0.4), quick], Some(0.4), 0.4, false);
+        assert!(near(rate.per_s(), (139.0 + 200.9) / 0.4), "{rate:?}");
     }
 
     #[test]

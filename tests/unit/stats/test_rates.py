@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.analysis.measured.rounds import transactions_per_s
+from dbdyno.model.events import accounting
 from dbdyno.stats import Rate, decide, paired_rates, pooled, rate_interval, unpaired_rates
 from dbdyno.stats.rates import sampling_error
 from simulated_noise import most
@@ -145,3 +147,16 @@ def test_cells_of_one_rate_and_different_times_seem_to_differ_in_at_most_2_perce
             ratio = paired_rates(dict(enumerate(a)), dict(enumerate(b)))
             differ += decide([ratio])[0].verdict in ("faster", "slower")
         assert differ / runs <= most(0.02, runs), (rounds, differ)
+
+
+def test_a_client_that_waited_for_a_lock_counts_within_the_window() -> None:
+    # One client did 139 transactions. The other one got the lock when the window ended, for one of 64 µs.
+    few = accounting.Few(clients=1, completed=1, seconds=64e-6, within=0.5, window_s=0.4)
+    whole = accounting.Whole(completed=0.0, seconds=0.0)
+    rate = accounting.Rate(many_per_s=139 / 0.4, few=few, whole=whole, client_s=0.4, clients=2)
+    value, other = transactions_per_s(rate)
+    assert value == pytest.approx(139.5 / 0.4)
+    assert other > 10
+    # Alone, it waits for no other client.
+    alone = rate.model_copy(update={"many_per_s": 0.0, "clients": 1})
+    assert transactions_per_s(alone) == (pytest.approx(1 / 64e-6), 1.0)

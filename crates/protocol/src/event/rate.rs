@@ -55,12 +55,14 @@ impl Rate {
 
     /// Transactions per second of the clients with few transactions.
     ///
-    /// `clients · completed / seconds`. If other clients completed many transactions, or if the transactions of several
-    /// clients cover less than half the window: `clients · within / window_s`.
+    /// `clients · completed / seconds`. If their transactions cover less than half the window, or if there are several
+    /// such clients beside clients with many transactions: `clients · within / window_s`. A single client keeps the
+    /// first form, because it waits for no other client.
     fn few_per_s(&self) -> f64 {
         let few = &self.few;
-        let depend = self.many_per_s > 0.0 || few.seconds < COVERED * few.window_s;
-        let (done, seconds) = if few.clients > 1 && depend {
+        let (several, beside_many) = (few.clients > 1, self.many_per_s > 0.0);
+        let uncovered = few.seconds < COVERED * few.window_s;
+        let (done, seconds) = if (several && beside_many) || (uncovered && (several || beside_many)) {
             (few.within, few.window_s)
         } else {
             (few.completed as f64, few.seconds)

@@ -202,9 +202,11 @@ def _few_per_s(few: Few, *, beside_many: bool) -> tuple[float | None, float | No
     """Return two estimates of the rate of clients with few transactions, as ``few_per_s`` in ``rate.rs``."""
     whole = ratio(few.clients * few.completed, few.seconds)
     within = ratio(few.clients * few.within, few.window_s)
-    if few.clients <= 1 or within is None:
+    several = few.clients > 1
+    if within is None or not (several or beside_many):
         return whole, None
-    return (within, whole) if beside_many or few.seconds < _COVERED * few.window_s else (whole, within)
+    uncovered = few.seconds < _COVERED * few.window_s
+    return (within, whole) if uncovered or (several and beside_many) else (whole, within)
 
 
 def _basis(result: TrialResult | ProgramResult | None, clients: int, other: float) -> RateBasis:
