@@ -113,3 +113,21 @@ def test_the_index_of_a_foreign_key_is_found_by_deleting_the_parent(cli: Cli, sh
     cli.write("q.sql", "-- :id = 1..40000\ndelete from orders where id = :id;\n")
     _, found = measured_indexes(cli, "sqlite:shop.db?foreign_keys=on")
     assert [each["keys"] for each in found["tried"] if each["name"] in found["chosen"]] == ["items (order_id)"]
+
+
+def test_indexes_for_both_sides_of_a_join_are_one_candidate(cli: Cli, shop: Path) -> None:
+    """Alone, each of them still leaves a scan of the other table."""
+    with closing(sqlite3.connect(shop)) as made:
+        made.executescript(
+            "create table visits (id integer primary key, at int, page int, note text);"
+            "insert into visits (at, page, note) select at, id % 3000, note from orders;"
+        )
+    cli.write(
+        "q.sql", "select count(*) from orders o join visits v on v.at = o.total where o.customer = 7 and page > 9;\n"
+    )
+    told, found = measured(cli)
+    (name,) = found["chosen"]
+    (tried,) = [each for each in found["tried"] if each["name"] == name]
+    assert set(tried["tables"]) == {"orders", "visits"}
+    assert "Take these 2: all statements" in " ".join(told.split())
+    assert {each["table"] for each in found["writes"]} == {"orders", "visits"}

@@ -65,11 +65,16 @@ def verdict_of(speeds: Sequence[Pairs]) -> Verdict:
 
 @dataclass(frozen=True)
 class Measured:
-    """A useful candidate. ``times``: factor by which it speeds up each statement; ``bytes``: its size, if known."""
+    """A useful candidate.
+
+    ``times``: factor by which it speeds up each statement; ``bytes``: its size, if known; ``count``: the number of its
+    indexes.
+    """
 
     name: str
     times: Mapping[str, float]
     bytes: int | None = None
+    count: int = 1
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def choose(
 
     def cost(taken: Sequence[Measured]) -> float:
         # The largest index is charged twice as much as a tiny one.
-        charged = sum(1 + (each.bytes or 0) / largest for each in taken)
+        charged = sum(each.count + (each.bytes or 0) / largest for each in taken)
         return _cost(taken, total_ms, charged, weighted=weighted)
 
     if len(fitting) <= _EXHAUSTIVE:

@@ -148,7 +148,8 @@ def conclusions(found: Indexes, document: Document) -> list[str]:
     total = sum(ms * weights[name] for name, ms in before.items())
     after = sum(ms * weights[name] / faster.get(name, 1.0) for name, ms in before.items())
     sizes = [each.bytes for each in chosen if each.bytes is not None]
-    taken = "this one" if len(chosen) == 1 else f"these {len(chosen)}"
+    count = len(statements_to_paste(found))
+    taken = "this one" if count == 1 else f"these {count}"
     weighted = " weighted" if any(each != 1 for each in weights.values()) else ""
     words = f"Take {taken}: all statements{weighted} {time_words(total)} -> {time_words(after)}"
     words += f", {size(sum(sizes))} on disk" if len(sizes) == len(chosen) else ""
@@ -175,7 +176,8 @@ def write_words(writes: Sequence[WriteCost]) -> str:
 
 def statements_to_paste(found: Indexes) -> list[str]:
     """Return the lines that create the chosen indexes."""
-    return [f"{sql};" for each in found.tried if each.name in found.chosen for sql in each.sql]
+    chosen = (f"{sql};" for each in found.tried if each.name in found.chosen for sql in each.sql)
+    return list(dict.fromkeys(chosen))
 
 
 def remarks(found: Indexes) -> list[str]:

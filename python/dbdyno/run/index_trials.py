@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 from dbdyno.analysis.answer.short import STATEMENT
@@ -52,6 +53,8 @@ _WRITE_PAIRS = 5
 _NEGLIGIBLE_SHARE, _NEGLIGIBLE_MS = 0.001, 0.05
 _CANDIDATES_PER_STATEMENT = 6
 _WRITTEN_ROWS = 1000
+# Pairs of indexes that are tried for a statement that no index helps alone.
+_MOST_TOGETHER = 4
 # The share of the time that one statement may take with one candidate.
 _SHARE_OF_ONE = 0.1
 # The share of the time that is kept for measuring the chosen set and its costs.
@@ -239,9 +242,11 @@ class _SystemTrials:
             self._trials_began = time.monotonic()
             lab = _Copies(without, copy, self._provisioners, sql, self._catalog)
             result.copied_bytes = self._statements[0].cell.system.catalog.get("data_bytes")
-            useful = self._try_each(lab, candidates, result)
+            self._try_each(lab, candidates, result)
+            self._try_together(lab, candidates, result)
+            useful = [each for each in result.tried if each.verdict == "helps"]
             choice = choose(
-                [_measured(each) for each in useful],
+                [_measured(each, useful) for each in useful],
                 {each.name: each.total_ms for each in self._statements},
                 self._budget_bytes,
                 weighted=self._weighted,
@@ -250,36 +255,56 @@ class _SystemTrials:
             chosen = [each for each in useful if each.name in choice.chosen]
             self._measure_set(lab, chosen, result)
 
-    def _try_each(self, lab: _Copies, candidates: Sequence[Sequence[Index]], result: Indexes) -> list[TriedIndex]:
+    def _try_each(self, lab: _Copies, candidates: Sequence[Sequence[Index]], result: Indexes) -> None:
         for place, indexes in enumerate(candidates):
-            if self._spent() > (1 - _KEPT_FOR_SET) * self._budget_s:
+            if self._is_time_spent:
                 result.untried = [_definitions(each) for each in candidates[place:]]
                 break
             result.tried.append(self._try_one(lab, indexes))
-        return [each for each in result.tried if each.verdict == "helps"]
+
+    def _try_together(self, lab: _Copies, candidates: Sequence[Sequence[Index]], result: Indexes) -> None:
+        """Try indexes that may help only beside another one, such as one for each side of a join.
+
+        The planner chooses among all candidates of a statement. If none of them helps alone, pairs of indexes of
+        different tables are tried, too.
+        """
+        singles = {each.name: each for each in result.tried if len(each.names) == 1 and each.verdict != "refused"}
+        indexes = {one.name: one for group in candidates for one in group}
+        for each in self._statements:
+            own = [indexes[one.name] for one in each.candidates if one.name in singles]
+            if len(own) <= 1 or self._is_time_spent:
+                continue
+            helps = any(singles[one.name].verdict == "helps" for one in own)
+            pairs = [pair for pair in combinations(own, 2) if pair[0].table != pair[1].table]
+            for group in (own, *([] if helps else pairs[:_MOST_TOGETHER])):
+                used = self._used_together(lab, each, group)
+                names = {one.name for one in used}
+                if len(used) <= 1 or any(names == set(one.names) for one in result.tried) or self._is_time_spent:
+                    continue
+                result.tried.append(self._try_one(lab, used))
+                if result.tried[-1].verdict == "helps":
+                    break
+
+    def _used_together(self, lab: _Copies, statement: _Statement, indexes: Sequence[Index]) -> list[Index]:
+        """Return those of several indexes that the plan of a statement uses if all of them exist."""
+        made = _tried(indexes)
+        try:
+            lab.create(made)
+            plan = lab.plans([statement.compiled]).get(statement.sql, [])
+        except SystemFailed:
+            return []
+        finally:
+            lab.drop(made)
+        return [each for each in indexes if names_index(plan, each.name)]
 
     def _try_one(self, lab: _Copies, indexes: Sequence[Index]) -> TriedIndex:
-        tried = TriedIndex(
-            name="+".join(each.name for each in indexes),
-            names=[each.name for each in indexes],
-            table=indexes[0].table,
-            keys=_definitions(indexes),
-            columns=[key.name for each in indexes for key in each.keys if key.name],
-            sql=[each.sql for each in indexes],
-            verdict="refused",
-            problem=None,
-            build_s=None,
-            bytes=None,
-            statements=[],
-        )
+        tried = _tried(indexes)
         try:
-            tried.build_s = lab.create(tried)
-        except RunInterrupted:
-            raise
-        except SystemFailed as error:
-            tried.problem = str(error)
-            return tried
-        try:
+            try:
+                tried.build_s = lab.create(tried)
+            except SystemFailed as error:
+                tried.problem = str(error)
+                return tried
             tried.bytes = lab.index_bytes(tried)
             tried.statements = self._speeds(lab, [tried])
         finally:
@@ -289,7 +314,7 @@ class _SystemTrials:
 
     def _speeds(self, lab: _Copies, indexes: Sequence[TriedIndex]) -> list[StatementSpeed]:
         """Measure the statements whose plans use the indexes, and the statements that write to the tables."""
-        tables = {each.table.lower() for each in indexes}
+        tables = {table.lower() for each in indexes for table in each.tables}
         plans = lab.plans([each.compiled for each in self._statements])
         found = []
         for each in self._statements:
@@ -383,12 +408,12 @@ class _SystemTrials:
 
     def _measure_writes(self, lab: _Copies, chosen: Sequence[TriedIndex], result: Indexes) -> None:
         """Measure the cost of writing to the tables of the chosen indexes."""
-        for table in dict.fromkeys(each.table for each in chosen):
+        for table in dict.fromkeys(table for each in chosen for table in each.tables):
             entry = _table(self._catalog, table)
             if entry is None:
                 result.unmeasured_writes[table] = "no statement names the table, so its columns are not read"
                 continue
-            wanted = {name for each in chosen if each.table == table for name in each.columns}
+            wanted = {name for each in chosen if table in each.tables for name in each.columns}
             columns = [name for name in column_names(entry) if name in wanted]
             rows = max(min(_WRITTEN_ROWS, (entry.get("rows") or _WRITTEN_ROWS) // 4), 1)
             try:
@@ -398,8 +423,9 @@ class _SystemTrials:
             except SystemFailed as error:
                 result.unmeasured_writes[table] = str(error)
 
-    def _spent(self) -> float:
-        return time.monotonic() - self._trials_began
+    @property
+    def _is_time_spent(self) -> bool:
+        return time.monotonic() - self._trials_began > (1 - _KEPT_FOR_SET) * self._budget_s
 
 
 class _Copies:
@@ -412,18 +438,27 @@ class _Copies:
         self._provisioners = provisioners
         self._sql = sql
         self._catalog = catalog
+        self._created: set[str] = set()
 
     def create(self, index: TriedIndex) -> float:
-        """Create an index; return the seconds that took. Raises SystemFailed."""
-        done = self._run(1, [*index.sql, *self._sql.refresh_statistics(self._entry(index))])
-        return sum(done[: len(index.sql)])
+        """Create indexes that don't exist yet; return the seconds that took. Raises SystemFailed."""
+        seconds = 0.0
+        for name, sql in zip(index.names, index.sql, strict=True):
+            if name not in self._created:
+                seconds += sum(self._run(1, [sql]))
+                self._created.add(name)
+        entries = [self._entry(each) for each in dict.fromkeys(index.tables)]
+        self._run(1, [sql for each in entries for sql in self._sql.refresh_statistics(each)])
+        return seconds
 
     def drop(self, index: TriedIndex) -> None:
-        """Drop an index again."""
-        self._run(1, [self._sql.drop(name, self._entry(index)) for name in index.names])
+        """Drop its indexes that exist."""
+        pairs = zip(index.names, index.tables, strict=True)
+        self._run(1, [self._sql.drop(name, self._entry(table)) for name, table in pairs if name in self._created])
+        self._created.difference_update(index.names)
 
-    def _entry(self, index: TriedIndex) -> JsonObject:
-        return _table(self._catalog, index.table) or {"name": index.table}
+    def _entry(self, table: str) -> JsonObject:
+        return _table(self._catalog, table) or {"name": table}
 
     def index_bytes(self, index: TriedIndex) -> int | None:
         """Return the size of an index; None if it is unknown."""
@@ -499,6 +534,8 @@ class _Copies:
 
     def _run(self, side: int, statements: Sequence[str]) -> list[float]:
         """Run statements in one session; return the seconds of each. Raises SystemFailed."""
+        if not statements:
+            return []
         task = {"kind": "load", "before": [], "tables": [], "after": list(statements)}
         return [each.seconds for each in self._ask(side, task, Loaded).tables[: len(statements)]]
 
@@ -507,8 +544,32 @@ class _Copies:
         return ask(plan, answer, interrupted=self._provisioners.interrupted)
 
 
-def _measured(index: TriedIndex) -> Measured:
-    return Measured(index.name, {each.statement: each.times for each in index.statements}, index.bytes)
+def _tried(indexes: Sequence[Index]) -> TriedIndex:
+    """Return indexes that are tried together, before they were built."""
+    return TriedIndex(
+        name="+".join(each.name for each in indexes),
+        names=[each.name for each in indexes],
+        tables=[each.table for each in indexes],
+        keys=_definitions(indexes),
+        columns=[key.name for each in indexes for key in each.keys if key.name],
+        sql=[each.sql for each in indexes],
+        verdict="refused",
+        problem=None,
+        build_s=None,
+        bytes=None,
+        statements=[],
+    )
+
+
+def _measured(index: TriedIndex, useful: Sequence[TriedIndex]) -> Measured:
+    """Return what several indexes do together, or a part of them alone."""
+    times: dict[str, float] = {}
+    for part_of in useful:
+        if set(part_of.names) <= set(index.names):
+            for each in part_of.statements:
+                times[each.statement] = max(each.times, times.get(each.statement, 0.0))
+    times |= {each.statement: each.times for each in index.statements}
+    return Measured(index.name, times, index.bytes, len(index.names))
 
 
 def _is_slower(speed: StatementSpeed) -> bool:

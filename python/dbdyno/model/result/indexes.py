@@ -30,12 +30,13 @@ class StatementSpeed:
 
 @dataclass(slots=True, kw_only=True)
 class TriedIndex:
-    """A candidate index, or several that help only together: one for each arm of an ``or``."""
+    """A candidate index, or several that help only together: one for each arm of an ``or`` or side of a join."""
 
     name: str
     """The names of its indexes, joined by ``+``."""
     names: list[str]
-    table: str
+    tables: list[str]
+    """The table of each of its indexes."""
     keys: str
     """Table and keys, as in the statement that creates it."""
     columns: list[str]
