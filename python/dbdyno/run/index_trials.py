@@ -286,7 +286,7 @@ class _SystemTrials:
                     break
 
     def _used_together(self, lab: _Copies, statement: _Statement, indexes: Sequence[Index]) -> list[Index]:
-        """Return those of several indexes that the plan of a statement uses if all of them exist."""
+        """Return which indexes the plan of a statement uses if all exist."""
         made = _tried(indexes)
         try:
             lab.create(made)
