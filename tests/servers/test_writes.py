@@ -559,3 +559,33 @@ def test_indexes_of_mariadb_are_measured_on_copies(cli: Cli, mysql: Served) -> N
     cli.write("q.sql", f"select * from {mysql.server.database}.calls where a = 5;\n")
     told = cli("queries", "q.sql", "--system", mysql.url, "--budget", "4s", "--allow-writes")
     assert "leave the name out" in " ".join(told.split())
+
+
+@needs_postgresql
+def test_the_planner_estimates_indexes_where_nothing_may_be_written(cli: Cli, postgresql: Served) -> None:
+    if postgresql.sql("select count(*) from pg_available_extensions where name = 'hypopg'") == "0":
+        pytest.skip("PostgreSQL has no extension hypopg here")
+    postgresql.sql(
+        "create table visits (id int primary key, page int, tags jsonb);"
+        "insert into visits select i, i % 2000, '{}' from generate_series(1, 40000) i; analyze visits"
+    )
+    cli.write(
+        "q.sql",
+        "-- name: page\n-- :page = @page of visits\nselect * from visits where page = :page;\n"
+        "-- name: wide\nselect sum(page) from visits where id > 2;\n"
+        "-- name: document\nselect id from visits where tags @> '{\"a\": 1}';\n",
+    )
+    told, found = measured_indexes(cli, postgresql.url)
+    assert found["estimated"] is None, "the extension is not in the database"
+    postgresql.sql("create extension hypopg")
+    told, found = measured_indexes(cli, postgresql.url)
+    assert found["tried"] == []
+    words = " ".join(told.split())
+    assert "allow it with `--allow-writes`" in words
+    assert "Not measured: planner's estimate (HypoPG) page: cost " in words
+    assert "document: unknown to HypoPG: create index" in words
+    by_page = [each for each in found["estimated"] if each["statement"] == "page"]
+    assert by_page[0]["keys"] == "visits (page)"
+    assert by_page[0]["times"] > 10
+    assert not any(each["statement"] == "wide" and each["keys"] == "visits (id)" for each in found["estimated"])
+    assert postgresql.sql("select count(*) from pg_indexes where tablename = 'visits'") == "1"

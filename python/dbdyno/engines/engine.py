@@ -315,6 +315,17 @@ class Engine:
         """
         return None
 
+    def estimated_gains(
+        self, target: Json, statements: Sequence[tuple[str, Sequence[Any]]], groups: Sequence[Sequence[str]]
+    ) -> Sequence[Sequence[float | None] | None] | None:
+        """Return how many times less each statement would cost with each group of indexes, by the planner's estimate.
+
+        ``None`` for a statement whose plan would not use the indexes, for indexes of a kind that can't be hypothetical,
+        and instead of the list if the system can't answer. The arguments are those of :meth:`would_use`; ``groups``:
+        the statements that create indexes which are considered together.
+        """
+        return None
+
     def at_checkout(self, settings: Settings, path_in_checkout: Callable[[str | None], str | None]) -> Settings:
         """Return the settings with their file paths mapped into a checkout by ``path_in_checkout``."""
         return settings

@@ -26,7 +26,7 @@ def _missing(document: Document) -> dict[str, list[str]]:
     """Give each ``create index`` with its statements of a file, or with its systems where not all lack it."""
     missing: dict[str, list[str]] = {}
     systems, times = document.answer.systems, document.report.get("times") is True
-    measured = {each.system for each in document.indexes if each.not_measured is None}
+    measured = {each.system for each in document.indexes if each.not_measured is None or each.estimated is not None}
     for each in document.findings:
         evidence = each.evidence
         is_lacking = each.kind in (whole_table.name, unindexed_foreign_key.name) and "sql" in evidence
@@ -56,6 +56,8 @@ def measured_index_lines(document: Document, width: int) -> Iterator[Text]:
         if each.not_measured is not None:
             if each.untried:
                 yield from wrapped(f"Indexes not measured: {each.not_measured}.", width, "yellow", "  ")
+            for sentence in estimate_sentences(each):
+                yield from wrapped(sentence, width, "", "  ")
             for sentence in idle_sentences(each):
                 yield from wrapped(sentence, width, "", "  ")
             continue
@@ -208,6 +210,19 @@ def _listed(indexes: Sequence[TriedIndex]) -> str:
     return ", ".join(each.keys for each in indexes)
 
 
+def estimate_sentences(found: Indexes) -> list[str]:
+    """Return what the planner expects of candidates that were not measured."""
+    if found.estimated is None:
+        return []
+    if not found.estimated:
+        return ["Not measured: planner's estimate (HypoPG): no candidate lowers the cost by a tenth."]
+    lines = []
+    for each in found.estimated:
+        gain = "unknown to HypoPG" if each.times is None else f"cost {rough(each.times)} times lower with"
+        lines.append(f"  {each.statement}: {gain}: {'; '.join(each.sql)};")
+    return ["Not measured: planner's estimate (HypoPG)", *lines]
+
+
 def idle_sentences(found: Indexes) -> list[str]:
     """Return sentences about existing indexes that the statements don't need."""
     covered = [f"{each.name} (covered by {each.covered_by})" for each in found.idle if each.covered_by is not None]
@@ -234,7 +249,9 @@ def index_sentences(document: Document) -> list[str]:
     return [
         sentence
         for found in document.indexes
-        for sentence in (remarks(found) if found.not_measured is None else idle_sentences(found))
+        for sentence in (
+            remarks(found) if found.not_measured is None else [*estimate_sentences(found), *idle_sentences(found)]
+        )
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dbdyno.analysis.answer.short import STATEMENT
 from dbdyno.analysis.indexes import (
+    LEAST_GAIN,
     Measured,
     choose,
     far_apart,
@@ -36,7 +37,7 @@ from dbdyno.model.plan.cell import PLAN, CompiledCell, Target, not_analyzed
 from dbdyno.model.result import Document
 from dbdyno.model.result.cell import Cell
 from dbdyno.model.result.convert import to_json
-from dbdyno.model.result.indexes import Indexes, StatementSpeed, TriedIndex, WriteCost
+from dbdyno.model.result.indexes import EstimatedIndex, Indexes, StatementSpeed, TriedIndex, WriteCost
 from dbdyno.model.result.reading import JsonObject, objects, part
 from dbdyno.run.provisioners import Provisioners
 from dbdyno.run.statement_checks import prepare_on
@@ -167,6 +168,7 @@ class _SystemTrials:
         result = Indexes(
             system=self._system,
             not_measured=None,
+            estimated=None,
             tried=[],
             chosen=[],
             statements=[],
@@ -188,18 +190,13 @@ class _SystemTrials:
         elif sql is None:
             result.not_measured = f"dbdyno does not measure indexes of {self._engine.title}"
         else:
-            self._console.print(
-                f"{len(candidates)} candidate index{'es' * (len(candidates) != 1)}, "
-                f"each built and measured on a copy, at most {duration(self._budget_s)}",
-                style="dim",
-                soft_wrap=True,
-            )
             try:
                 self._measure_on_copies(result, candidates, sql)
             except RunInterrupted:
                 result.not_measured = "the run was interrupted"
             except DbdynoError as error:
                 result.not_measured, result.untried = str(error), [_definitions(each) for each in candidates]
+                result.estimated = self._estimates(candidates)
         result.seconds = time.monotonic() - self._began
         return result
 
@@ -240,6 +237,12 @@ class _SystemTrials:
             raise SystemFailed(f"{leaving} names the database {database}: leave the name out, so that it uses the copy")
         with provisioner.copies(compiled, _copied_tables(self._catalog)) as (without, copy):
             self._trials_began = time.monotonic()
+            self._console.print(
+                f"{len(candidates)} candidate index{'es' * (len(candidates) != 1)}, "
+                f"each built and measured on a copy, at most {duration(self._budget_s)}",
+                style="dim",
+                soft_wrap=True,
+            )
             lab = _Copies(without, copy, self._provisioners, sql, self._catalog)
             result.copied_bytes = self._statements[0].cell.system.catalog.get("data_bytes")
             self._try_each(lab, candidates, result)
@@ -254,6 +257,30 @@ class _SystemTrials:
             result.over_budget = list(choice.over_budget)
             chosen = [each for each in useful if each.name in choice.chosen]
             self._measure_set(lab, chosen, result)
+
+    def _estimates(self, candidates: Sequence[Sequence[Index]]) -> list[EstimatedIndex] | None:
+        """Return the candidates that the planner would use, by the statement and its gain; None if it can't say."""
+        first = self._statements[0].compiled
+        asked = [each.compiled.trial["statements"][0] for each in self._statements]
+        statements = [(str(each["sql"]), each.get("example", [])) for each in asked]
+        try:
+            with self._provisioners.of(first).ready(first, 0) as ready:
+                groups = [[index.sql for index in each] for each in candidates]
+                gains = self._engine.estimated_gains(ready.target, statements, groups)
+        except DbdynoError:
+            return None
+        if gains is None:
+            return None
+        found = []
+        for indexes, each in zip(candidates, gains, strict=True):
+            for place, statement in enumerate(self._statements):
+                times = None if each is None else each[place]
+                unknown = each is None and any(one in statement.candidates for one in indexes)
+                if unknown or (times is not None and times > LEAST_GAIN):
+                    sql = [index.sql for index in indexes]
+                    keys = _definitions(indexes)
+                    found.append((place, EstimatedIndex(statement=statement.name, keys=keys, sql=sql, times=times)))
+        return [each for _, each in sorted(found, key=lambda pair: (pair[0], -(pair[1].times or 0.0)))]
 
     def _try_each(self, lab: _Copies, candidates: Sequence[Sequence[Index]], result: Indexes) -> None:
         for place, indexes in enumerate(candidates):

@@ -173,6 +173,14 @@ class Postgresql(ServerEngine):
 
         return would_use(target, statements, indexes)
 
+    def estimated_gains(
+        self, target: Json, statements: Sequence[tuple[str, Sequence[Any]]], groups: Sequence[Sequence[str]]
+    ) -> Sequence[Sequence[float | None] | None] | None:
+        """Ask the planner with the extension HypoPG, if it is installed in the database."""
+        from dbdyno.engines.postgresql.hypothetical import estimated_gains
+
+        return estimated_gains(target, statements, groups)
+
     def cache_bytes(self, settings: Mapping[str, str]) -> float | None:
         """Return ``shared_buffers`` in bytes."""
         from dbdyno.engines.postgresql.advice import cache_bytes

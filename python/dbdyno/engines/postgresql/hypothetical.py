@@ -1,23 +1,28 @@
-"""Ask the planner if it would use hypothetical indexes, with the extension HypoPG if it is installed.
+"""Ask the planner what it expects of hypothetical indexes, with the extension HypoPG if it is installed.
 
 Creating a hypothetical index takes neither time nor space. Only EXPLAIN in the session that created it considers it
 (https://hypopg.readthedocs.io/en/rel1_stable/usage.html).
 """
+
+from __future__ import annotations
 
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dbdyno.engines.server.environment import environment
-from dbdyno.engines.server.installations import find_installations
+from dbdyno.base.errors import SystemFailed
+from dbdyno.engines.postgresql.psql import QUIET, client_program, connection, variables
 from dbdyno.engines.statements import numbered
 
 _TIMEOUT_S = 60.0
 
 # Plans show a hypothetical index as `<13579>btree_t_n`.
-_HYPOTHETICAL = re.compile(r"\bScan using \"?<\d+>|Bitmap Index Scan on \"?<\d+>")
-_NEXT = "dbdyno: the next index"
+_HYPOTHETICAL = re.compile(r"\bScan (?:Backward )?using \"?<\d+>|Bitmap Index Scan on \"?<\d+>")
+_COST = re.compile(r"\(cost=[\d.]+\.\.([\d.]+)")
+_GROUP, _STATEMENT = "dbdyno: the next indexes", "dbdyno: the next statement"
+# What psql prints if an index was created. HypoPG doesn't know all kinds.
+_MADE = "t"
 
 
 def would_use(
@@ -25,33 +30,75 @@ def would_use(
 ) -> list[bool] | None:
     """Return for each index whether the plan of a statement would use it; ``None`` if that can't be determined.
 
-    ``target``: a running server, as in a plan; ``statements``: SQL with parameter values, or without values if they
-    vary; ``indexes``: the statements that would create the indexes.
+    Creates the extension in the database. ``target``: a running server, as in a plan; ``statements``: SQL with
+    parameter values, or without values if they vary; ``indexes``: the statements that would create the indexes.
     """
-    psql = next((each.programs.get("psql") for each in find_installations(str(target["engine"]))), None)
-    if psql is None:
+    parts = _explained_with(target, statements, [[each] for each in indexes], "create extension if not exists hypopg;")
+    if parts is None:
         return None
-    lines = ["create extension if not exists hypopg;"]
-    for index in indexes:
+    return [_MADE not in plans[0].split() or any(map(_HYPOTHETICAL.search, plans)) for plans in parts[1:]]
+
+
+def estimated_gains(
+    target: Mapping[str, Any], statements: Sequence[tuple[str, Sequence[Any]]], groups: Sequence[Sequence[str]]
+) -> list[list[float | None] | None] | None:
+    """Return how many times less each statement would cost with each group of indexes, by the planner's estimate.
+
+    ``None`` for a statement whose plan would not use the indexes, for indexes of a kind that HypoPG doesn't know, and
+    instead of the list if the extension isn't installed in the database. Changes nothing there. The arguments are
+    those of :func:`would_use`; ``groups``: the statements that create indexes which are considered together.
+    """
+    parts = _explained_with(target, statements, groups, "set default_transaction_read_only = on;")
+    if parts is None:
+        return None
+    now = [_cost(plan) for plan in parts[0][1:]]
+    found: list[list[float | None] | None] = []
+    for indexes, plans in zip(groups, parts[1:], strict=True):
+        if plans[0].split().count(_MADE) < len(indexes):
+            found.append(None)
+            continue
+        costs = [_cost(plan) if _HYPOTHETICAL.search(plan) else None for plan in plans[1:]]
+        found.append([before / after if before and after else None for before, after in zip(now, costs, strict=True)])
+    return found
+
+
+def _cost(plan: str) -> float | None:
+    total = _COST.search(plan)
+    return float(total[1]) if total is not None else None
+
+
+def _explained_with(
+    target: Mapping[str, Any],
+    statements: Sequence[tuple[str, Sequence[Any]]],
+    groups: Sequence[Sequence[str]],
+    first: str,
+) -> list[list[str]] | None:
+    """Return the plans without indexes, and with each group of them; ``None`` without HypoPG.
+
+    Each list begins with the output of creating the indexes.
+    """
+    lines = [first]
+    for indexes in [[], *groups]:
         # Prepared statements could keep a plan with an earlier index.
-        lines += [f"\\echo {_NEXT}", "deallocate all;", "select count(*) from hypopg_reset();"]
-        lines += [f"\\set made {_text(index)}", "select count(*) from hypopg_create_index(:'made');"]
+        lines += [f"\\echo {_GROUP}", "deallocate all;", "select count(*) from hypopg_reset();"]
+        for index in indexes:
+            lines += [f"\\set made {_text(index)}", "select hypopg_create_index(:'made') is not null;"]
         lines += [line for number, each in enumerate(statements, 1) for line in _explained(number, *each, target)]
-    done = _run([str(psql)], target, "\n".join(lines))
-    if done is None or "hypopg" in done.stderr.lower():
-        return None
-    parts = done.stdout.split(_NEXT)[1:]
-    return [bool(_HYPOTHETICAL.search(part)) for part in parts] if len(parts) == len(indexes) else None
+    output = _run(target, "\n".join(lines))
+    parts = [part.split(_STATEMENT) for part in output.split(_GROUP)[1:]]
+    is_installed = len(parts) == len(groups) + 1 and bool(parts[0][0].strip())
+    return parts if is_installed else None
 
 
 def _explained(number: int, sql: str, values: Sequence[Any], target: Mapping[str, Any]) -> Iterator[str]:
     prepared = numbered(sql, "$", str(target["engine"]))
+    yield f"\\echo {_STATEMENT}"
     yield f"prepare dbdyno_{number} as {prepared};"
     # A plan for known values can use facts that a generic plan can't, such as a pattern's prefix.
     yield f"set plan_cache_mode = {'force_custom_plan' if values else 'force_generic_plan'};"
     given = map(_text, values) if values else ["null"] * len(re.findall(r"\$\d+", prepared))
     arguments = ", ".join(given)
-    yield f"explain (costs off) execute dbdyno_{number}{f'({arguments})' if arguments else ''};"
+    yield f"explain execute dbdyno_{number}{f'({arguments})' if arguments else ''};"
 
 
 def _text(value: Any) -> str:
@@ -60,13 +107,20 @@ def _text(value: Any) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def _run(program: list[str], target: Mapping[str, Any], script: str) -> "subprocess.CompletedProcess[str] | None":
-    """Run a psql script; ``None`` if psql fails. Failed statements are reported on stderr and skipped."""
-    where = ["--host", str(target["host"]), "--port", str(target["port"]), "--username", str(target["user"])]
-    command = [*program, "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", *where, str(target["database"])]
+def _run(target: Mapping[str, Any], script: str) -> str:
+    """Return the output of a psql script, in which failed statements are skipped; empty if psql fails."""
     try:
-        return subprocess.run(
-            command, input=script, env=environment(), capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+        program = client_program("psql")
+        command = [program, *QUIET, "--no-align", "--tuples-only", *connection(target)]
+        done = subprocess.run(
+            command,
+            input=script,
+            env=variables(target),
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=True,
         )
-    except (OSError, subprocess.SubprocessError):
-        return None
+    except (OSError, subprocess.SubprocessError, SystemFailed):
+        return ""
+    return done.stdout

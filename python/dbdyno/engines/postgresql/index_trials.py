@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -10,8 +9,7 @@ from collections.abc import Sequence
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.engines.fixes import standard_quote as quoted
 from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, WriteScript, column_names, write_script
-from dbdyno.engines.server.environment import environment
-from dbdyno.engines.server.installations import find_installations
+from dbdyno.engines.postgresql.psql import QUIET, client_program, connection, variables
 from dbdyno.model.plan.cell import Target
 from dbdyno.model.result.reading import JsonObject
 
@@ -26,15 +24,15 @@ class PostgresqlIndexTrials:
 
         Objects that can't be created again, such as foreign keys to tables without their rows, are left out.
         """
-        dump, psql = _client_programs()
+        dump, psql = client_program("pg_dump"), client_program("psql")
         named = [f"--table={_name(each)}" for each in tables]
         for section, strict in (("pre-data", False), ("data", True), ("post-data", False)):
             chosen = named if section == "data" else []
-            dumped = [dump, "--no-owner", "--no-privileges", f"--section={section}", *chosen, *_where(source)]
-            restored = [psql, "--no-psqlrc", "--quiet", f"--set=ON_ERROR_STOP={int(strict)}", *_where(copy)]
+            dumped = [dump, "--no-owner", "--no-privileges", f"--section={section}", *chosen, *connection(source)]
+            restored = [psql, *QUIET, f"--set=ON_ERROR_STOP={int(strict)}", *connection(copy)]
             _pipe(dumped, restored, source, strict=strict)
         # Only vacuumed tables are spared when an index has all columns; autovacuum does that to the user's own.
-        analyze = [psql, "--no-psqlrc", "--quiet", "--command=vacuum analyze", *_where(copy)]
+        analyze = [psql, *QUIET, "--command=vacuum analyze", *connection(copy)]
         _pipe(None, analyze, source, strict=True)
 
     def leaves_copy(self, sql: str, database: str) -> bool:
@@ -81,38 +79,17 @@ class PostgresqlIndexTrials:
         )
 
 
-def _client_programs() -> tuple[str, str]:
-    """Return ``pg_dump`` and ``psql`` of the newest installation. Raises SystemFailed."""
-    for each in find_installations("postgresql"):
-        places = [str(each.server.parent / name) for name in ("pg_dump", "psql")]
-        if all(map(shutil.which, places)):
-            return places[0], places[1]
-    found = [shutil.which(name) for name in ("pg_dump", "psql")]
-    if found[0] is None or found[1] is None:
-        raise SystemFailed("copying the tables needs `pg_dump` and `psql`: install PostgreSQL's client programs")
-    return found[0], found[1]
-
-
-def _where(target: Target) -> list[str]:
-    address = [f"--host={target['host']}", f"--port={target['port']}", f"--username={target['user']}"]
-    return [*address, f"--dbname={target['database']}"]
-
-
 def _pipe(dump: list[str] | None, restore: list[str], target: Target, *, strict: bool) -> None:
     """Run a program, with the output of another one as its input. Raises SystemFailed."""
-    tls = target.get("tls") or {}
-    own = {"PGPASSWORD": str(target.get("password") or ""), "PGSSLMODE": str(tls.get("mode") or "prefer")}
-    if tls.get("roots"):
-        own["PGSSLROOTCERT"] = str(tls["roots"])
-    variables = environment() | own | {"PGOPTIONS": "-c client_min_messages=error"}
+    own = variables(target)
     try:
         with tempfile.TemporaryFile() as errors, tempfile.TemporaryFile() as refused:
             first = None
             if dump is not None:
-                first = subprocess.Popen(dump, env=variables, stdout=subprocess.PIPE, stderr=errors)
+                first = subprocess.Popen(dump, env=own, stdout=subprocess.PIPE, stderr=errors)
             source = subprocess.DEVNULL if first is None else first.stdout
             ended = subprocess.run(
-                restore, env=variables, stdin=source, stdout=subprocess.DEVNULL, stderr=refused, check=False
+                restore, env=own, stdin=source, stdout=subprocess.DEVNULL, stderr=refused, check=False
             )
             failed = first is not None and first.wait() != 0
             file = errors if failed else refused

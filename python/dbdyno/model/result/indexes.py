@@ -57,6 +57,19 @@ class TriedIndex:
 
 
 @dataclass(slots=True, kw_only=True)
+class EstimatedIndex:
+    """A candidate that was not measured, but that the planner would use as far as it can say."""
+
+    statement: str
+    keys: str
+    """Table and keys, as in the statement that creates it."""
+    sql: list[str]
+    """The statements that create its indexes."""
+    times: float | None
+    """How many times less the statement costs with it, as the planner estimates; null: HypoPG doesn't know its kind."""
+
+
+@dataclass(slots=True, kw_only=True)
 class WriteCost:
     """How much longer writing rows of a table takes with the chosen indexes."""
 
@@ -87,6 +100,8 @@ class Indexes:
     """The name of the system."""
     not_measured: str | None
     """Why no index was measured; null if they were."""
+    estimated: list[EstimatedIndex] | None
+    """What the planner expects of the candidates if they were not measured; null: it can't be asked."""
     tried: list[TriedIndex]
     chosen: list[str]
     """The names of the indexes that are best together."""
