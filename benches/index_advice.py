@@ -8,7 +8,8 @@ takes at most a tenth longer than the best known index, and as harmful if it tak
 
 The pairs are in `index_pairs/ENGINE.sql`: tables with data, then a statement for each pair, after `-- pair: NAME` and
 `-- best:` with an index that it should get. Several such lines are alternatives, `;` separates indexes that belong
-together, and an empty line means no index.
+together, and an empty line means no index. A parameter `:id` has values for `queries` in `-- :id = VALUES`, and one for
+timing in `-- value:`, so that rows which statements delete don't lack.
 """
 
 from __future__ import annotations
@@ -41,10 +42,14 @@ MARGIN, NOISE_MS = 1.1, 0.03
 
 @dataclass(frozen=True)
 class Pair:
-    """A statement and the sets of indexes of which it should get one; without their ``create index … on``."""
+    """A statement and the sets of indexes of which it should get one; without their ``create index … on``.
+
+    ``file``: the statement with the values of its parameter.
+    """
 
     name: str
     sql: str
+    file: str
     best: tuple[tuple[str, ...], ...]
 
 
@@ -95,10 +100,13 @@ def read_pairs(engine: str) -> tuple[list[str], list[Pair]]:
     pairs = []
     for part in parts:
         name, _, rest = part.partition("\n")
-        best = [line.removeprefix("-- best:") for line in rest.splitlines() if line.startswith("-- best:")]
-        sql = "\n".join(line for line in rest.splitlines() if not line.startswith("--"))
-        sets = (tuple(one.strip() for one in each.split(";") if one.strip()) for each in best)
-        pairs.append(Pair(name.strip(), sql.strip().removesuffix(";"), tuple(sets)))
+        noted = re.findall(r"(?m)^-- (best|value):(.*)$", rest)
+        best = (tuple(one.strip() for one in each.split(";") if one.strip()) for note, each in noted if note == "best")
+        file = re.sub(r"(?m)^-- (best|value):.*\n", "", rest).strip() + "\n"
+        sql = re.sub(r"(?m)^--.*\n", "", file).strip().removesuffix(";")
+        for note, value in noted:
+            sql = sql.replace(":id", value.strip()) if note == "value" else sql
+        pairs.append(Pair(name.strip(), sql, file, tuple(best)))
     return [each for each in re.split(r";\s*\n", head) if each.strip()], pairs
 
 
@@ -118,9 +126,9 @@ def database(engine: str, place: Path) -> Iterator[Database]:
         yield Database(engine, url, target_of(server))
 
 
-def advised(on: Database, sql: str, place: Path) -> tuple[list[str], str]:
+def advised(on: Database, file: str, place: Path) -> tuple[list[str], str]:
     """Return the indexes that `dbdyno queries` recommends, without `create index … on`, and why there are none."""
-    (place / "q.sql").write_text(f"{sql};\n")
+    (place / "q.sql").write_text(file)
     command = [sys.executable, "-m", "dbdyno", "queries", "q.sql", "--system", on.url, "--store", "r.db"]
     options = ["--target", "50%", "--budget", "40s", "--json", "o.json"]
     options += [] if on.engine == "sqlite" else ["--allow-writes"]
@@ -134,7 +142,7 @@ def advised(on: Database, sql: str, place: Path) -> tuple[list[str], str]:
 
 def judge(on: Database, pair: Pair, place: Path) -> tuple[bool, bool, str]:
     """Return whether the recommendation for a pair is right, whether it is harmful, and the figures."""
-    found, why = advised(on, pair.sql, place)
+    found, why = advised(on, pair.file, place)
     times: dict[tuple[str, ...], float] = {}
     best = own = without = 0.0
     is_right = is_harmful = False
