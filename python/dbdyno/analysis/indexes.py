@@ -17,7 +17,7 @@ LEAST_GAIN = 1.1
 # Two pairs that differ by this factor in the same direction are no noise.
 _FAR, _LEAST_FAR = 3.0, 2
 # What an index must save: with weights, of the time of all statements; otherwise, of the time of one of them.
-_LEAST_OF_ALL, _LEAST_OF_ONE = 0.01, 0.2
+_LEAST_OF_ALL, _LEAST_OF_ONE = 0.01, 0.1
 # Sets of up to this many useful candidates are compared exhaustively.
 _EXHAUSTIVE = 12
 
