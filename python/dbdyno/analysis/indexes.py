@@ -14,6 +14,8 @@ from dbdyno.stats.intervals import Ratio, paired_ratio
 
 # An index has to make a statement faster by this factor.
 LEAST_GAIN = 1.1
+# Statements that take less are not worth an index.
+NEGLIGIBLE_MS = 0.05
 # Two pairs that differ by this factor in the same direction are no noise.
 _FAR, _LEAST_FAR = 3.0, 2
 # What an index must save: with weights, of the time of all statements; otherwise, of the time of one of them.
@@ -116,12 +118,13 @@ def _cost(taken: Sequence[Measured], total_ms: Mapping[str, float], charged: flo
     """Return what is left of the statements' time, plus a charge for the indexes.
 
     With weights, the time of all statements counts. Without them nobody knows how often each one runs, so that the
-    logarithms of their times count: a fast statement matters as much as a slow one.
+    logarithms of their times count: a fast statement matters as much as a slow one, unless it is negligible.
     """
     left = {name: _left_of(name, ms, taken) for name, ms in total_ms.items()}
     if weighted:
         return sum(left.values()) / sum(total_ms.values()) + _LEAST_OF_ALL * charged
-    return sum(math.log(left[name] / ms) for name, ms in total_ms.items()) - math.log(1 - _LEAST_OF_ONE) * charged
+    factors = ((left[name] + NEGLIGIBLE_MS) / (ms + NEGLIGIBLE_MS) for name, ms in total_ms.items())
+    return sum(map(math.log, factors)) - math.log(1 - _LEAST_OF_ONE) * charged
 
 
 def _greedy(

@@ -9,6 +9,7 @@ from rich.text import Text
 from dbdyno.analysis.answer.short import STATEMENT
 from dbdyno.analysis.findings.foreign_keys import unindexed_foreign_key
 from dbdyno.analysis.findings.indexes import whole_table
+from dbdyno.analysis.indexes import names_index
 from dbdyno.base.numbers import duration, rough, time_words
 from dbdyno.engines.server.facts import size
 from dbdyno.model.result.indexes import Indexes, StatementSpeed, TriedIndex, WriteCost
@@ -97,11 +98,13 @@ def _before(found: Indexes, document: Document) -> dict[str, float]:
 def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]]:
     """Return a row for each statement that a candidate could serve, with its best measured index."""
     together = {each.statement: each for each in found.statements}
-    definitions = {each.name: each for each in found.tried}
+    tried = {each.name: each for each in found.tried}
     rows = []
     for name, ms in sorted(_before(found, document).items(), key=lambda pair: -pair[1] * found.weights.get(pair[0], 1)):
         speed = together.get(name)
-        used = [definitions[each].keys for each in speed.uses] if speed is not None else []
+        used = (
+            [keys for each in speed.uses for keys in _used_keys(tried[each], speed.plan)] if speed is not None else []
+        )
         if speed is not None and used:
             values = {
                 _NOW: time_words(ms),
@@ -116,6 +119,12 @@ def _rows(found: Indexes, document: Document) -> list[tuple[str, dict[str, str]]
                 values |= {_WITH: time_words(ms / speed.times), _TIMES: speed_words(speed), _INDEX: "writes them"}
         rows.append((name, values))
     return rows
+
+
+def _used_keys(tried: TriedIndex, plan: Sequence[str]) -> list[str]:
+    """Return the indexes among several that a plan uses; all if it doesn't show them, as for foreign keys."""
+    named = zip(tried.names, tried.sql, strict=True)
+    return [sql.partition(" on ")[2] for name, sql in named if names_index(plan, name)] or [tried.keys]
 
 
 def _reason(found: Indexes, statement: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from dbdyno.analysis.answer.short import STATEMENT
 from dbdyno.analysis.indexes import (
     LEAST_GAIN,
+    NEGLIGIBLE_MS,
     Measured,
     choose,
     far_apart,
@@ -50,8 +51,8 @@ _SLOW_S = 0.5
 # Pairs of windows: at least, and at most unless the interval decides.
 _LEAST_PAIRS, _MOST_PAIRS = 3, 8
 _WRITE_PAIRS = 5
-# Statements that take less are not worth an index: with weights a share of the total, otherwise milliseconds.
-_NEGLIGIBLE_SHARE, _NEGLIGIBLE_MS = 0.001, 0.05
+# With weights, statements that take less than this share of the total are not worth an index.
+_NEGLIGIBLE_SHARE = 0.001
 _CANDIDATES_PER_STATEMENT = 6
 _WRITTEN_ROWS = 1000
 # Pairs of indexes that are tried for a statement that no index helps alone.
@@ -212,7 +213,7 @@ class _SystemTrials:
         engine = self._statements[0].cell.system.engine or self._engine.name
         ranked = sorted(self._statements, key=lambda each: -each.total_ms)
         for each in ranked:
-            if (each.total_ms > _NEGLIGIBLE_SHARE * total) if self._weighted else (each.ms > _NEGLIGIBLE_MS):
+            if (each.total_ms > _NEGLIGIBLE_SHARE * total) if self._weighted else (each.ms > NEGLIGIBLE_MS):
                 plan = self._engine.read_plan(each.plan)
                 known = [index for other in ranked for index in other.candidates]
                 each.candidates = index_candidates(
@@ -256,7 +257,8 @@ class _SystemTrials:
             )
             result.over_budget = list(choice.over_budget)
             chosen = [each for each in useful if each.name in choice.chosen]
-            self._measure_set(lab, chosen, result)
+            parts = [each for each in chosen for other in chosen if set(each.names) < set(other.names)]
+            self._measure_set(lab, [each for each in chosen if each not in parts], result)
 
     def _estimates(self, candidates: Sequence[Sequence[Index]]) -> list[EstimatedIndex] | None:
         """Return the candidates that the planner would use, by the statement and its gain; None if it can't say."""
@@ -441,7 +443,9 @@ class _SystemTrials:
                 result.unmeasured_writes[table] = "no statement names the table, so its columns are not read"
                 continue
             wanted = {name for each in chosen if table in each.tables for name in each.columns}
-            columns = [name for name in column_names(entry) if name in wanted]
+            # Values of unique columns can't be exchanged between rows.
+            unique = _unique_columns(entry)
+            columns = [name for name in column_names(entry) if name in wanted and name.lower() not in unique]
             rows = max(min(_WRITTEN_ROWS, (entry.get("rows") or _WRITTEN_ROWS) // 4), 1)
             try:
                 result.writes += lab.write_costs(entry, columns, rows)
@@ -623,6 +627,12 @@ def _copied_tables(catalog: JsonObject) -> list[JsonObject]:
             known.add((each.get("schema"), each.get("table")))
             tables.append({"schema": each.get("schema"), "name": each.get("table")})
     return tables
+
+
+def _unique_columns(table: JsonObject) -> set[str]:
+    """Return the columns of the primary key and of unique indexes, in lower case."""
+    keys = [key for each in objects(table.get("indexes")) if each.get("unique") for key in objects(each.get("keys"))]
+    return {str(each).lower() for each in [*table.get("primary_key", []), *(key.get("column") for key in keys)]}
 
 
 def _definitions(indexes: Sequence[Index]) -> str:

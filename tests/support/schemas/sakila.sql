@@ -3,7 +3,7 @@ create table film (film_id int primary key, title varchar(128) not null, descrip
 insert into film select seq, concat('FILM ', seq * 31 % 5000), repeat('d', 90), 1 + seq % 6, 1 + seq % 3, 'Trailers'
     from seq_1_to_5000;
 create table film_actor (actor_id int, film_id int, primary key (actor_id, film_id));
-insert into film_actor select 1 + seq % 300, 1 + seq * 7919 % 5000 from seq_1_to_30000;
+insert ignore into film_actor select 1 + seq % 300, 1 + seq * 7919 % 4999 from seq_1_to_30000;
 create table inventory (inventory_id int primary key, film_id int not null, store_id int not null);
 insert into inventory select seq, 1 + seq * 13 % 5000, 1 + seq % 2 from seq_1_to_20000;
 create table customer (customer_id int primary key, store_id int, `first name` varchar(45), `last name` varchar(45),

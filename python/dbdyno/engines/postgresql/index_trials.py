@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dbdyno.base.errors import SystemFailed, reason
 from dbdyno.engines.fixes import standard_quote as quoted
-from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, WriteScript, column_names, write_script
+from dbdyno.engines.index_trials import NEW, ROWS, SAMPLED_FROM, Operation, WriteScript, column_names, write_script
 from dbdyno.engines.postgresql.psql import QUIET, client_program, connection, variables
 from dbdyno.model.plan.cell import Target
 from dbdyno.model.result.reading import JsonObject
@@ -58,18 +58,21 @@ class PostgresqlIndexTrials:
         name = _name(table)
         listed = ", ".join(map(quoted, column_names(table)))
         found = f"select ctid as dbdyno_id, * from {name} limit {SAMPLED_FROM}"
-        moved = ", ".join(
-            f"lead({quoted(each)}, 1, {quoted(each)}) over (order by {_SPREAD}) as {quoted(each)}" for each in columns
+        moved = "".join(
+            f", lead({quoted(each)}, 1, {quoted(each)}) over (order by {_SPREAD}) as {quoted(each)}" for each in columns
         )
         changed = ", ".join(f"{quoted(each)} = n.{quoted(each)}" for each in columns)
+        update: list[tuple[Operation | None, str]] = [
+            ("update", f"update {name} t set {changed} from {NEW} n where t.ctid = n.dbdyno_id")
+        ]
         return write_script(
             [
                 (None, f"create temp table {ROWS} as select * from ({found}) r order by {_SPREAD} limit {rows}"),
-                (None, f"create temp table {NEW} as select dbdyno_id, {moved} from {ROWS}"),
+                (None, f"create temp table {NEW} as select dbdyno_id{moved} from {ROWS}"),
                 # Foreign keys are neither checked nor followed: their cost does not depend on these indexes.
                 (None, "set session_replication_role = replica"),
                 (None, "begin"),
-                ("update", f"update {name} t set {changed} from {NEW} n where t.ctid = n.dbdyno_id"),
+                *(update if columns else []),
                 (None, "rollback"),
                 (None, "begin"),
                 ("delete", f"delete from {name} where ctid = any (array(select dbdyno_id from {ROWS}))"),
