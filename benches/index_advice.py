@@ -37,7 +37,7 @@ from dbdyno.runtime.worker import ask
 ENGINES = ("sqlite", "postgresql", "mariadb")
 REPETITIONS, ENOUGH_S = 40, 0.5
 # A recommendation may take this much longer than the best index, plus noise in milliseconds.
-MARGIN, NOISE_MS = 1.1, 0.03
+MARGIN, NOISE_MS = 1.1, 0.02
 
 
 @dataclass(frozen=True)

@@ -228,6 +228,10 @@ class _Reader:
                 self._range(node.this, [node.args["low"], node.args["high"]], place)
             case exp.Like() | exp.Glob() | exp.Escape():
                 self._pattern(node, place)
+            case exp.NEQ() if _is_state(node.right):
+                self._filter(node.left, node, place)
+            case exp.RegexpLike() | exp.StartsWith() if self._grammar.engine == "postgresql":
+                self._beginning(node, place)
             case _ if self._grammar.engine == "postgresql":
                 self._contained(node, place)
             case _:
@@ -252,6 +256,10 @@ class _Reader:
             self._in_query(inner.this, inner.args["query"], place, is_negated=True)
         elif isinstance(inner, exp.Column):
             self._flag(inner, node, exp.false(), place)
+        elif isinstance(inner, exp.EQ | exp.In) and all(
+            map(_is_state, inner.expressions or [inner.args["expression"]])
+        ):
+            self._filter(inner.this, node, place)
 
     def _equality(self, node: exp.Binary, place: _Place) -> None:
         from sqlglot import exp
@@ -352,17 +360,32 @@ class _Reader:
         for use, key in self._keys(node.this, place, []) if is_prefix else ():
             kind = use.table.types.get(key.name.lower(), "") if key.name else ""
             own = use.table.collation(key.name).lower() if key.name else ""
-            found = key
+            found = self._by_pattern(use, key)
             if self._grammar.engine == "sqlite":
                 if kind and not any(each in kind for each in _STRINGS):
                     continue
                 wanted = "binary" if is_glob else "nocase"
                 found = replace(key, collation="" if wanted == (own or "binary") else wanted)
-            elif self._grammar.engine == "postgresql" and not key.collation and not use.table.is_by_bytes(key.name):
-                families = {"character varying": "varchar", "character": "bpchar"}
-                family = next((families[each] for each in families if kind.startswith(each)), "text")
-                found = replace(key, operator_class=f"{family}_pattern_ops")
             _add(use.ranges, (found,))
+
+    def _beginning(self, node: exp.Expr, place: _Place) -> None:
+        """Record a regular expression with a fixed beginning, or another test for the beginning of a string."""
+        from sqlglot import exp
+
+        value = node.expression.unnest()
+        text = value.name if isinstance(value, exp.Literal) and value.is_string else ""
+        is_fixed = text[:1].isalnum() if isinstance(node, exp.StartsWith) else text[:1] == "^" and text[1:2].isalnum()
+        for use, key in self._keys(node.this, place, []) if is_fixed else ():
+            _add(use.ranges, (self._by_pattern(use, key),))
+
+    def _by_pattern(self, use: TableUse, key: Key) -> Key:
+        """Return a key with the operators of PostgreSQL for the beginnings of strings, if it needs them."""
+        if self._grammar.engine != "postgresql" or key.collation or use.table.is_by_bytes(key.name):
+            return key
+        kind = use.table.types.get(key.name.lower(), "") if key.name else ""
+        families = {"character varying": "varchar", "character": "bpchar"}
+        family = next((families[each] for each in families if kind.startswith(each)), "text")
+        return replace(key, operator_class=f"{family}_pattern_ops")
 
     def _contained(self, node: exp.Expr, place: _Place) -> None:
         """Record a condition on an array, a document or a text that PostgreSQL's GIN or GiST indexes serve."""
@@ -378,7 +401,7 @@ class _Reader:
                 pairs = [(node.this, node.expression), (node.expression, node.this)]
             case exp.MatchAgainst():
                 pairs = [(each, None) for each in [*node.expressions, node.this]]
-            case exp.JSONBContains() | exp.JSONBContainsTopKey():
+            case exp.JSONBContains() | exp.JSONBContainsTopKey() | exp.JSONBPathExists():
                 pairs = [(node.this, None)]
             case exp.JSONBContainsAnyTopKeys() | exp.JSONBContainsAllTopKeys():
                 pairs = [(node.this, None)]

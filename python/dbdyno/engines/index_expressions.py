@@ -62,6 +62,7 @@ def _is_fixed(node: exp.Expr, engine: str, types: Mapping[str, str]) -> bool:
     plain = (exp.Column, exp.Identifier, exp.Paren, exp.Boolean, exp.Null, exp.DataType, exp.DataTypeParam)
     pure = (exp.Lower, exp.Upper, exp.Trim, exp.Substring, exp.Length, exp.Abs, exp.Coalesce, exp.Left, exp.Right)
     arithmetic = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Round, exp.DPipe, exp.Replace)
+    tests = (exp.Case, exp.If, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.And, exp.Or, exp.Not, exp.Is)
     documents = (exp.JSONExtractScalar, exp.JSONExtract, exp.JSONPath, exp.JSONPathPart)
     match node:
         case exp.Literal():
@@ -75,7 +76,7 @@ def _is_fixed(node: exp.Expr, engine: str, types: Mapping[str, str]) -> bool:
         case _:
             dates = (exp.Date, exp.TsOrDsToDate, exp.TsOrDsToTimestamp, exp.TimeToStr, exp.Year, exp.Month, exp.Day)
             found = engine in ("sqlite", "mysql") and isinstance(node, dates)
-    return found or isinstance(node, plain + pure + arithmetic + documents)
+    return found or isinstance(node, plain + pure + arithmetic + tests + documents)
 
 
 def _is_fixed_function(node: exp.Anonymous, engine: str) -> bool:

@@ -45,7 +45,7 @@ from dbdyno.run.statement_checks import prepare_on
 from dbdyno.runtime.worker import ask
 
 # Seconds that a window should last, and the most executions in it.
-_WINDOW_S, _MOST_EXECUTIONS = 0.05, 5000
+_WINDOW_S, _MOST_EXECUTIONS = 0.15, 5000
 # Statements that take longer run once per window, without a warm-up.
 _SLOW_S = 0.5
 # Pairs of windows: at least, and at most unless the interval decides.
