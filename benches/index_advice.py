@@ -127,7 +127,7 @@ def database(engine: str, place: Path) -> Iterator[Database]:
 
 
 def advised(on: Database, file: str, place: Path) -> tuple[list[str], str]:
-    """Return the indexes that `dbdyno queries` recommends, without `create index … on`, and why there are none."""
+    """Return the indexes that `dbdyno queries` recommends, without `create index … on`, and why nothing was measured."""
     (place / "q.sql").write_text(file)
     command = [sys.executable, "-m", "dbdyno", "queries", "q.sql", "--system", on.url, "--store", "r.db"]
     options = ["--target", "50%", "--budget", "40s", "--json", "o.json"]
@@ -147,7 +147,7 @@ def judge(on: Database, pair: Pair, place: Path) -> tuple[bool, bool, str]:
     best = own = without = 0.0
     is_right = is_harmful = False
     for _ in range(3):
-        # Noise only lengthens times: the shortest ones of all attempts count.
+        # Noise only lengthens times, so the shortest one counts.
         for indexes in {(), tuple(found), *pair.best}:
             times[indexes] = min(on.milliseconds(pair.sql, indexes), times.get(indexes, 1e9))
         without, own = times[()], times[tuple(found)]

@@ -1,4 +1,4 @@
-"""Question 8 on schemas as of Northwind, Chinook and Sakila: the indexes that an engineer of the engine would create.
+"""Question 8 on schemas like Northwind, Chinook and Sakila: the indexes that an engineer of the engine would create.
 
 The tables have names with spaces, quotes and capitals, and those for PostgreSQL are in a schema other than public.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 SCHEMAS = Path(__file__).parent.parent / "support" / "schemas"
 STORE = '"Music Store".'
-# For each statement the beginnings of the indexes one of which it should use, without quotes; none: no new index.
+# Each statement should use an index with one of these beginnings, without quotes; none: no new index.
 EXPECTED = {
     "northwind": {
         "orders of a customer": ("Orders (Customer ID, Order Date",),
@@ -94,5 +94,5 @@ def test_8_each_statement_gets_the_index_that_an_engineer_would_create(cli: Cli,
         used = [sql for each in speeds.get(statement, {}).get("uses", ()) for sql in tried[each]["sql"]]
         keys = [sql.partition(" on ")[2].replace(STORE, "").replace('"', "").replace("`", "") for sql in used]
         assert (not expected and not keys) or any(each.startswith(expected) for each in keys), (statement, keys)
-    # What the plans use together makes no statement slower.
+    # The chosen indexes slow down none of the statements.
     assert [each["statement"] for each in speeds.values() if each["times"] < 0.8] == []

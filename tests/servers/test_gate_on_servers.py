@@ -72,7 +72,7 @@ OTHER_SPELLING = {
     "latest": "select *\nfrom orders o\nwhere (o.customer = 78)\norder by o.placed desc limit 5",
     "city": "select sum(o.total) from orders o join customers c on c.id = o.customer where c.city = 'city7'",
 }
-# What changes the tables, by its name; `{}` stands for the table of details.
+# Changes of the tables, by their names.
 HARMLESS_POSTGRESQL = {
     "analyzed": "analyze",
     "another sample": "alter table orders alter customer set statistics 30;\nalter table orders alter state set "
@@ -110,7 +110,7 @@ HARMLESS_MARIADB = {
     "rows of another seed": "truncate `Order Details`;\ninsert ignore into `Order Details` select seq div 2, "
     "seq % 2 + seq * 7 % 600, seq * 5 % 9 from seq_2_to_40000;\nanalyze table `Order Details`",
 }
-# What each planted flip does, and the statement whose plan changes.
+# Each planted flip, and the statement whose plan it changes.
 FLIPS_POSTGRESQL = {
     "drop index orders_placed": "range",
     "drop index orders_state;\ncreate index orders_state on orders (state) where total < 0": "open",
@@ -121,7 +121,7 @@ FLIPS_MARIADB = {
     "alter table orders alter index orders_state ignored": "open",
     "drop index customers_city on customers;\ncreate index customers_city on customers (name, city)": "city",
 }
-# After so many harmless changes, the plans are compared.
+# Number of harmless changes between two comparisons.
 TOGETHER = 3
 CONDITIONS = ("plan-change", "scan:orders", "scan:customers", "missing-index", "estimates:100x")
 
@@ -150,7 +150,7 @@ class Gate:
         self.baseline = self.run({})
 
     def run(self, sql: dict[str, str], *arguments: str) -> str:
-        """Measure one round; return the run's ID. ``sql``: statements instead of those of the baseline."""
+        """Measure one round; return the run's ID. ``sql``: statements that differ from the baseline's."""
         texts = {name: text.format(**self._names) for name, text in (QUERIES | sql).items()}
         self.cli.write("q.sql", "".join(f"-- name: {name}\n{text};\n" for name, text in texts.items()))
         return str(self.cli.run("q.sql", "--system", self.server.url, "--rounds", "1", *arguments)["id"])

@@ -1,4 +1,4 @@
-"""Servers that run already, as a user names them by URL, with tables of the user's own."""
+"""Running servers that a user would name by URL."""
 
 from __future__ import annotations
 

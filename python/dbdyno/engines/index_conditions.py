@@ -379,7 +379,7 @@ class _Reader:
             _add(use.ranges, (self._by_pattern(use, key),))
 
     def _by_pattern(self, use: TableUse, key: Key) -> Key:
-        """Return a key with the operators of PostgreSQL for the beginnings of strings, if it needs them."""
+        """Return a key with the operator class that PostgreSQL needs for the beginnings of strings."""
         if self._grammar.engine != "postgresql" or key.collation or use.table.is_by_bytes(key.name):
             return key
         kind = use.table.types.get(key.name.lower(), "") if key.name else ""
