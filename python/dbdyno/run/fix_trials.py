@@ -32,8 +32,12 @@ from dbdyno.stats import Stopping
 from dbdyno.store import Store
 
 # The share of a tuning's budget for measuring each fix alone, and the minimum rounds for that.
-_ALONE_SHARE = 0.45
+_ALONE_SHARE = 0.4
 _ALONE_ROUNDS = 3
+# Stages: each fix alone, the promising ones also together, and combinations of those proven by then. The second one
+# may use this share of the budget that is left.
+_STAGES = 3
+_SECOND_SHARE = 0.75
 # Maximum number of unsettled fixes that get more rounds.
 _MOST_UNSETTLED = 3
 
@@ -83,6 +87,10 @@ class Fixer:
             planned = self._plan_together(planned)
         if len(planned.stages) > 1 and not self._provisioners.interrupted:
             self._measure(planned.stages[1])
+        if len(planned.stages) == _STAGES - 1 and not self._provisioners.interrupted:
+            planned = self._plan_proven(planned)
+        if len(planned.stages) == _STAGES and not self._provisioners.interrupted:
+            self._measure(planned.stages[-1])
 
     def _planned(self) -> Planned | None:
         stored = part(self._store.run(self._plan.run_id).design, "fixes")
@@ -120,6 +128,20 @@ class Fixer:
         fixes, refused = self._possible_fixes([fix for fix, _ in groups])
         members = {fix.name: names for fix, names in groups}
         stage = Stage(self._next_block(), [*(named[each.fix] for each in again), *fixes], members)
+        return self._keep(replace(planned, stages=[*planned.stages, stage], left_out=[*planned.left_out, *refused]))
+
+    def _plan_proven(self, planned: Planned) -> Planned:
+        """Add the combinations of the fixes that are proven to help by now, if they are new."""
+        found = _fixes(read_run(self._store, self._plan.run_id, self._fixing.experiment))
+        if found is None:
+            return planned
+        named = {each.name: each for each in planned.fixes}
+        groups = groups_of(found, named, planned.index_budget_bytes, proven=True)
+        fixes, refused = self._possible_fixes([fix for fix, _ in groups])
+        if not fixes:
+            return planned
+        best = [named[each.fix] for each in promising(found)][:1]
+        stage = Stage(self._next_block(), [*best, *fixes], {fix.name: names for fix, names in groups})
         return self._keep(replace(planned, stages=[*planned.stages, stage], left_out=[*planned.left_out, *refused]))
 
     def _useful_fixes(self, fixes: Sequence[Fix]) -> tuple[list[Fix], list[str]]:
@@ -222,9 +244,11 @@ class Fixer:
         if tuning is None or tuning.budget_s is None:
             return self._plan.stopping
         left_s = max(tuning.budget_s - (time.monotonic() - self._plan.began), 0.0)
-        if stage.members or len((self._planned() or Planned([], [])).stages) > 1:
-            return replace(tuning, budget_s=left_s)
-        return replace(tuning, budget_s=left_s * _ALONE_SHARE, minimum=_ALONE_ROUNDS, kept=_ALONE_ROUNDS)
+        planned = self._planned()
+        number = 1 if planned is None else [each.first for each in planned.stages].index(stage.first) + 1
+        if number == 1:
+            return replace(tuning, budget_s=left_s * _ALONE_SHARE, minimum=_ALONE_ROUNDS, kept=_ALONE_ROUNDS)
+        return replace(tuning, budget_s=left_s * (_SECOND_SHARE if number < _STAGES else 1.0))
 
 
 def _is_index(fix: Fix) -> bool:

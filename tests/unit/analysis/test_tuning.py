@@ -19,8 +19,8 @@ from synthetic_cells import a_round, cell
 
 SOURCE = Source("A manual", "A section", "https://example.org/")
 UNCHANGED = "unchanged"
-# Rounds of each fix alone, and of the promising ones.
-ALONE, AGAIN = 3, 6
+# Rounds of each fix alone, of the promising ones, and of combinations of those that were proven only then.
+ALONE, AGAIN, THEN = 3, 6, 4
 NOISE = 0.1
 RUNS = 200
 
@@ -57,7 +57,7 @@ class Machine:
 
 
 def tune(fixes: Sequence[Fix], gains: Mapping[str, float], seed: int) -> Fixes:
-    """Measure each fix alone, then promising ones and their combinations."""
+    """Measure each fix alone, then promising ones and their combinations, then combinations of proven ones."""
     machine = Machine(gains, seed)
     machine.measure([UNCHANGED, *(each.name for each in fixes)], range(ALONE))
     stages = [Stage(0, fixes, {})]
@@ -68,11 +68,17 @@ def tune(fixes: Sequence[Fix], gains: Mapping[str, float], seed: int) -> Fixes:
     again = [named[each.fix] for each in promising(found)][:4]
     if not again:
         return found
-    members = {each.name: names for each, names in groups}
-    second = [*again, *(each for each, _ in groups)]
-    machine.measure([UNCHANGED, *(each.name for each in second)], range(ALONE, ALONE + AGAIN))
-    found = judge_fixes(Planned([*stages, Stage(ALONE, second, members)], []), machine.cells, "transaction")
-    assert found is not None
+    block = ALONE
+    for rounds in (AGAIN, THEN):
+        members = {each.name: names for each, names in groups}
+        stages.append(Stage(block, [*again, *(each for each, _ in groups)], members))
+        machine.measure([UNCHANGED, *(each.name for each in stages[-1].fixes)], range(block, block + rounds))
+        found = judge_fixes(Planned(stages, []), machine.cells, "transaction")
+        assert found is not None
+        block += rounds
+        groups, again = groups_of(found, named, proven=True), [named[each.fix] for each in promising(found)][:1]
+        if not groups:
+            break
     return found
 
 

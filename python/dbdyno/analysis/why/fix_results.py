@@ -46,7 +46,9 @@ _SAME_CHANGES = 0.05
 _CHANCE = 4.0
 # Slowdown of writes (share) and growth of the data (bytes) from which they are reported as the price of an index.
 _SLOWER = 0.05
-# How far from none the gain of an unsettled fix must be to be part of a combination, in half widths of its interval.
+# An unsettled fix is combined with others from this gain on, or if its gain is this far from none, in half widths of
+# its interval.
+_LARGE = 1.25
 _DOUBT = 0.25
 _SPACE = 1 << 16
 
@@ -142,49 +144,47 @@ def settled_fixes(found: Fixes | None, planned: Planned) -> bool:
     return all(told.get(name, "inconclusive") != "inconclusive" for name in own)
 
 
-def promising(found: Fixes, least_doubt: float = 0.0) -> list[FixEffect]:
-    """Return the single fixes worth more rounds, best first: helpful fixes, and unsettled fixes with a gain.
-
-    ``least_doubt``: how far the gain of an unsettled fix must be from none, in half widths of its interval. With 0.25,
-    sixteen times as many rounds would prove a gain of that size.
-    """
+def promising(found: Fixes) -> list[FixEffect]:
+    """Return the single fixes worth more rounds, best first: helpful fixes, and unsettled fixes with a gain."""
     single = [each for each in found.tried if not each.members and each.gain is not None]
-    kept = [
-        each
-        for each in single
-        if each.verdict == "helps"
-        or (each.verdict == "inconclusive" and _exceeds(each.gain, each.gain_ci95, least_doubt))
-    ]
+    kept = [each for each in single if each.verdict == "helps" or (each.verdict == "inconclusive" and _gains(each))]
     return sorted(kept, key=lambda each: -(each.gain or 0.0))
 
 
-def _exceeds(gain: float | None, ends: Sequence[float] | None, least_doubt: float) -> bool:
-    if gain is None or gain < 1 + LEAST:
-        return False
-    return least_doubt == 0 or (ends is not None and math.log(gain) >= least_doubt * math.log(ends[1] / gain))
+def _gains(each: FixEffect) -> bool:
+    return each.gain is not None and each.gain >= 1 + LEAST
+
+
+def _may_combine(each: FixEffect) -> bool:
+    """Whether a promising fix is worth a combination: it helps, or its gain is large, or not far from proven."""
+    if each.verdict == "helps" or each.gain is None or each.gain >= _LARGE:
+        return True
+    return each.gain_ci95 is not None and math.log(each.gain) >= _DOUBT * math.log(each.gain_ci95[1] / each.gain)
 
 
 def groups_of(
-    found: Fixes, fixes: Mapping[str, Fix], index_budget_bytes: int | None = None
+    found: Fixes, fixes: Mapping[str, Fix], index_budget_bytes: int | None = None, *, proven: bool = False
 ) -> list[tuple[Fix, list[str]]]:
     """Return combinations of the promising fixes: the ones without a serious price, and all.
 
     If two fixes conflict, the combination contains the one with the larger gain. ``index_budget_bytes``: the largest
-    size of all indexes in it.
+    size of all indexes in it; ``proven``: combine only fixes that help, and leave out combinations already measured.
     """
+    known = {tuple(each.members) for each in found.tried}
     made: dict[tuple[str, ...], tuple[Fix, list[str]]] = {}
     for serious in (False, True):
         taken: list[Fix] = []
         left_bytes = math.inf if index_budget_bytes is None else index_budget_bytes
-        for each in promising(found, _DOUBT):
+        for each in promising(found):
             fix, more_bytes = fixes[each.fix], _index_bytes(each)
             fits = more_bytes <= left_bytes and not any(conflict(fix, other) for other in taken)
-            if (serious or not each.serious) and fits:
+            wanted = each.verdict == "helps" if proven else _may_combine(each)
+            if wanted and fits and (serious or not each.serious):
                 taken.append(fix)
                 left_bytes -= more_bytes
-        if len(taken) > 1:
-            names = [each.name for each in taken]
-            made.setdefault(tuple(names), (together(" + ".join(names), taken), names))
+        names = tuple(each.name for each in taken)
+        if len(taken) > 1 and not (proven and any(set(names) == set(one) for one in known)):
+            made.setdefault(names, (together(" + ".join(names), taken), list(names)))
     return list(made.values())
 
 
@@ -201,7 +201,10 @@ def recommend(
     The recommended fix has the largest gain without such a price. If every helpful fix has one, the best of these is
     recommended. Otherwise a fix with such a price is returned only if it gained significantly more.
     """
-    helped = [each for each in tried if each.verdict == "helps"]
+    proven = {each.fix for each in tried if each.verdict == "helps"}
+    helped = [each for each in tried if each.fix in proven]
+    # A combination with a member that isn't proven to help is only recommended if no fix alone is.
+    helped = [each for each in helped if proven.issuperset(each.members)] or helped
     # Prefer a single fix to a combination that doesn't gain more, because it is less work.
     free = _best([each for each in helped if not each.serious], measured, comparison)
     dear = _best([each for each in helped if each.serious], measured, comparison)

@@ -38,7 +38,13 @@ def _other_fixes(found: Fixes) -> Iterator[str]:
 
 
 def reasons(found: Fixes) -> Iterator[str]:
-    """Yield why fixes are disqualified or were not tried."""
+    """Yield reservations: members that are not proven to help, disqualified fixes, and fixes that were not tried."""
+    verdicts = {each.fix: each.verdict for each in found.tried}
+    for name in (found.recommended, found.at_a_price):
+        members = next((each.members for each in found.tried if each.fix == name), [])
+        unproven = [each for each in members if verdicts.get(each) != "helps"]
+        if unproven:
+            yield f"Not proven to help alone: {', '.join(unproven)}."
     for each in found.tried:
         if each.verdict == "disqualified":
             yield f"{each.fix} is disqualified: {each.reason}."
