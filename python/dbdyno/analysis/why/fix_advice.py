@@ -53,7 +53,8 @@ def _summary(action: Literal["skip", "open"], fixes: Sequence[FixEffect]) -> Ite
         return
     names = [each.fix for each in fixes]
     rest = len(names) - _NAMED
-    listed = ", ".join(names[:_NAMED] if rest > 1 else names) + (f" and {rest} others" if rest > 1 else "")
+    # Names of fixes contain commas.
+    listed = "; ".join(names[:_NAMED] if rest > 1 else names) + (f" and {rest} others" if rest > 1 else "")
     most = max((each.gain_ci95[1] for each in fixes if each.gain_ci95 is not None), default=None)
     yield Advice(
         action=action,
